@@ -1,0 +1,85 @@
+"""What was written: the untyped tree of an expression.
+
+Every node carries the half-open stretch `start:end` of code-point offsets in its source. Macros
+are not expanded here: `all(x, p)` is a `Call` with a target until the checker resolves it, except
+that `has(e.f)` is a `Select` with `test` set.
+"""
+
+from dataclasses import dataclass
+
+from koordpolicy.language.cel.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Literal(Node):
+    """A constant; `type` is one of null, bool, int, uint, double, string, bytes.
+
+    `value` is the Python value (for uint a plain non-negative int).
+    """
+
+    type: Type
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Ident(Node):
+    """A name. `absolute` for `.x`, which always means the root scope."""
+
+    name: str
+    absolute: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """`operand.field`, `operand.?field` (optional), or `has(operand.field)` (test)."""
+
+    operand: Node
+    field: str
+    field_start: int
+    optional: bool = False
+    test: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """`operand[index]` or `operand[?index]`."""
+
+    operand: Node
+    index: Node
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`function(args)` or `target.function(args)`.
+
+    Operators are calls by their CEL names: `_+_ _-_ _*_ _/_ _%_ -_ !_ _&&_ _||_ _?_:_ _==_ _!=_
+    _<_ _<=_ _>_ _>=_ @in`.
+    """
+
+    function: str
+    args: tuple[Node, ...]
+    target: Node | None = None
+    name_start: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral(Node):
+    """`[a, ?b]`; `optional` holds the positions of the elements with a question mark."""
+
+    elements: tuple[Node, ...]
+    optional: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MapLiteral(Node):
+    """`{k: v, ?k: v}`; `optional` holds the positions of the entries with a question mark."""
+
+    entries: tuple[tuple[Node, Node], ...]
+    optional: frozenset[int] = frozenset()

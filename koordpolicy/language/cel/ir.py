@@ -1,0 +1,192 @@
+"""What was meant: the typed, resolved form that every back end lowers.
+
+Nodes are immutable values compared by content, so equal subexpressions are equal nodes (positions
+do not take part), which is what common-subexpression sharing needs. Errors are not values: a
+back end gives each node CEL's error semantics (strict, except `And`, `Or`, `Cond`, absorption).
+"""
+
+from dataclasses import dataclass, field
+
+from koordpolicy.language.cel.types import Type
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """`start:end` are code-point offsets in the source, for messages only."""
+
+    type: Type
+    start: int = field(default=0, compare=False, kw_only=True)
+    end: int = field(default=0, compare=False, kw_only=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    """A constant as a run-time value (see `values`). `key` makes 1, 1.0 and true differ."""
+
+    value: object = field(default=None, compare=False)
+    key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Var(Node):
+    """A root (`node`, `pod`, `now`) or a comprehension's or bind's own variable.
+
+    Local variables are renamed while checking so that no two of one expression share a name.
+    """
+
+    name: str
+    local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ref(Node):
+    """A value computed elsewhere in the rule graph: a variable, parameter or constant.
+
+    `space` is "variables", "parameters" or "constants"; the graph replaces it by the expression or
+    value it stands for before lowering.
+    """
+
+    space: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Node):
+    """A declared fact of a record: `node.usage.prod.cpu` is Field(Var node, "usage.prod.cpu").
+
+    Paths run through nested groups, so at run time a record is one flat mapping from path to
+    value. An absent path is missing data: a `MissingFact` error, which absorbs like any error.
+    """
+
+    base: Node
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class HasField(Node):
+    """Whether any of the paths is present: one path for a fact, its leaves for a group."""
+
+    base: Node
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptField(Node):
+    """`node.?usage.cpu` as an optional: none where the path is absent. `base` may be optional."""
+
+    base: Node
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Select(Node):
+    """A key of a map with string keys, or of a dyn value. `optional` and `test` as in `ast`.
+
+    With `optional`, or where the operand is an optional, the result is an optional.
+    """
+
+    operand: Node
+    field: str
+    optional: bool = False
+    test: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """An element of a list, map, optional or dyn value."""
+
+    operand: Node
+    index: Node
+    optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A strict function or operator; `overload` is its stable id in the function table.
+
+    Ids of operators are `op(type, type)` of the operands' CEL names without units, such as
+    `_+_(int,int)`, `_<_(int,double)`, `-_(double)`, `_==_`, `_!=_`, `@in(dyn,list)`, and with dyn
+    where only run time can tell: `_+_(dyn,dyn)`. Quantities add the ids of `units`:
+    `scale(int,double)` (quantity x ratio), `percent_of(int,double)` (quantity x percent),
+    `quotient(int,int)` (same units -> ratio), `compare_share` helpers are plain calls on converted
+    operands. Dynamic dispatch where several overloads fit: id `name(...)` with dyn.
+    """
+
+    overload: str
+    args: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class And(Node):
+    """Logical and over two or more operands, commutative in errors."""
+
+    args: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Node):
+    """Logical or over two or more operands, commutative in errors."""
+
+    args: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cond(Node):
+    """`condition ? then : otherwise`, branches lazy."""
+
+    condition: Node
+    then: Node
+    otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class MakeList(Node):
+    """A list literal; elements at the positions in `optional` are left out when none."""
+
+    elements: tuple[Node, ...]
+    optional: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class MakeMap(Node):
+    """A map literal; duplicate keys are an error."""
+
+    entries: tuple[tuple[Node, Node], ...]
+    optional: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Comprehension(Node):
+    """A macro over a list or map.
+
+    `macro` is one of all, exists, exists_one, map, filter, transformList, transformMap,
+    transformMapEntry, sortBy. `variables` has one name, or two for (index, value) and (key, value);
+    one name over a map walks its keys. `predicate` filters (all, exists, exists_one, filter, and the
+    optional second argument of the others), `transform` is what map, transform... and sortBy compute
+    (for transformMapEntry a MakeMap with one entry).
+    """
+
+    macro: str
+    range: Node
+    variables: tuple[str, ...]
+    predicate: Node | None = None
+    transform: Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bind(Node):
+    """`cel.bind(x, init, body)`, and optMap/optFlatMap after resolution: lazy and computed once."""
+
+    name: str
+    init: Node
+    body: Node
+
+
+@dataclass(frozen=True, slots=True)
+class OptMap(Node):
+    """`o.optMap(x, t)`; with `flat` t gives an optional itself."""
+
+    operand: Node
+    name: str
+    body: Node
+    flat: bool = False
