@@ -1,0 +1,39 @@
+# Every target does all its own set-up: `make demo` works on a fresh machine with Python 3.11+, and again at once.
+# ARGS="..." is handed on to the command, PYTHON=/path/to/python picks another Python.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench lock clean
+
+# Evaluated when a recipe runs, not before: `make help` and `make clean` set nothing up.
+ENVIRONMENT = venv=$$(bash .ci/environment)
+
+help: ## what there is
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+demo: ## a co-located day of 100 nodes in the embedded cluster
+	@$(ENVIRONMENT); "$$venv/bin/koordpolicy" demo $(ARGS)
+
+test: ## the whole test suite
+	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 $(ARGS)
+
+lint: ## lint, format and types
+	@$(ENVIRONMENT); \
+	echo "ruff check"; "$$venv/bin/ruff" check .; \
+	echo "ruff format"; "$$venv/bin/ruff" format --check .; \
+	echo "mypy"; "$$venv/bin/mypy"
+
+bench: ## the benchmarks: a table, and JSON
+	@$(ENVIRONMENT); "$$venv/bin/python" -m tests.benchmarks $(ARGS)
+
+lock: ## requirements.lock from pyproject.toml; UPGRADE=1 takes newer versions
+	@venv=$$(bash .ci/environment --lock); \
+	UV_CUSTOM_COMPILE_COMMAND="make lock" "$$venv/bin/uv" pip compile --quiet --python "$$venv/bin/python" \
+		--universal --fork-strategy fewest --python-version 3.11 --all-extras --generate-hashes \
+		--no-emit-index-url $(if $(UPGRADE),--upgrade) --output-file requirements.lock pyproject.toml
+
+clean: ## what the other targets left, the environment included
+	@bash .ci/environment --clean
+	@rm -rf build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find koordpolicy tests -name __pycache__ -type d -prune -exec rm -rf {} +
