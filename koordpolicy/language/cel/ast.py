@@ -12,6 +12,8 @@ from koordpolicy.language.cel.types import Type
 
 @dataclass(frozen=True, slots=True)
 class Node:
+    """Any node."""
+
     start: int
     end: int
 
@@ -83,3 +85,21 @@ class MapLiteral(Node):
 
     entries: tuple[tuple[Node, Node], ...]
     optional: frozenset[int] = frozenset()
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The subexpressions of a node, from left to right."""
+    match node:
+        case Call(args=args, target=None):
+            return args
+        case Call(args=args, target=Node() as target):
+            return (target, *args)
+        case Select(operand=operand):
+            return (operand,)
+        case Index(operand=operand, index=index):
+            return (operand, index)
+        case ListLiteral(elements=elements):
+            return elements
+        case MapLiteral(entries=entries):
+            return tuple(part for entry in entries for part in entry)
+    return ()

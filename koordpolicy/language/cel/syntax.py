@@ -1,0 +1,38 @@
+"""What a text must keep to before it is an expression: limits, words, and the one syntax error."""
+
+MAX_SOURCE = 50_000
+"""Code points of one expression."""
+
+MAX_NODES = 20_000
+"""Nodes of one syntax tree."""
+
+MAX_DEPTH = 100
+"""Levels of one syntax tree. The language asks for 32; recursion over a tree stays this shallow."""
+
+KEYWORDS = frozenset(("true", "false", "null", "in"))
+"""Words with a meaning of their own, never a name or a field."""
+
+RESERVED = frozenset(
+    (
+        "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop",
+        "package", "namespace", "return", "var", "void", "while",
+    )
+)  # fmt: skip
+"""Words kept for host languages: no variable or global function, but a field or a method."""
+
+
+class SyntaxProblem(Exception):
+    """The text is no expression. `start:end` are code-point offsets into it.
+
+    `code` is KP201 (syntax), KP210 (a number out of its type's range) or KP211 (too long or deep).
+    """
+
+    def __init__(
+        self, message: str, start: int, end: int, help: str | None = None, code: str = "KP201"
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.start = start
+        self.end = end
+        self.help = help
+        self.code = code
