@@ -1,0 +1,119 @@
+"""A policy document as plain data, with the place of every key and value."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from koordpolicy.diagnostics import Position, Span
+from koordpolicy.language.documents.text import Lines, TextMap
+from koordpolicy.language.documents.tree import Data, Place
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Positions:
+    """Spans by path, a path being the keys and indices from the root: `("spec", "variables", 0)`.
+
+    A path that does not exist gives the place of its nearest existing ancestor, so that a finding
+    about something absent still has a place.
+    """
+
+    lines: Lines
+    root: Place
+
+    def value(self, path: Path = ()) -> Span:
+        """Where the value stands (the alias itself where an alias stands for it)."""
+        place, _ = self._walk(path)
+        return self.lines.span(place.start, place.end)
+
+    def key(self, path: Path) -> Span:
+        """Where the key of the value stands; for an element of a list, the element itself."""
+        place, keys = self._walk(path)
+        found = keys or place
+        return self.lines.span(found.start, found.end)
+
+    def start(self, path: Path = ()) -> Position:
+        """Where the value begins."""
+        return self.value(path).start
+
+    def text(self, path: Path) -> TextMap | None:
+        """The map of a string scalar from its characters to the file, else `None`."""
+        place, _ = self._walk(path)
+        place = place.origin or place
+        if place.style is None or not isinstance(place.data, str):
+            return None
+        return TextMap(self.lines, place.start, place.end, place.style, place.data)
+
+    def text_span(self, path: Path, start: int, end: int) -> Span:
+        """Where `value[start:end]` of the string at `path` stands; the value's place if no string does."""
+        text = self.text(path)
+        return text.span(start, end) if text else self.value(path)
+
+    def origin(self, path: Path) -> Span | None:
+        """Where the anchored value stands when an alias is used at `path`."""
+        place, _ = self._walk(path)
+        return self.lines.span(place.origin.start, place.origin.end) if place.origin else None
+
+    def has(self, path: Path) -> bool:
+        """Whether the path exists."""
+        place: Place | None = self.root
+        for step in path:
+            place = place.child(step) if place else None
+        return place is not None
+
+    def _walk(self, path: Path) -> tuple[Place, Place | None]:
+        """The place at the path or its nearest ancestor, and that place's key."""
+        place, key = self.root, None
+        for step in path:
+            child = place.child(step)
+            if child is None:
+                break
+            key = (place.keys or {}).get(step) if isinstance(step, str) else None
+            place = child
+        return place, key
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Document:
+    """One document of a file.
+
+    `api_version`, `kind` and `name` are empty where the document does not say them as strings;
+    whether they are right is for the schema check. `index` counts the documents of the file from 0.
+    """
+
+    file: str
+    index: int
+    api_version: str
+    kind: str
+    name: str
+    data: dict[str, Data]
+    positions: Positions
+
+    @classmethod
+    def of(cls, index: int, positions: Positions) -> "Document":
+        """The document that stands at the root of `positions`, which must be a mapping."""
+        data = cast(dict[str, Data], positions.root.data)
+        metadata = data.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
+        return cls(
+            positions.lines.file,
+            index,
+            _string(data.get("apiVersion")),
+            _string(data.get("kind")),
+            _string(name),
+            data,
+            positions,
+        )
+
+    @property
+    def span(self) -> Span:
+        """The place to point at for the document as a whole: its name, else its kind, else its start."""
+        for path in (("metadata", "name"), ("kind",)):
+            if self.positions.has(path):
+                return self.positions.value(path)
+        start = self.positions.root.start
+        return self.positions.lines.span(start, start + 1)
+
+
+def _string(value: Data) -> str:
+    return value if isinstance(value, str) else ""

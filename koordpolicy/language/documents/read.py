@@ -1,0 +1,88 @@
+"""Read a file into documents, reporting everything that is wrong with its YAML."""
+
+import re
+
+from koordpolicy.diagnostics import Diagnostics, Note
+from koordpolicy.language.documents.build import MAX_DEPTH, MAX_NODES, TooLarge, build
+from koordpolicy.language.documents.document import Document, Positions
+from koordpolicy.language.documents.events import SyntaxFault, split
+from koordpolicy.language.documents.text import Lines
+from koordpolicy.language.documents.wording import explain_fault
+
+MAX_CHARACTERS = 1_000_000
+"""The longest file that is read; a larger one is no policy."""
+
+_FORBIDDEN = re.compile(
+    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+
+
+def read_documents(file: str, text: str, found: Diagnostics) -> list[Document]:
+    """The documents of one file, in order.
+
+    `file` is the path as findings shall name it. A document with a fault is reported and left out
+    (or kept with a stand-in for the faulty part where the rest still makes sense); the others of
+    the file are read all the same. Empty documents are skipped.
+    """
+    lines = Lines(file, text)
+    if len(text) > MAX_CHARACTERS:
+        found.add(
+            "KP004",
+            lines.span(0, 1),
+            f"the file has {len(text):,} characters, more than {MAX_CHARACTERS:,}",
+            help="split it into several files",
+        )
+        return []
+    base = 1 if text.startswith("\ufeff") else 0
+    bad = _FORBIDDEN.search(text, base)
+    if bad:
+        found.add(
+            "KP002",
+            lines.span(bad.start(), bad.end()),
+            f"the character U+{ord(bad.group()):04X} may not stand in YAML",
+            help=f'write it as an escape in a double-quoted string: "\\u{ord(bad.group()):04X}"',
+        )
+        return []
+    documents: list[Document] = []
+    for start, part in split(text[base:]):
+        document = _read_one(lines, base + start, part, len(documents), found)
+        if document:
+            documents.append(document)
+    return documents
+
+
+def _read_one(lines: Lines, base: int, text: str, index: int, found: Diagnostics) -> Document | None:
+    """One document of the file, whose text begins at offset `base`."""
+    try:
+        root = build(lines, base, text, found)
+    except SyntaxFault as fault:
+        message, help, note = explain_fault(fault)
+        at = base + min(fault.offset, max(len(text) - 1, 0))
+        notes: tuple[Note, ...] = ()
+        if note and fault.context_offset is not None:
+            notes = (Note(note, lines.span(base + fault.context_offset, base + fault.context_offset + 1)),)
+        found.add("KP002", lines.span(at, at + 1), message, help=help, notes=notes)
+        return None
+    except TooLarge as fault:
+        found.add("KP004", lines.span(fault.offset, fault.offset + 1), fault.message, help=fault.help)
+        return None
+    if root is None:
+        return None
+    if not isinstance(root.data, dict):
+        found.add(
+            "KP005",
+            lines.span(root.start, root.end),
+            f"a policy document is a mapping, this is {_described(root.data)}",
+            help="begin with `apiVersion:`, `kind:`, `metadata:` and `spec:`",
+        )
+        return None
+    return Document.of(index, Positions(lines, root))
+
+
+def _described(data: object) -> str:
+    if isinstance(data, list):
+        return "a list"
+    return "a string" if isinstance(data, str) else f"`{data}`"
+
+
+__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "MAX_NODES", "read_documents"]

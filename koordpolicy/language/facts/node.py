@@ -1,0 +1,132 @@
+"""Facts of a node: what it has, what is asked of it, what is used."""
+
+from koordpolicy.language.cel.types import BOOL, DURATION, INT, STRING, TIMESTAMP, list_of, map_of, record
+from koordpolicy.language.facts.table import (
+    BASIC,
+    NATIVE,
+    TIERS,
+    Component,
+    Components,
+    Fact,
+    Record,
+    by_name,
+    each,
+)
+
+_AGENT = Component.AGENT
+_NODE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, _AGENT, Component.DESCHEDULER})
+_PLANNERS: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.DESCHEDULER})
+_ALL = {**NATIVE, **TIERS}
+_COUNTED = {**NATIVE, "pods": INT, **TIERS}
+
+NODE = Record(
+    "node",
+    "One node of the cluster, as the asking component sees it.",
+    (
+        Fact("name", STRING, "Name of the node.", _NODE),
+        Fact("labels", map_of(STRING, STRING), "Labels of the node.", _NODE),
+        Fact("annotations", map_of(STRING, STRING), "Annotations of the node.", _NODE),
+        Fact("unschedulable", BOOL, "Whether the node is cordoned (`spec.unschedulable`).", _NODE),
+        *each("capacity", _COUNTED, "Capacity for {resource} (`status.capacity`).", _NODE),
+        *each("allocatable", _COUNTED, "Allocatable {resource} as pods may request it.", _NODE),
+        *each("physical", _COUNTED, "Allocatable {resource} before amplification.", _NODE),
+        *each("requested", _COUNTED, "Sum of {resource} requested by the pods on the node.", _NODE),
+        *each(
+            "nonzeroRequested",
+            _COUNTED,
+            "Sum of {resource} requested by the pods on the node, with the scheduler's default for pods "
+            "that request none.",
+            _PLANNERS,
+        ),
+        *each("free", _COUNTED, "Allocatable less requested {resource}; negative when overcommitted.", _NODE),
+        *each("reserved", BASIC, "The larger of kubelet and annotation reservation of {resource}.", _NODE),
+        *each("reserved.kubelet", BASIC, "Capacity less allocatable {resource}, at least zero.", _NODE),
+        *each("reserved.annotation", BASIC, "Reservation of {resource} by the node's annotation.", _NODE),
+        *each(
+            "usage.total", BASIC, "Measured use of {resource} on the whole node.", _NODE, may_be_missing=True
+        ),
+        *each(
+            "usage.system",
+            BASIC,
+            "Measured use of {resource} outside pods, host applications of higher priority included.",
+            _NODE,
+            may_be_missing=True,
+        ),
+        *each(
+            "usage.prod",
+            BASIC,
+            "Measured use of {resource} by pods of the prod band.",
+            _NODE,
+            may_be_missing=True,
+        ),
+        *each(
+            "usage.highPriority",
+            BASIC,
+            "Measured use of {resource} by pods above the overcommitted band that is decided.",
+            _NODE,
+            may_be_missing=True,
+        ),
+        *(
+            fact
+            for name, words in (
+                ("avg", "Average"),
+                ("p50", "Median"),
+                ("p90", "90th percentile"),
+                ("p95", "95th percentile"),
+                ("p99", "99th percentile"),
+            )
+            for fact in each(
+                f"usage.{name}",
+                BASIC,
+                words + " of the node's use of {resource} over the longest recorded window.",
+                _NODE,
+                may_be_missing=True,
+            )
+        ),
+        *each(
+            "load",
+            BASIC,
+            "Measured use of {resource}, plus estimates for pods that the measurement does not show yet.",
+            frozenset({Component.SCHEDULER, Component.DESCHEDULER}),
+            may_be_missing=True,
+        ),
+        Fact(
+            "metric.age",
+            DURATION,
+            "How long ago the node's metrics were reported.",
+            _NODE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "metric.updatedAt",
+            TIMESTAMP,
+            "When the node's metrics were reported.",
+            _NODE,
+            may_be_missing=True,
+        ),
+        Fact("pods", list_of(record("pod")), "The pods on the node.", _NODE),
+        Fact(
+            "hostApplications",
+            list_of(record("hostApplication")),
+            "Measured applications on the node that run outside Kubernetes.",
+            frozenset({Component.MANAGER, _AGENT}),
+        ),
+        Fact("zones", list_of(record("zone")), "The NUMA zones of the node; empty when unknown.", _NODE),
+        by_name("resources.capacity", "Capacity by resource name.", _NODE),
+        by_name("resources.allocatable", "Allocatable amounts by resource name.", _NODE),
+        by_name("resources.physical", "Allocatable amounts before amplification, by resource name.", _NODE),
+        by_name("resources.requested", "Requested amounts by resource name.", _NODE),
+        by_name(
+            "resources.nonzeroRequested",
+            "Requested amounts with the scheduler's defaults, by resource name.",
+            _PLANNERS,
+        ),
+        by_name("resources.usage", "Measured use by resource name.", _NODE, may_be_missing=True),
+        by_name(
+            "resources.load",
+            "Measured use plus estimates for new pods, by resource name.",
+            frozenset({Component.SCHEDULER, Component.DESCHEDULER}),
+            may_be_missing=True,
+        ),
+    ),
+)

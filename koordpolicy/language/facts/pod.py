@@ -1,0 +1,131 @@
+"""Facts of a pod and its containers."""
+
+from koordpolicy.language.cel.types import BOOL, INT, STRING, TIMESTAMP, list_of, map_of, record
+from koordpolicy.language.facts.table import (
+    BASIC,
+    EVERYWHERE,
+    NATIVE,
+    TIERS,
+    Component,
+    Components,
+    Fact,
+    Record,
+    by_name,
+    each,
+)
+
+_ALL = {**NATIVE, **TIERS}
+_PLACED: Components = EVERYWHERE - {Component.WEBHOOK}
+_MEASURED: Components = frozenset(
+    {Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER}
+)
+_QUEUE: Components = frozenset({Component.SCHEDULER})
+
+POD = Record(
+    "pod",
+    "One pod: the one that is decided on, or an element of `node.pods`.",
+    (
+        Fact("name", STRING, "Name of the pod; empty before the API server generates one.", EVERYWHERE),
+        Fact("namespace", STRING, "Namespace of the pod.", EVERYWHERE),
+        Fact("uid", STRING, "UID of the pod; empty before it is stored.", EVERYWHERE),
+        Fact("labels", map_of(STRING, STRING), "Labels of the pod.", EVERYWHERE),
+        Fact("annotations", map_of(STRING, STRING), "Annotations of the pod.", EVERYWHERE),
+        Fact("nodeName", STRING, "Node the pod is bound to; empty while pending.", _PLACED),
+        Fact("phase", STRING, "Phase of the pod, such as `Pending` or `Running`.", EVERYWHERE),
+        Fact("schedulerName", STRING, "Scheduler that the pod asks for.", EVERYWHERE),
+        Fact(
+            "priority", INT, "Numeric priority (`spec.priority`), when set.", EVERYWHERE, may_be_missing=True
+        ),
+        Fact("priorityClassName", STRING, "Name of its PriorityClass; empty without one.", EVERYWHERE),
+        Fact("subPriority", INT, "Priority within the band, from the label; 0 without one.", EVERYWHERE),
+        Fact(
+            "kubernetesQoS",
+            STRING,
+            "Kubernetes QoS class: `Guaranteed`, `Burstable` or `BestEffort`.",
+            EVERYWHERE,
+        ),
+        Fact(
+            "qos",
+            STRING,
+            "Effective QoS class: the label's, else the one derived from Kubernetes QoS.",
+            EVERYWHERE,
+        ),
+        Fact(
+            "qosLabel", STRING, "QoS class of the label as written when known; empty without one.", EVERYWHERE
+        ),
+        Fact(
+            "band",
+            STRING,
+            "Priority band, with the QoS class's default where neither label nor priority gives one.",
+            EVERYWHERE,
+        ),
+        Fact("rawBand", STRING, "Priority band by label or priority alone; empty for none.", EVERYWHERE),
+        *each("request", _ALL, "Requested {resource}, init containers and overhead included.", EVERYWHERE),
+        *each("limit", _ALL, "Limit of {resource}, init containers and overhead included.", EVERYWHERE),
+        *each(
+            "nonzeroRequest",
+            _ALL,
+            "Requested {resource}, with the scheduler's default for containers that request none.",
+            EVERYWHERE,
+        ),
+        *each("usage", BASIC, "Measured use of {resource} by the pod.", _MEASURED, may_be_missing=True),
+        Fact(
+            "reported.band",
+            STRING,
+            "Priority band of the pod in the last node metric; absent when it is not reported.",
+            _MEASURED,
+            may_be_missing=True,
+        ),
+        by_name("resources.request", "Requested amounts by resource name.", EVERYWHERE),
+        by_name("resources.limit", "Limits by resource name.", EVERYWHERE),
+        by_name(
+            "resources.nonzeroRequest",
+            "Requested amounts with the scheduler's defaults, by resource name.",
+            EVERYWHERE,
+        ),
+        by_name("resources.usage", "Measured use by resource name.", _MEASURED, may_be_missing=True),
+        Fact("ownedByDaemonSet", BOOL, "Whether a DaemonSet controls the pod.", EVERYWHERE),
+        Fact(
+            "ownerKind",
+            STRING,
+            "Kind of the pod's controller, such as `ReplicaSet`; empty without one.",
+            EVERYWHERE,
+        ),
+        Fact("createdAt", TIMESTAMP, "When the pod was created.", _PLACED),
+        Fact("queuedAt", TIMESTAMP, "When the pod first entered the scheduling queue.", _QUEUE),
+        Fact(
+            "containers",
+            list_of(record("container")),
+            "Containers of the pod in order of declaration.",
+            EVERYWHERE,
+        ),
+        Fact(
+            "numaNodes",
+            list_of(INT),
+            "NUMA zones the pod is allocated to; empty when it is bound to none.",
+            _PLACED,
+        ),
+        Fact("active", BOOL, "Whether the pod is pending or running.", EVERYWHERE),
+        Fact(
+            "known",
+            BOOL,
+            "Whether the cluster knows the pod; false for one that only the node's metrics report.",
+            _MEASURED,
+        ),
+    ),
+)
+
+CONTAINER = Record(
+    "container",
+    "One container of a pod.",
+    (
+        Fact("name", STRING, "Name of the container.", EVERYWHERE),
+        Fact("image", STRING, "Image of the container.", EVERYWHERE),
+        Fact("init", BOOL, "Whether it is an init container that ends before the others begin.", EVERYWHERE),
+        Fact("sidecar", BOOL, "Whether it is an init container that keeps running.", EVERYWHERE),
+        *each("request", _ALL, "{resource} requested by the container; 0 when it requests none.", EVERYWHERE),
+        *each("limit", _ALL, "Limit of {resource} of the container; 0 when it has none.", EVERYWHERE),
+        by_name("resources.request", "Requested amounts by resource name.", EVERYWHERE),
+        by_name("resources.limit", "Limits by resource name.", EVERYWHERE),
+    ),
+)

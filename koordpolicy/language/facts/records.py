@@ -1,0 +1,93 @@
+"""The table of all records, and the small ones."""
+
+from koordpolicy.language.cel.types import CPU, INT, MEMORY, STRING, map_of
+from koordpolicy.language.facts.node import NODE
+from koordpolicy.language.facts.pod import CONTAINER, POD
+from koordpolicy.language.facts.table import (
+    BASIC,
+    CENTRAL,
+    TIERS,
+    Component,
+    Components,
+    Fact,
+    FactTable,
+    Record,
+    by_name,
+    each,
+)
+
+_ZONE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT})
+_HOST: Components = frozenset({Component.MANAGER, Component.AGENT})
+
+NAMESPACE = Record(
+    "namespace",
+    "The namespace of the pod that is decided on.",
+    (
+        Fact("name", STRING, "Name of the namespace.", CENTRAL),
+        Fact("labels", map_of(STRING, STRING), "Labels of the namespace.", CENTRAL),
+        Fact("annotations", map_of(STRING, STRING), "Annotations of the namespace.", CENTRAL),
+    ),
+)
+
+ZONE = Record(
+    "zone",
+    "One NUMA zone of a node.",
+    (
+        Fact("index", INT, "Number of the zone on its node, from 0.", _ZONE),
+        Fact("count", INT, "How many zones the node has.", _ZONE),
+        *each("capacity", BASIC, "Capacity of the zone for {resource}.", _ZONE),
+        *each("allocatable", {**BASIC, **TIERS}, "Allocatable {resource} of the zone.", _ZONE),
+        *each("requested", {**BASIC, **TIERS}, "{resource} requested by pods allocated to the zone.", _ZONE),
+        *each(
+            "usage.system",
+            BASIC,
+            "The zone's share of {resource} used outside pods.",
+            _ZONE,
+            may_be_missing=True,
+        ),
+        *each(
+            "usage.highPriority",
+            BASIC,
+            "The zone's share of {resource} used by pods above the band that is decided.",
+            _ZONE,
+            may_be_missing=True,
+        ),
+        *each("reserved", BASIC, "The zone's share of the node's reservation of {resource}.", _ZONE),
+        by_name("resources.allocatable", "Allocatable amounts of the zone by resource name.", _ZONE),
+        by_name("resources.requested", "Requested amounts of the zone by resource name.", _ZONE),
+    ),
+)
+
+HOST_APPLICATION = Record(
+    "hostApplication",
+    "An application on a node that runs outside Kubernetes and is measured.",
+    (
+        Fact("name", STRING, "Name of the application.", _HOST),
+        Fact("qos", STRING, "Its QoS class; empty for none.", _HOST),
+        Fact("band", STRING, "Its priority band; empty for none.", _HOST),
+        Fact("usage.cpu", CPU, "Its measured use of CPU.", _HOST),
+        Fact("usage.memory", MEMORY, "Its measured use of memory.", _HOST),
+    ),
+)
+
+CLUSTER = Record(
+    "cluster",
+    "The cluster as a whole.",
+    (
+        Fact("name", STRING, "Name of the cluster as configured; empty when it has none.", CENTRAL),
+        Fact("nodes", INT, "How many nodes the cluster has.", CENTRAL - {Component.WEBHOOK}),
+        Fact("pods", INT, "How many pods are pending or running.", CENTRAL - {Component.WEBHOOK}),
+        *each(
+            "allocatable",
+            BASIC,
+            "Sum of allocatable {resource} over all nodes.",
+            CENTRAL - {Component.WEBHOOK},
+        ),
+        *each(
+            "requested", BASIC, "Sum of requested {resource} over all nodes.", CENTRAL - {Component.WEBHOOK}
+        ),
+    ),
+)
+
+FACTS = FactTable((NODE, POD, CONTAINER, NAMESPACE, ZONE, HOST_APPLICATION, CLUSTER))
+"""Every record of the language."""

@@ -1,0 +1,64 @@
+"""The names an expression begins with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from koordpolicy.language.cel.types import STRING, TIMESTAMP, Type, record
+from koordpolicy.language.facts.table import CENTRAL, EVERYWHERE, Component, Components
+
+
+@dataclass(frozen=True, slots=True)
+class Root:
+    """A name that stands for a fact by itself or for a record of facts.
+
+    `suppliers` are the components that have it at one decision point or another; which points,
+    each kind says. A root that `may_be_missing` is absent there now and then.
+    """
+
+    name: str
+    type: Type
+    meaning: str
+    suppliers: Components
+    may_be_missing: bool = False
+
+
+_WEBHOOK: Components = frozenset({Component.WEBHOOK})
+
+ROOTS: Mapping[str, Root] = MappingProxyType(
+    {
+        root.name: root
+        for root in (
+            Root(
+                "node",
+                record("node"),
+                "The node that is decided on, or that a pod may go to.",
+                frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER}),
+            ),
+            Root("pod", record("pod"), "The pod that is decided on.", EVERYWHERE),
+            Root(
+                "oldPod",
+                record("pod"),
+                "The pod before an update or deletion.",
+                _WEBHOOK,
+                may_be_missing=True,
+            ),
+            Root("namespace", record("namespace"), "The namespace of the pod.", CENTRAL),
+            Root(
+                "zone",
+                record("zone"),
+                "The NUMA zone that is decided on.",
+                frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT}),
+            ),
+            Root("cluster", record("cluster"), "The cluster as a whole.", CENTRAL),
+            Root(
+                "operation",
+                STRING,
+                "What is asked of the API server: `CREATE`, `UPDATE` or `DELETE`.",
+                _WEBHOOK,
+            ),
+            Root("now", TIMESTAMP, "The time of the decision.", EVERYWHERE),
+        )
+    }
+)
+"""Every root of the language. A kind names those that its decision points have."""
