@@ -1,0 +1,157 @@
+"""Does a node have room: the resource filter, for one node and for all nodes at once.
+
+A pod without any request only needs a free pod slot. Everything that is short is reported, not just
+the first, so that a message can say what would help.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.mechanism.verdict import Verdict
+from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
+from koordpolicy.model.reading import Amounts
+
+Column = NDArray[np.int64]
+"""One amount a node, in the order of the node table."""
+
+_FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A resource a node has too little of; amounts in the resource's unit, `pods` counted in pods."""
+
+    resource: str
+    wanted: int
+    used: int
+    allocatable: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """Unresolvable when even the empty node is too small. A full pod count never is."""
+        if self.resource != PODS and self.wanted > self.allocatable:
+            return Verdict.UNRESOLVABLE
+        return Verdict.UNSCHEDULABLE
+
+    @property
+    def reason(self) -> str:
+        """The text that Kubernetes' scheduler gives."""
+        return shortage_reason(self.resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Which nodes have room.
+
+    `resources` names the checks (`pods` first); row i of `short` says for each node whether check i
+    fails, row i of `hopeless` whether it would fail on the empty node too.
+    """
+
+    resources: tuple[str, ...]
+    short: NDArray[np.bool_]
+    hopeless: NDArray[np.bool_]
+
+    @property
+    def passes(self) -> NDArray[np.bool_]:
+        """For each node, whether the pod fits."""
+        return np.asarray(~self.short.any(axis=0), dtype=np.bool_)
+
+    @property
+    def verdicts(self) -> NDArray[np.int8]:
+        """For each node, its `Verdict` as a number."""
+        found = np.zeros(self.short.shape[1], dtype=np.int8)
+        found += self.short.any(axis=0)
+        found += self.hopeless.any(axis=0)
+        return found
+
+    def reasons(self, index: int) -> tuple[str, ...]:
+        """Why the node at an index has no room, in the order of the checks."""
+        return tuple(
+            shortage_reason(resource)
+            for resource, fails in zip(self.resources, self.short[:, index], strict=True)
+            if fails
+        )
+
+
+def shortage_reason(resource: str) -> str:
+    """The text for a resource that is short, `pods` standing for the pod count."""
+    return "Too many pods" if resource == PODS else f"Insufficient {resource}"
+
+
+def checked_resources(
+    request: Amounts, ignored: Collection[str] = (), ignored_groups: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The resources to check for a pod, in the order of reasons: cpu, memory, storage, then by name.
+
+    Only what is requested above zero. `ignored` names and `ignored_groups` (what stands before `/`)
+    skip extended resources; native and `kubernetes.io` ones are always checked.
+    """
+    return (
+        *(resource for resource in _FIRST if request.get(resource, 0) > 0),
+        *(
+            resource
+            for resource in sorted(request)
+            if resource not in _FIRST
+            and resource != PODS
+            and request[resource] > 0
+            and not (
+                is_extended(resource)
+                and (resource in ignored or resource.partition("/")[0] in ignored_groups)
+            )
+        ),
+    )
+
+
+def fit(
+    request: Amounts,
+    allocatable: Amounts,
+    requested: Amounts,
+    pod_count: int,
+    ignored: Collection[str] = (),
+    ignored_groups: Collection[str] = (),
+) -> tuple[Shortage, ...]:
+    """What one node lacks for a pod; empty when the pod fits.
+
+    `requested` is the sum over the `pod_count` pods on the node. A resource that the node does not
+    publish counts as 0, the number of pods too.
+    """
+    short = []
+    slots = allocatable.get(PODS, 0)
+    if pod_count + 1 > slots:
+        short.append(Shortage(PODS, 1, pod_count, slots))
+    for resource in checked_resources(request, ignored, ignored_groups):
+        has, used = allocatable.get(resource, 0), requested.get(resource, 0)
+        if request[resource] > has - used:
+            short.append(Shortage(resource, request[resource], used, has))
+    return tuple(short)
+
+
+def verdict(shortages: Collection[Shortage]) -> Verdict:
+    """The node's verdict: the worst of its shortages."""
+    return max((shortage.verdict for shortage in shortages), default=Verdict.PASS)
+
+
+def fit_all(
+    request: Amounts,
+    allocatable: Mapping[str, Column],
+    requested: Mapping[str, Column],
+    pod_count: Column,
+    ignored: Collection[str] = (),
+    ignored_groups: Collection[str] = (),
+) -> Fit:
+    """`fit` for all nodes: columns by resource, all as long as `pod_count`; a missing column is 0."""
+    nothing = np.zeros_like(pod_count)
+    resources = (PODS, *checked_resources(request, ignored, ignored_groups))
+    short = np.zeros((len(resources), len(pod_count)), dtype=np.bool_)
+    hopeless = np.zeros_like(short)
+    short[0] = pod_count + 1 > allocatable.get(PODS, nothing)
+    for row, resource in enumerate(resources[1:], start=1):
+        wanted = request[resource]
+        has = allocatable.get(resource, nothing)
+        short[row] = wanted > has - requested.get(resource, nothing)
+        hopeless[row] = short[row] & (wanted > has)
+    return Fit(resources, short, hopeless)

@@ -1,0 +1,187 @@
+"""Names on the wire: labels, annotations, resources, API groups. Each stands once, here.
+
+They are Koordinator's (and Kubernetes' own), so that workloads, dashboards and device plugins made
+for Koordinator work unchanged. Only names and fixed words live here; classes, bands, defaults and
+thresholds are policy.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+# Domains
+
+BASE_DOMAIN = "koordinator.sh/"
+EXTENDED_RESOURCE_DOMAIN = "kubernetes.io/"
+SCHEDULING_DOMAIN = "scheduling.koordinator.sh/"
+INTERNAL_SCHEDULING_DOMAIN = "internal.scheduling.koordinator.sh/"
+NODE_DOMAIN = "node.koordinator.sh/"
+POD_DOMAIN = "pod.koordinator.sh/"
+QUOTA_DOMAIN = "quota.scheduling.koordinator.sh/"
+GANG_DOMAIN = "gang.scheduling.koordinator.sh/"
+PROFILE_DOMAIN = "config.koordinator.sh/"
+KUBELET_DOMAIN = "kubelet.koordinator.sh/"
+
+# API groups
+
+KOORDPOLICY_API = "koordpolicy.io/v1alpha1"
+SLO_API = "slo.koordinator.sh/v1alpha1"
+CONFIG_API = "config.koordinator.sh/v1alpha1"
+QUOTA_API = "quota.koordinator.sh/v1alpha1"
+SCHEDULING_API = "scheduling.koordinator.sh/v1alpha1"
+SIGS_SCHEDULING_API = "scheduling.sigs.k8s.io/v1alpha1"
+TOPOLOGY_API = "topology.node.k8s.io/v1alpha1"
+
+# Resources. The unit of cpu is the millicore, of everything else the whole unit.
+
+CPU = "cpu"
+MEMORY = "memory"
+EPHEMERAL_STORAGE = "ephemeral-storage"
+PODS = "pods"
+HUGEPAGES_PREFIX = "hugepages-"
+ATTACHABLE_VOLUMES_PREFIX = "attachable-volumes-"
+
+BATCH_CPU = "kubernetes.io/batch-cpu"
+BATCH_MEMORY = "kubernetes.io/batch-memory"
+MID_CPU = "kubernetes.io/mid-cpu"
+MID_MEMORY = "kubernetes.io/mid-memory"
+
+GPU = "koordinator.sh/gpu"
+GPU_CORE = "koordinator.sh/gpu-core"
+GPU_MEMORY = "koordinator.sh/gpu-memory"
+GPU_MEMORY_RATIO = "koordinator.sh/gpu-memory-ratio"
+GPU_SHARED = "koordinator.sh/gpu.shared"
+RDMA = "koordinator.sh/rdma"
+FPGA = "koordinator.sh/fpga"
+NVIDIA_GPU = "nvidia.com/gpu"
+AMD_GPU = "amd.com/gpu"
+DCU_GPU = "dcu.com/gpu"
+HUAWEI_NPU_CORE = "huawei.com/npu-core"
+HUAWEI_NPU_CPU = "huawei.com/npu-cpu"
+HUAWEI_NPU_DVPP = "huawei.com/npu-dvpp"
+
+DEPRECATED_RESOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        "koordinator.sh/batch-cpu": BATCH_CPU,
+        "koordinator.sh/batch-memory": BATCH_MEMORY,
+        "kubernetes.io/rdma": RDMA,
+        "kubernetes.io/fpga": FPGA,
+        "kubernetes.io/gpu": GPU,
+        "kubernetes.io/gpu-core": GPU_CORE,
+        "kubernetes.io/gpu-memory": GPU_MEMORY,
+        "kubernetes.io/gpu-memory-ratio": GPU_MEMORY_RATIO,
+    }
+)
+"""Old resource name → the one it is read as, unless the new name is present too."""
+
+# Pods: class, priority, eviction, isolation
+
+QOS_CLASS = "koordinator.sh/qosClass"
+PRIORITY_CLASS = "koordinator.sh/priority-class"
+SUB_PRIORITY = "koordinator.sh/priority"
+MUTATING_UPDATE = "pod.koordinator.sh/mutating-update"
+SKIP_ENHANCED_VALIDATION = "pod.koordinator.sh/skip-enhanced-validation"
+BINDING_ADMISSION_BYPASS = "koordinator.sh/binding-admission-bypass"
+EVICTION_ENABLED = "koordinator.sh/eviction-enabled"
+EVICTION_POLICY = "koordinator.sh/eviction-policy"
+EVICTION_PRIORITY = "koordinator.sh/eviction-priority"
+NETWORK_QOS = "koordinator.sh/networkQOS"
+CPU_BURST = "koordinator.sh/cpuBurst"
+CPU_QOS = "koordinator.sh/cpuQOS"
+MEMORY_QOS = "koordinator.sh/memoryQOS"
+BLKIO_QOS = "koordinator.sh/blkioQOS"
+OOM_SCORE_ADJ = "koordinator.sh/oom-score-adj"
+OOM_SCORE_ADJ_SPEC = "koordinator.sh/oom-score-adj-spec"
+CORE_SCHED_GROUP_ID = "koordinator.sh/core-sched-group-id"
+CORE_SCHED_POLICY = "koordinator.sh/core-sched-policy"
+RESCTRL = "node.koordinator.sh/resctrl"
+GPU_ISOLATION_PROVIDER = "koordinator.sh/gpu-isolation-provider"
+EXTENDED_RESOURCE_SPEC = "node.koordinator.sh/extended-resource-spec"
+REPLACE_RESOURCES = "pod.koordinator.sh/replace-resources"
+
+# Pods: scheduling
+
+SCHEDULER_NAME = "scheduling.koordinator.sh/scheduler-name"
+ORIGINAL_SCHEDULER_NAME = "internal.scheduling.koordinator.sh/original-scheduler-name"
+SCHEDULING_HINT = "internal.scheduling.koordinator.sh/scheduling-hint"
+DEPRECATED_SCHEDULING_HINT = "scheduling.koordinator.sh/scheduling-hint"
+RESOURCE_SPEC = "scheduling.koordinator.sh/resource-spec"
+RESOURCE_STATUS = "scheduling.koordinator.sh/resource-status"
+NUMA_TOPOLOGY_SPEC = "scheduling.koordinator.sh/numa-topology-spec"
+USAGE_THRESHOLDS = "scheduling.koordinator.sh/usage-thresholds"
+ESTIMATED_SCALING_FACTORS = "scheduling.koordinator.sh/load-estimated-scaling-factors"
+ESTIMATED_SECONDS_AFTER_SCHEDULED = "scheduling.koordinator.sh/load-estimated-seconds-after-pod-scheduled"
+ESTIMATED_SECONDS_AFTER_INITIALIZED = "scheduling.koordinator.sh/load-estimated-seconds-after-initialized"
+PREEMPTION_POLICY = "scheduling.koordinator.sh/preemption-policy"
+DISABLE_PREEMPTIBLE = "scheduling.koordinator.sh/disable-preemptible"
+EVICTION_COST = "scheduling.koordinator.sh/eviction-cost"
+SOFT_EVICTION = "scheduling.koordinator.sh/soft-eviction"
+RESERVE_POD = "scheduling.koordinator.sh/reserve-pod"
+DEVICE_ALLOCATED = "scheduling.koordinator.sh/device-allocated"
+QUOTA_NAME = "quota.scheduling.koordinator.sh/name"
+GANG_NAME = "gang.scheduling.koordinator.sh/name"
+
+# Nodes
+
+COLOCATION_STRATEGY = "node.koordinator.sh/colocation-strategy"
+CPU_RECLAIM_RATIO = "node.koordinator.sh/cpu-reclaim-ratio"
+MEMORY_RECLAIM_RATIO = "node.koordinator.sh/memory-reclaim-ratio"
+MID_STATIC_CPU_RESERVED_RATIO = "node.koordinator.sh/mid-static-cpu-reserved-ratio"
+MID_STATIC_MEMORY_RESERVED_RATIO = "node.koordinator.sh/mid-static-memory-reserved-ratio"
+NODE_RESERVATION = "node.koordinator.sh/reservation"
+NETWORK_BANDWIDTH = "node.koordinator.sh/network-bandwidth"
+SYSTEM_QOS_RESOURCE = "node.koordinator.sh/system-qos-resource"
+CPU_NORMALIZATION_RATIO = "node.koordinator.sh/cpu-normalization-ratio"
+CPU_NORMALIZATION_ENABLED = "node.koordinator.sh/cpu-normalization-enabled"
+RESOURCE_AMPLIFICATION_RATIO = "node.koordinator.sh/resource-amplification-ratio"
+RAW_ALLOCATABLE = "node.koordinator.sh/raw-allocatable"
+ORIGIN_EXTENDED_ALLOCATABLE = "node.koordinator.sh/originExtendedAllocatable"
+THIRD_PARTY_ALLOCATIONS = "node.koordinator.sh/thirdPartyAllocations"
+CPU_BIND_POLICY = "node.koordinator.sh/cpu-bind-policy"
+NUMA_ALLOCATE_STRATEGY = "node.koordinator.sh/numa-allocate-strategy"
+NUMA_TOPOLOGY_POLICY = "node.koordinator.sh/numa-topology-policy"
+CPU_TOPOLOGY = "node.koordinator.sh/cpu-topology"
+CPU_BASIC_INFO = "node.koordinator.sh/cpu-basic-info"
+CPU_SHARED_POOLS = "node.koordinator.sh/cpu-shared-pools"
+BE_CPU_SHARED_POOLS = "node.koordinator.sh/be-cpu-shared-pools"
+KUBELET_CPU_MANAGER_POLICY = "kubelet.koordinator.sh/cpu-manager-policy"
+
+# Profiles
+
+SKIP_UPDATE_RESOURCES = "config.koordinator.sh/skip-update-resources"
+CONTROLLER_MANAGED = "config.koordinator.sh/controller-managed"
+
+# Kubernetes' own words
+
+QOS_GUARANTEED = "Guaranteed"
+QOS_BURSTABLE = "Burstable"
+QOS_BEST_EFFORT = "BestEffort"
+PHASE_PENDING = "Pending"
+PHASE_RUNNING = "Running"
+PHASE_SUCCEEDED = "Succeeded"
+PHASE_FAILED = "Failed"
+CONDITION_SCHEDULED = "PodScheduled"
+CONDITION_INITIALIZED = "Initialized"
+CONDITION_READY = "Ready"
+CONDITION_RESIZE_PENDING = "PodResizePending"
+RESIZE_INFEASIBLE = "Infeasible"
+RESTART_ALWAYS = "Always"
+DAEMON_SET = "DaemonSet"
+
+
+def is_scalar(resource: str) -> bool:
+    """Whether the scheduler treats a resource as a scalar: extended, huge pages, volume counts.
+
+    A scalar that a pod does not request never takes part in that pod's scores. Everything with a
+    domain counts, Koordinator's `kubernetes.io/batch-cpu` included.
+    """
+    return "/" in resource or resource.startswith((HUGEPAGES_PREFIX, ATTACHABLE_VOLUMES_PREFIX))
+
+
+def is_extended(resource: str) -> bool:
+    """Whether a resource is extended in Kubernetes' strict sense: a domain other than its own.
+
+    `kubernetes.io/batch-cpu` is not; `nvidia.com/gpu` is.
+    """
+    return (
+        "/" in resource and EXTENDED_RESOURCE_DOMAIN not in resource and not resource.startswith("requests.")
+    )

@@ -1,0 +1,160 @@
+"""Careful access to JSON objects from outside: the wrong shape gives an error that names the place.
+
+Kubernetes objects arrive as nested dicts. Absent and null mean the same (the field is unset); a value
+of the wrong type is an `ObjectError` with the path, never a traceback from deep inside.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from koordpolicy.model.protocol import DEPRECATED_RESOURCES
+from koordpolicy.model.quantity import QuantityError, amount
+
+_TYPE_NAMES = MappingProxyType(
+    {
+        dict: "a mapping",
+        list: "a list",
+        str: "text",
+        int: "a whole number",
+        float: "a number",
+        bool: "true or false",
+    }
+)
+
+Json = Mapping[str, object]
+"""A JSON object as read."""
+
+Amounts = Mapping[str, int]
+"""Resource name → integer amount: cpu in millicores, everything else in whole units."""
+
+NOTHING: Mapping[str, int] = MappingProxyType({})
+NO_TEXT: Mapping[str, str] = MappingProxyType({})
+
+_JSON_LIMIT = 1 << 20
+
+
+class ObjectError(ValueError):
+    """An object (or annotation) that has not the shape its kind promises."""
+
+
+def mapping(parent: Json, key: str, at: str = "") -> Json:
+    """The object under a key; empty when unset."""
+    value = parent.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise _wrong(at, key, "a mapping", value)
+    return value
+
+
+def optional_mapping(parent: Json, key: str, at: str = "") -> Json | None:
+    """The object under a key; None when unset, so that `{}` can be told from nothing."""
+    return None if parent.get(key) is None else mapping(parent, key, at)
+
+
+def objects(parent: Json, key: str, at: str = "") -> Iterator[Json]:
+    """The objects of the list under a key, in order."""
+    for index, item in enumerate(sequence(parent, key, at)):
+        if not isinstance(item, Mapping):
+            raise _wrong(at, f"{key}[{index}]", "a mapping", item)
+        yield item
+
+
+def sequence(parent: Json, key: str, at: str = "") -> Sequence[object]:
+    """The list under a key; empty when unset."""
+    value = parent.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise _wrong(at, key, "a list", value)
+    return value
+
+
+def text(parent: Json, key: str, at: str = "") -> str:
+    """The text under a key; empty when unset."""
+    value = parent.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise _wrong(at, key, "text", value)
+    return value
+
+
+def texts(parent: Json, key: str, at: str = "") -> Mapping[str, str]:
+    """The mapping from text to text under a key, such as labels; empty when unset."""
+    value = mapping(parent, key, at)
+    for name, item in value.items():
+        if not isinstance(item, str):
+            raise _wrong(at, f"{key}[{name}]", "text", item)
+    return value  # type: ignore[return-value]  # just checked
+
+
+def integer(parent: Json, key: str, at: str = "") -> int | None:
+    """The whole number under a key; None when unset."""
+    value = parent.get(key)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise _wrong(at, key, "a whole number", value)
+
+
+def flag(parent: Json, key: str, at: str = "") -> bool:
+    """The truth value under a key; false when unset."""
+    value = parent.get(key)
+    if value is None:
+        return False
+    if not isinstance(value, bool):
+        raise _wrong(at, key, "true or false", value)
+    return value
+
+
+def amounts(parent: Json, key: str, at: str = "") -> Amounts:
+    """The resource list under a key as integer amounts, deprecated names read as the current ones."""
+    return read_amounts(mapping(parent, key, at), f"{at}.{key}" if at else key)
+
+
+def read_amounts(resources: Json, at: str = "") -> Amounts:
+    """A resource list as integer amounts. Raises ObjectError with the place of a bad quantity."""
+    read: dict[str, int] = {}
+    for written, value in resources.items():
+        current = DEPRECATED_RESOURCES.get(written)
+        name = written if current is None or current in resources else current
+        try:
+            read[name] = amount(name, value)
+        except QuantityError as error:
+            raise ObjectError(f"{_place(at, written)}: {error}") from error
+    return read
+
+
+def embedded_object(source: str, at: str) -> Json:
+    """The JSON object written in an annotation. Raises ObjectError when it is none."""
+    value = embedded(source, at)
+    if not isinstance(value, Mapping):
+        raise ObjectError(f"{at}: expected a JSON object, found {_shown(value)}")
+    return value
+
+
+def embedded(source: str, at: str) -> object:
+    """The JSON value written in an annotation. Raises ObjectError for broken or oversized text."""
+    if len(source) > _JSON_LIMIT:
+        raise ObjectError(f"{at}: more than {_JSON_LIMIT} characters of JSON")
+    try:
+        return json.loads(source, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ObjectError(f"{at}: not valid JSON ({error})") from error
+
+
+def _refuse_constant(word: str) -> object:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _wrong(at: str, key: str, expected: str, found: object) -> ObjectError:
+    return ObjectError(f"{_place(at, key)}: expected {expected}, found {_shown(found)}")
+
+
+def _place(at: str, key: str) -> str:
+    return f"{at}.{key}" if at else key
+
+
+def _shown(value: object) -> str:
+    return _TYPE_NAMES.get(type(value), type(value).__name__)

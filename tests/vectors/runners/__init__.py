@@ -1,0 +1,28 @@
+"""Who answers which kind: one table, a module a domain.
+
+A runner takes a vector's input and gives the answer in the shape of `expect`. Where the answer is
+policy it goes through the compiled built-in pack. To add a kind, add it to `RUNNERS` of its domain's
+module; to add a domain, add its module here.
+"""
+
+from collections.abc import Mapping
+
+from tests.vectors.runners import node_agent, scheduler_core
+from tests.vectors.runners.runner import Runner
+
+_DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
+    ("node-agent", node_agent.RUNNERS),
+    ("scheduler-core", scheduler_core.RUNNERS),
+)
+
+RUNNERS: Mapping[tuple[str, str], Runner] = {
+    (domain, kind): runner for domain, runners in _DOMAINS for kind, runner in runners.items()
+}
+"""The runner of each (domain, kind). A domain is named like its file of chosen vectors."""
+
+SHAPES: Mapping[str, Mapping[str, str]] = {
+    "batch_resource": {"manager": "node", "node-agent": "spec"},
+    "cpu_normalization": {"manager": "cpu_basic_info", "node-agent": "limit"},
+    "quota_admission": {"manager": "child_request", "scheduler-jobs": "quotas"},
+}
+"""Kinds that two domains share: domain → an input key that only its vectors have."""

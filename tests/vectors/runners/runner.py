@@ -1,0 +1,18 @@
+"""What a runner is."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tests.vectors.compare import EXACT, Comparison
+
+
+class Unsupported(Exception):
+    """Raised by a runner for an input that the project cannot answer yet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """How one kind is answered and compared. `answer` takes the vector's `input`."""
+
+    answer: Callable[[Mapping[str, object]], Mapping[str, object]]
+    comparison: Comparison = EXACT
