@@ -1,0 +1,373 @@
+"""KP2xx: CEL expressions whose syntax, names, types or units are wrong."""
+
+from koordpolicy.diagnostics.catalogue.code import Code
+from koordpolicy.diagnostics.value import Severity
+
+EXPRESSIONS: tuple[Code, ...] = (
+    Code.written(
+        "KP201",
+        "CEL syntax",
+        explanation="""
+            The text is no CEL expression. CEL looks much like C, Go or Python, with `&&`, `||`, `!`, `? :` and `in`;
+            there are no statements, no assignment, and no `and`, `or` or `not`.
+            """,
+        why="An expression that cannot be parsed decides nothing, so the revision is refused before it reaches a cluster.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "node.unschedulable and node.name != 'edge'"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="Look at the marked place: the parser got that far and no further. The help line names what it expected.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "node.unschedulable && node.name != 'edge'"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP202",
+        "unknown name",
+        explanation="""
+            An expression begins with a name that is not in scope. In scope are the facts of the decision (`node`,
+            `pod`, `namespace`, `cluster`, `now`, ...), `variables`, `parameters` and `constants`, and what an enclosing
+            macro binds.
+            """,
+        why="CEL would fail with an error at run time, on every node and for every pod.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: budget, expression: node.capacity.cpu * percent(65)}
+              target: {cel: budget - node.usage.prod.cpu}
+            """,
+        advice="""
+            Take the suggested name. Variables, parameters and constants are reached through their group:
+            `variables.budget`, `parameters.share`, `constants.reserve`.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: budget, expression: node.capacity.cpu * percent(65)}
+              target: {cel: variables.budget - node.usage.prod.cpu}
+            """,
+    ),
+    Code.written(
+        "KP203",
+        "unknown field or fact",
+        explanation="""
+            A record such as `node` or `pod` has no field of this name, or a group of facts such as `node.usage` is used
+            where one of its members is meant.
+            """,
+        why="A misspelt fact is never there, and a rule that reads it never decides what its author meant.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpus * percent(65) - node.usage.prod.cpu}}
+            """,
+        advice="Take the suggested name, or look the fact up in the manual, which lists every fact with type, unit and meaning.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu * percent(65) - node.usage.prod.cpu}}
+            """,
+    ),
+    Code.written(
+        "KP204",
+        "units do not fit",
+        explanation="""
+            Two quantities with different units meet in a sum, a difference or a comparison, or a product has a unit
+            that does not exist. Sums and comparisons take one unit; a quantity times a percentage or a ratio keeps its
+            unit; a quantity divided by one of the same unit is a ratio.
+            """,
+        why="""
+            CPU counts millicores and memory bytes. Added up, they give a number that looks plausible and means nothing,
+            and a node would be oversold by it.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu * percent(65) - node.usage.prod.memory}}
+            """,
+        advice="""
+            Compare shares instead of amounts (`node.usage.prod.cpu / node.capacity.cpu`), or take the fact of the other
+            resource. `number(q)` drops a unit on purpose.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu * percent(65) - node.usage.prod.cpu}}
+            """,
+    ),
+    Code.written(
+        "KP205",
+        "types do not fit",
+        explanation="""
+            An operator or function has no form for operands of these types: a text plus a number, a comparison of a
+            truth value with a list, `&&` between numbers. CEL converts nothing by itself, not even an integer to a
+            double.
+            """,
+        why="CEL would fail with `no such overload` whenever the expression runs.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "'zone-' + size(node.zones) == node.labels['zones']"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="Convert one side: `string(n)`, `int(x)`, `double(n)`. The note lists the forms that exist.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "'zone-' + string(size(node.zones)) == node.labels['zones']"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP206",
+        "fact not available here",
+        explanation="""
+            The fact exists, but not where this decision is made. A webhook sees the pod before any node is chosen; only
+            the node's agent knows what the kernel counts this second; only the scheduler knows a pod's place in the
+            queue.
+            """,
+        why="The value would be missing every time the rule is asked, so the rule would never apply, or always fail.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: pod.priority > 9000}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="""
+            Use a fact that the message's component has, or move the rule to a kind that is asked where the fact is known.
+            The manual lists for each fact which components supply it.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "node.pods.exists(p, p.?priority.orValue(0) > 9000)"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP207",
+        "unknown function",
+        explanation="""
+            There is no function or method of this name: neither in CEL, nor in its libraries (strings, math, lists,
+            sets, encoders, optionals, network), nor among the helpers, nor in a `Library` of the bundle.
+            """,
+        why="CEL would fail whenever the expression runs.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: maximum(node.capacity.cpu * percent(65), cpu("1"))}}
+            """,
+        advice="Take the suggested name, look it up in the manual's list of functions, or define it in a `Library`.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: 'max(node.capacity.cpu * percent(65), cpu("1"))'}}
+            """,
+    ),
+    Code.written(
+        "KP208",
+        "result is not what the decision needs",
+        explanation="""
+            The expression is sound, but its result has another type or unit than its place takes: a truth value where
+            an amount of CPU is decided, bytes where millicores are. A condition must give a truth value.
+            """,
+        why="The component that asks could do nothing with the answer.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.usage.total.cpu / node.capacity.cpu}}
+            """,
+        advice="The message names both types. A ratio becomes an amount by multiplying with one; a comparison gives a truth value.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu * percent(65) - node.usage.prod.cpu}}
+            """,
+    ),
+    Code.written(
+        "KP209",
+        "bad literal argument",
+        explanation="""
+            A text that a function takes is malformed: `cpu("4 cores")`, `duration("15 minutes")`, a timestamp that is
+            not RFC 3339, a regular expression that RE2 refuses, a format string whose places do not match its list.
+            """,
+        why="Since the text stands in the policy, the call would fail every time; this can be said now.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu - cpu("4 cores")}}
+            """,
+        advice="""
+            Write quantities as Kubernetes does (`"4"`, `"500m"`, `"200Mi"`), durations as `"15m"` or `"1h30m"`, times as
+            `"2026-01-31T08:00:00Z"`. RE2 has no look-around and no back-references.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu - cpu("4")}}
+            """,
+    ),
+    Code.written(
+        "KP210",
+        "literal out of range",
+        explanation="""
+            A number cannot be held by its type: integers have 64 bits with a sign, unsigned ones (`5u`) 64 bits
+            without, and a constant part of the expression overflows or gives an infinite value.
+            """,
+        why="Arithmetic in CEL never wraps around. An overflow is an error, and here it would come every time.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: node.capacity.pods < 99999999999999999999}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice='Correct the number. For amounts, suffixes are easier to get right: `memory("16Ti")`.',
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: node.capacity.pods < 500}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP211",
+        "expression too long or too deep",
+        explanation="""
+            An expression exceeds the parser's limits on its length, the depth of its nesting, or the number of its
+            parts. The message names the limit. People do not reach them; generated text does.
+            """,
+        why="The limits keep a single file from exhausting the memory or the stack of the components that compile it.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              # stands for a condition of many thousand generated terms
+              match: {condition: node.name == "n-00001" || node.name == "n-00002" || node.name == "n-00003"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="""
+            Label the nodes or pods and select by label, test membership in a list (`node.name in constants.canaries`),
+            or split the expression into variables.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {nodes: {matchLabels: {canary: "true"}}}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP212",
+        "division by zero",
+        explanation="The divisor is a literal zero, or constants that come out as zero.",
+        why="Dividing an integer or a quantity by zero is an error in CEL, so the expression never gives a value.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu / 0}}
+            """,
+        advice="Correct the divisor. Where a fact may be zero, test it first: `n == 0 ? 0 : total / n`.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu / 2}}
+            """,
+    ),
+    Code.written(
+        "KP213",
+        "bare number where a unit is needed",
+        explanation="""
+            A number without unit meets a quantity: is `node.usage.prod.cpu > 4` about four cores or four millicores?
+            Only a plain `0` fits every unit.
+            """,
+        why="Off by a factor of a thousand, a threshold is met always or never.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: node.capacity.cpu >= 4}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="""
+            Write the unit: `cpu("4")`, `memory("1Gi")`, `percent(65)`, `duration("15m")`. A computed number gets its
+            unit by `millicores(n)` or `bytesOf(n)`.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: node.capacity.cpu >= cpu("4")}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP214",
+        "comparison that never changes",
+        severity=Severity.WARNING,
+        explanation="""
+            A comparison comes out the same for every possible input: the fact cannot exceed its declared bounds, the
+            types can never be equal, or both sides are one expression.
+            """,
+        why="The author had a distinction in mind that the expression does not make.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: node.capacity.cpu >= 0}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="Correct the bound or the fact; remove the comparison if nothing is to be distinguished.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: node.capacity.cpu >= cpu("8")}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+)

@@ -1,0 +1,338 @@
+"""KP3xx: rules that do not fit together."""
+
+from koordpolicy.diagnostics.catalogue.code import Code
+from koordpolicy.diagnostics.value import Severity
+
+GRAPH: tuple[Code, ...] = (
+    Code.written(
+        "KP301",
+        "conflict",
+        explanation="""
+            Two rules set the same decision, their matches can hold at once, and neither outranks the other. Rank is
+            `precedence` first, then the bundle above the pack it extends, then the narrower selector: pods before
+            namespaces before nodes before none. The note shows an input on which both apply.
+            """,
+        why="One of the two would win by accident, and another one after the next rename of a file.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: colocated}
+            spec:
+              match: {nodes: {matchLabels: {pool: colocated}}}
+              target: {cel: node.capacity.cpu * percent(65)}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: large}
+            spec:
+              match: {nodes: {matchLabels: {size: large}}}
+              target: {cel: node.capacity.cpu * percent(75)}
+            """,
+        advice="""
+            Say which one is meant to win with `precedence`, or make the matches exclude each other.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: colocated}
+            spec:
+              match: {nodes: {matchLabels: {pool: colocated}}}
+              target: {cel: node.capacity.cpu * percent(65)}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: large}
+            spec:
+              precedence: 10
+              match: {nodes: {matchLabels: {size: large}}}
+              target: {cel: node.capacity.cpu * percent(75)}
+            """,
+    ),
+    Code.written(
+        "KP302",
+        "cycle",
+        explanation="""
+            Decisions, parameters or variables need each other in a circle, so none of them can be computed first. The
+            notes show the way round.
+            """,
+        why="A graph with a circle has no value to give. At run time it would go on for ever.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: budget, expression: node.capacity.cpu - variables.reserve}
+                - {name: reserve, expression: variables.budget * percent(10)}
+              target: {cel: variables.budget}
+            """,
+        advice="Give one of them an expression that rests on facts alone.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: reserve, expression: node.capacity.cpu * percent(10)}
+                - {name: budget, expression: node.capacity.cpu - variables.reserve}
+              target: {cel: variables.budget}
+            """,
+    ),
+    Code.written(
+        "KP303",
+        "match can never hold",
+        explanation="""
+            Selectors and condition of a `match` exclude each other: no node, pod or namespace satisfies them together.
+            """,
+        why="The document looks like a rule in review and does nothing in the cluster.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: large}
+            spec:
+              match: {condition: node.capacity.cpu < cpu("4") && node.capacity.cpu > cpu("64")}
+              target: {cel: node.capacity.cpu * percent(75)}
+            """,
+        advice="Often `||` was meant for `&&`, or a bound stands on the wrong side. Remove the document if it is not needed.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: large}
+            spec:
+              match: {condition: node.capacity.cpu > cpu("64")}
+              target: {cel: node.capacity.cpu * percent(75)}
+            """,
+    ),
+    Code.written(
+        "KP304",
+        "rule never reached",
+        explanation="""
+            Wherever this rule applies, another rule of the same bundle applies too and outranks it. A rule that
+            overrides one of an extended pack is no such case: that is what extending is for.
+            """,
+        why="Whoever edits the rule expects an effect and gets none.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: everywhere}
+            spec:
+              precedence: 10
+              target: {cel: node.capacity.cpu * percent(65)}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: colocated}
+            spec:
+              match: {nodes: {matchLabels: {pool: colocated}}}
+              target: {cel: node.capacity.cpu * percent(50)}
+            """,
+        advice="Remove the rule, raise its `precedence`, or narrow the match of the one that outranks it.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: everywhere}
+            spec:
+              target: {cel: node.capacity.cpu * percent(65)}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: colocated}
+            spec:
+              match: {nodes: {matchLabels: {pool: colocated}}}
+              target: {cel: node.capacity.cpu * percent(50)}
+            """,
+    ),
+    Code.written(
+        "KP305",
+        "unknown parameter",
+        explanation="""
+            An expression reads `parameters.x`, and no document of this kind and subject declares a parameter `x`, the
+            packs below included.
+            """,
+        why="The value would be missing every time.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              parameters: {share: {type: percent, value: 65%}}
+              target: {cel: node.capacity.cpu * parameters.shares}
+            """,
+        advice="Take the suggested name, or declare the parameter under `spec.parameters`.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              parameters: {share: {type: percent, value: 65%}}
+              target: {cel: node.capacity.cpu * parameters.share}
+            """,
+    ),
+    Code.written(
+        "KP306",
+        "parameter types disagree",
+        explanation="""
+            Two documents give the same parameter values of different types or units, or a value does not have the type
+            that the parameter declares.
+            """,
+        why="""
+            The expressions that read the parameter are checked once, for one type. With another one they would fail on
+            just those nodes that the other document matches.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              parameters: {reserve: {type: percent, value: 2Gi}}
+              target: {cel: node.capacity.cpu * parameters.reserve}
+            """,
+        advice="Write the value in the declared unit; the note shows where the type comes from.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              parameters: {reserve: {type: percent, value: 60%}}
+              target: {cel: node.capacity.cpu * parameters.reserve}
+            """,
+    ),
+    Code.written(
+        "KP307",
+        "reference to nothing",
+        explanation="""
+            A document names a class, band, mechanism, decision or another document that neither the bundle nor the
+            packs below it define.
+            """,
+        why="The rule would wait for a pod of a band that no pod can have, or call a mechanism that does not exist.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: SchedulingProfile
+            metadata: {name: koord-scheduler}
+            spec:
+              filters:
+                - {mechanism: NodeResource}
+            """,
+        advice="Take the suggested name, or define what is missing.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: SchedulingProfile
+            metadata: {name: koord-scheduler}
+            spec:
+              filters:
+                - {mechanism: NodeResources}
+            """,
+    ),
+    Code.written(
+        "KP308",
+        "unused variable",
+        severity=Severity.WARNING,
+        explanation="A variable is defined and no expression of the document reads it.",
+        why="It is left over from a change, or the expression that should read it says something else.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: protected, expression: node.usage.prod.cpu + node.usage.system.cpu}
+              target: {cel: node.capacity.cpu * percent(65) - node.usage.prod.cpu}
+            """,
+        advice="Use it, or remove it.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: protected, expression: node.usage.prod.cpu + node.usage.system.cpu}
+              target: {cel: node.capacity.cpu * percent(65) - variables.protected}
+            """,
+    ),
+    Code.written(
+        "KP309",
+        "name defined twice in one document",
+        explanation="""
+            A list whose elements have names (variables, filters, scores, functions) has two of the same name.
+            """,
+        why="An expression or an override that uses the name could mean either.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: protected, expression: node.usage.prod.cpu}
+                - {name: protected, expression: node.usage.system.cpu}
+              target: {cel: node.capacity.cpu * percent(65) - variables.protected}
+            """,
+        advice="Rename one, or merge them.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables:
+                - {name: protected, expression: node.usage.prod.cpu + node.usage.system.cpu}
+              target: {cel: node.capacity.cpu * percent(65) - variables.protected}
+            """,
+    ),
+    Code.written(
+        "KP310",
+        "library function calls itself",
+        explanation="A function of a `Library` calls itself, directly or by way of others.",
+        why="""
+            Calls are replaced by their bodies when a revision is compiled, and the cost of every expression is bounded
+            beforehand. A function that calls itself has neither an end nor a bound.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Library
+            metadata: {name: arithmetic}
+            spec:
+              functions:
+                - name: halved
+                  parameters: [{name: amount, type: cpu}]
+                  result: cpu
+                  expression: amount > cpu("1") ? halved(amount / 2) : amount
+            """,
+        advice="Write a loop over a list as a macro (`map`, `filter`, `exists`, `all`), or an explicit formula.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Library
+            metadata: {name: arithmetic}
+            spec:
+              functions:
+                - name: halved
+                  parameters: [{name: amount, type: cpu}]
+                  result: cpu
+                  expression: amount / 2
+            """,
+    ),
+    Code.written(
+        "KP311",
+        "required decision nowhere set",
+        explanation="""
+            A component always asks this decision of a subject, and no rule of the bundle or of the packs below sets it
+            without a match that may fail.
+            """,
+        why="On the first node or pod that no rule matches, the component would have no answer.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Overcommit
+            metadata: {name: spare}
+            spec:
+              resource: spare
+              cpu: {cel: node.capacity.cpu * percent(10)}
+            """,
+        advice="Add a document without `match` that sets it, or extend the built-in pack, which does.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Overcommit
+            metadata: {name: batch}
+            spec:
+              resource: batch
+              cpu: {cel: node.capacity.cpu * percent(10)}
+            """,
+    ),
+)

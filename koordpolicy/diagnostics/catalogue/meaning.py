@@ -1,0 +1,182 @@
+"""KP4xx: documents that are sound by themselves and say something that cannot be meant."""
+
+from koordpolicy.diagnostics.catalogue.code import Code
+
+MEANING: tuple[Code, ...] = (
+    Code.written(
+        "KP401",
+        "bands overlap",
+        explanation="Two priority bands claim the same numeric priorities.",
+        why="""
+            A pod's band decides which resources it consumes, who is suppressed first and who is evicted first. A
+            priority that lies in two bands gives no answer.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PriorityBand
+            metadata: {name: spot}
+            spec:
+              range: {from: 5900, to: 6900}
+              default: 6000
+            """,
+        advice="Move a bound. `from` and `to` both belong to the band; the built-in ones are listed in `policies/`.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PriorityBand
+            metadata: {name: spot}
+            spec:
+              range: {from: 6000, to: 6900}
+              default: 6000
+            """,
+    ),
+    Code.written(
+        "KP402",
+        "gap between bands",
+        explanation="""
+            Between two bands lie priorities that belong to none, and no document says that this is intended.
+            """,
+        why="""
+            A pod whose priority falls into the gap has no band: it is treated as a pod from outside the system, and
+            neither suppressed nor given overcommitted resources.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PriorityBand
+            metadata: {name: spot}
+            spec:
+              range: {from: 6100, to: 6899}
+              default: 6100
+            """,
+        advice="Let the bands meet, or leave the gap on purpose and say so in the band above it.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PriorityBand
+            metadata: {name: spot}
+            spec:
+              range: {from: 6000, to: 6999}
+              default: 6100
+            """,
+    ),
+    Code.written(
+        "KP403",
+        "default outside its band",
+        explanation="A band's default priority does not lie in the band's own range.",
+        why="A pod that is put into the band and given the default would be found in another band, or in none.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PriorityBand
+            metadata: {name: spot}
+            spec:
+              range: {from: 6000, to: 6999}
+              default: 7000
+            """,
+        advice="Correct the default or the range.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PriorityBand
+            metadata: {name: spot}
+            spec:
+              range: {from: 6000, to: 6999}
+              default: 6500
+            """,
+    ),
+    Code.written(
+        "KP404",
+        "Kubernetes QoS mapped by two classes",
+        explanation="""
+            Two QoS classes both say that they are the default of the same Kubernetes QoS (`Guaranteed`, `Burstable` or
+            `BestEffort`).
+            """,
+        why="A pod without a class label gets the class of its Kubernetes QoS. With two of them it would get either.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: QoSClass
+            metadata: {name: LSX}
+            spec:
+              defaultFor: [Guaranteed]
+            """,
+        advice="Take the Kubernetes QoS out of one of the two classes.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: QoSClass
+            metadata: {name: LSX}
+            spec:
+              defaultFor: []
+            """,
+    ),
+    Code.written(
+        "KP405",
+        "Kubernetes QoS mapped by no class",
+        explanation="""
+            No QoS class says that it is the default of one of the three Kubernetes QoS classes.
+            """,
+        why="A pod of that Kubernetes QoS without a class label would have no class, so no rule about classes covers it.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: QoSClass
+            metadata: {name: BE}
+            spec:
+              defaultFor: []
+            """,
+        advice="Name `Guaranteed`, `Burstable` and `BestEffort` each in exactly one class.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: QoSClass
+            metadata: {name: BE}
+            spec:
+              defaultFor: [BestEffort]
+            """,
+    ),
+    Code.written(
+        "KP406",
+        "dangerous value",
+        explanation="""
+            A value is permitted and would harm: best-effort work pushed below what the kernel needs to run it at all, a
+            node oversold beyond its capacity, every pod of a node a candidate for eviction.
+            """,
+        why="Such a value takes effect on every matched node within seconds, and looks like an outage.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              target: {cel: node.capacity.cpu * percent(165)}
+            """,
+        advice="Correct the value; the message names the bound and why it is one.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP407",
+        "thresholds in the wrong order",
+        explanation="""
+            Two thresholds that belong together stand the wrong way round: the level at which something is released is not
+            below the one that triggers it, or a minimum exceeds its maximum.
+            """,
+        why="The mechanism would trigger again at once after it has released, or never end, or never begin.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              target: {cel: node.capacity.cpu * percent(65)}
+              minimum: "8"
+              maximum: "4"
+            """,
+        advice="Swap or correct them, and leave a distance that the measured value cannot cross by noise.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              target: {cel: node.capacity.cpu * percent(65)}
+              minimum: "4"
+              maximum: "8"
+            """,
+    ),
+)

@@ -1,0 +1,102 @@
+"""KP5xx: findings in PolicyTests."""
+
+from koordpolicy.diagnostics.catalogue.code import Code
+
+POLICY_TESTS: tuple[Code, ...] = (
+    Code.written(
+        "KP501",
+        "policy test fails",
+        explanation="""
+            A `PolicyTest` gave its facts to the compiled policies, and the decision was not what it expects. The notes
+            show both values, the rule that decided, and where that rule stands.
+            """,
+        why="Either the change has an effect that nobody wanted, or it is meant and the test has to say so.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work gets what is left of 65 %
+                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                  expect:
+                    CPUSuppress.target: 4500m
+            """,
+        advice="""
+            Correct the policy or the expected value. `koordpolicy explain` shows how the decision came about, and
+            `koordpolicy test --update` writes the new values for review.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work gets what is left of 65 %
+                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                  expect:
+                    CPUSuppress.target: 3500m
+            """,
+    ),
+    Code.written(
+        "KP502",
+        "unknown decision in a test",
+        explanation="A test expects a value of a decision that the bundle and its packs do not have.",
+        why="A misspelt decision would be compared with nothing, and the test would pass for ever.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work gets what is left of 65 %
+                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                  expect:
+                    CPUSuppress.targets: 3500m
+            """,
+        advice="Take the suggested name. `koordpolicy graph` lists the decisions of a bundle.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work gets what is left of 65 %
+                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                  expect:
+                    CPUSuppress.target: 3500m
+            """,
+    ),
+    Code.written(
+        "KP503",
+        "unknown or ill-typed fact in a test",
+        explanation="""
+            A test gives a fact that does not exist, or gives one a value of another type or unit than it is declared
+            with.
+            """,
+        why="A misspelt fact leaves the real one missing, and the test would show what happens without it.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work gets what is left of 65 %
+                  facts: {node: {capacity.cpus: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                  expect:
+                    CPUSuppress.target: 3500m
+            """,
+        advice="Take the suggested name; the manual lists facts with their types. Write quantities as policies do.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work gets what is left of 65 %
+                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                  expect:
+                    CPUSuppress.target: 3500m
+            """,
+    ),
+)

@@ -1,0 +1,55 @@
+"""Did you mean? The candidate that a mistyped name most likely stood for."""
+
+import re
+from collections.abc import Iterable
+
+_LONGEST = 120
+_SEPARATORS = re.compile(r"[\s._/-]+")
+
+
+def nearest(name: str, candidates: Iterable[str]) -> str | None:
+    """The closest of `candidates` to `name`, or None when none is close enough to be meant.
+
+    A name that differs only in case or separators (`cpu_reclaim` for `cpuReclaim`) is always close. Else one
+    slip (a letter missing, added, wrong, or two swapped) is forgiven for every three letters, at least one and
+    at most four. Of two equally close candidates the first is taken.
+    """
+    if not name or len(name) > _LONGEST:
+        return None
+    plain = _plain(name)
+    best: str | None = None
+    best_distance = min(4, max(1, len(name) // 3)) + 1
+    for candidate in candidates:
+        if candidate == name:
+            continue
+        other = _plain(candidate)
+        if other == plain and plain:
+            return candidate
+        if abs(len(other) - len(plain)) >= best_distance or len(other) <= 1:
+            continue
+        distance = _distance(plain, other, best_distance)
+        if distance < best_distance and distance < len(plain):
+            best, best_distance = candidate, distance
+    return best
+
+
+def _plain(name: str) -> str:
+    return _SEPARATORS.sub("", name).lower()
+
+
+def _distance(one: str, other: str, limit: int) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours between two words; `limit` if not fewer."""
+    before_last: list[int] = []
+    last = list(range(len(other) + 1))
+    for row, letter in enumerate(one, start=1):
+        current = [row]
+        for column, other_letter in enumerate(other, start=1):
+            cost = min(last[column] + 1, current[column - 1] + 1, last[column - 1] + (letter != other_letter))
+            swapped = row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == other_letter
+            if swapped:
+                cost = min(cost, before_last[column - 2] + 1)
+            current.append(cost)
+        if min(current) >= limit and min(last) >= limit:
+            return limit
+        before_last, last = last, current
+    return min(last[-1], limit)

@@ -1,0 +1,106 @@
+"""How text of a user appears on a terminal: safe, and as wide as it really is.
+
+Carets must stand under the characters they speak of, so every character's width in columns is known here.
+Nothing a policy file contains may move the cursor, change colours or reverse the reading direction.
+"""
+
+import unicodedata
+from collections.abc import Iterator
+
+_TAB = "    "
+_UNSHOWABLE = "\N{REPLACEMENT CHARACTER}"
+_ELLIPSIS = "…"
+
+
+def cells(text: str) -> list[tuple[str, int]]:
+    """Each character of `text` as it is drawn, with its width in columns."""
+    return [_cell(character) for character in text]
+
+
+def safe(text: str) -> str:
+    """The text of a message with nothing in it that a terminal would obey. Line breaks stay."""
+    return "".join(character if character == "\n" else _cell(character)[0] for character in text)
+
+
+def one_line(text: str) -> str:
+    """The same for a name that must not leave its line, such as a path."""
+    return "".join(_cell(character)[0] for character in text)
+
+
+def width_of(text: str) -> int:
+    """Columns that a text takes on one line."""
+    return sum(width for _, width in cells(text))
+
+
+def _cell(character: str) -> tuple[str, int]:
+    if " " <= character <= "~":
+        return character, 1
+    if character == "\t":
+        return _TAB, len(_TAB)
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code), 1  # the picture of this control character
+    category = unicodedata.category(character)
+    if category in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return _UNSHOWABLE, 1
+    if category in ("Mn", "Me"):
+        return character, 0
+    return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def clip(text: str, start: int, end: int, columns: int) -> tuple[str, int, int]:
+    """A line cut to `columns`, with the place of its stretch `start`..`end` (code points, from 0) in it.
+
+    Returns the text to draw, the columns before the stretch and the columns the stretch takes (at least 1).
+    What had to be cut off is marked by an ellipsis. `columns` 0 cuts nothing.
+    """
+    drawn = cells(text)
+    before = [0]
+    for _, width in drawn:
+        before.append(before[-1] + width)
+    start, end = min(start, len(drawn)), min(max(end, start), len(drawn))
+    if not columns or before[-1] <= columns:
+        return "".join(piece for piece, _ in drawn), before[start], max(1, before[end] - before[start])
+    first, last = _window(before, start, end, max(columns, 8))
+    left = _ELLIPSIS if first else ""
+    right = _ELLIPSIS if last < len(drawn) else ""
+    shown = left + "".join(piece for piece, _ in drawn[first:last]) + right
+    offset = len(left) + before[start] - before[first]
+    length = before[min(end, last)] - before[min(start, last)]
+    return shown, offset, max(1, length)
+
+
+def _window(before: list[int], start: int, end: int, columns: int) -> tuple[int, int]:
+    """The characters `first`..`last` to show: the stretch, a little before it, and what follows it."""
+    room = columns - 2  # an ellipsis on either side
+    total = before[-1]
+    stretch = min(before[end] - before[start], room)
+    lead = min(before[start], max((room - stretch) // 2, room // 4))
+    from_column = min(before[start] - lead, max(0, total - room))
+    if from_column <= 1:
+        from_column = 0
+    first = next(index for index, column in enumerate(before) if column >= from_column)
+    last = first
+    while last < len(before) - 1 and before[last + 1] - before[first] <= room:
+        last += 1
+    return first, last
+
+
+def wrap(text: str, columns: int) -> Iterator[str]:
+    """The text in lines of at most `columns`, broken at spaces; its own line breaks and indents stay.
+
+    A word wider than a line is never torn: it may be a path or an expression to copy.
+    """
+    for line in text.split("\n"):
+        indent = line[: len(line) - len(line.lstrip(" "))]
+        current, used = "", 0
+        for word in line.split():
+            wide = width_of(word)
+            if current and columns and used + 1 + wide > columns:
+                yield current
+                current, used = "", 0
+            if current:
+                current, used = f"{current} {word}", used + 1 + wide
+            else:
+                current, used = f"{indent}{word}", len(indent) + wide
+        yield current

@@ -1,0 +1,110 @@
+"""What is to be shown, in order and within its cap; the renderers only draw it."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from koordpolicy.diagnostics.value import Diagnostic, Severity
+
+DEFAULT_LIMIT = 200
+DEFAULT_WIDTH = 80
+
+# As YAML 1.2 counts lines; `str.splitlines` would also break at form feeds and Unicode separators.
+_LINE_BREAK = re.compile(r"\r\n|\r|\n")
+_WEIGHT = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many findings of each severity."""
+
+    errors: int = 0
+    warnings: int = 0
+    notes: int = 0
+
+    @classmethod
+    def of(cls, diagnostics: Iterable[Diagnostic]) -> Self:
+        severities = [found.severity for found in diagnostics]
+        return cls(*(severities.count(severity) for severity in Severity))
+
+    @property
+    def total(self) -> int:
+        return self.errors + self.warnings + self.notes
+
+    def __str__(self) -> str:
+        """Such as `2 errors and 1 warning`; what is zero is left out."""
+        parts = [
+            f"{count} {word}{'' if count == 1 else 's'}"
+            for count, word in ((self.errors, "error"), (self.warnings, "warning"), (self.notes, "note"))
+            if count
+        ]
+        if len(parts) > 1:
+            parts[-2:] = [f"{parts[-2]} and {parts[-1]}"]
+        return ", ".join(parts) or "no findings"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Findings ready to be drawn.
+
+    `findings` are the ones to show, by file and position. `counts` speaks of all of them, `omitted` of those
+    beyond the cap. `lines` holds the text of the files that the shown ones mention, `files` the names of all
+    files that were read.
+    """
+
+    findings: tuple[Diagnostic, ...]
+    counts: Counts
+    omitted: Counts
+    files: tuple[str, ...]
+    lines: Mapping[str, tuple[str, ...]]
+    colour: bool = False
+    width: int = DEFAULT_WIDTH
+
+    @classmethod
+    def of(
+        cls,
+        diagnostics: Iterable[Diagnostic],
+        sources: Mapping[str, str],
+        *,
+        colour: bool = False,
+        width: int = DEFAULT_WIDTH,
+        limit: int = DEFAULT_LIMIT,
+    ) -> Self:
+        """Sort and cap. A warning never pushes an error beyond the cap."""
+        everything = sorted(diagnostics, key=lambda found: found.order)
+        shown = everything
+        if 0 < limit < len(everything):
+            chosen = sorted(everything, key=lambda found: _WEIGHT[found.severity])[:limit]
+            shown = sorted(chosen, key=lambda found: found.order)
+        counts, visible = Counts.of(everything), Counts.of(shown)
+        return cls(
+            findings=tuple(shown),
+            counts=counts,
+            omitted=Counts(
+                counts.errors - visible.errors,
+                counts.warnings - visible.warnings,
+                counts.notes - visible.notes,
+            ),
+            files=tuple(sorted(sources)),
+            lines={
+                file: tuple(_LINE_BREAK.split(sources[file])) for file in _mentioned(shown) if file in sources
+            },
+            colour=colour,
+            width=width,
+        )
+
+    def line(self, file: str, number: int) -> str | None:
+        """The text of a line (from 1) without its break; None when the file or the line isn't there."""
+        lines = self.lines.get(file, ())
+        return lines[number - 1] if 0 < number <= len(lines) else None
+
+
+def _mentioned(diagnostics: Iterable[Diagnostic]) -> set[str]:
+    files = set()
+    for found in diagnostics:
+        files.add(found.span.file)
+        files.update(note.span.file for note in found.notes if note.span is not None)
+        if found.fix is not None:
+            files.add(found.fix.span.file)
+    return files
