@@ -1,0 +1,115 @@
+"""Kinds that the webhook asks: what pods become, and what they must satisfy."""
+
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from koordpolicy.language.cel.types import BOOL, INT, PERCENT, STRING, list_of
+from koordpolicy.language.kinds.base import PolicySpec
+from koordpolicy.language.kinds.fields import FreeObject, LabelKey
+from koordpolicy.language.kinds.slots import Combine, Slot, Value
+
+_INT32 = 2**31 - 1
+
+
+class ColocationProfileSpec(PolicySpec):
+    """Which pods are drawn into co-location, and what is put into them."""
+
+    enabled: Annotated[Value, Slot(BOOL, "Whether the profile is in use.", default=True)] = None
+    probability: Annotated[
+        Value, Slot(PERCENT, "Share of the matching pods that the profile is applied to.", default="100%")
+    ] = None
+    sampling: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "How a draw from 0 to 99 is compared with the probability: `Below` takes pods that draw less, so that "
+            "the share is exact; `AtMost` takes an equal draw too, as Koordinator does.",
+            choices=("Below", "AtMost"),
+            default="Below",
+        ),
+    ] = None
+    qos_class: Annotated[Value, Slot(STRING, "QoS class, by value, to label the pod with.")] = None
+    priority_class_name: Annotated[
+        Value, Slot(STRING, "PriorityClass to give the pod, with its priority and preemption policy.")
+    ] = None
+    band: Annotated[
+        Value, Slot(STRING, "Priority band to put the pod into, by the band's PriorityClass.")
+    ] = None
+    sub_priority: Annotated[
+        Value, Slot(INT, "Priority within the band.", minimum=-_INT32 - 1, maximum=_INT32)
+    ] = None
+    scheduler_name: Annotated[Value, Slot(STRING, "Scheduler to place the pod.")] = None
+    labels: dict[LabelKey, Annotated[Value, Slot(STRING, "Value of the label.")]] = Field(
+        default_factory=dict
+    )
+    """Labels to set."""
+    annotations: dict[LabelKey, Annotated[Value, Slot(STRING, "Value of the annotation.")]] = Field(
+        default_factory=dict
+    )
+    """Annotations to set."""
+    copy_labels: dict[LabelKey, Annotated[Value, Slot(STRING, "Key of the label to copy the value to.")]] = (
+        Field(default_factory=dict)
+    )
+    """Labels whose values are copied, by the key they are copied from; a missing one copies as empty."""
+    copy_annotations: dict[
+        LabelKey, Annotated[Value, Slot(STRING, "Key of the annotation to copy the value to.")]
+    ] = Field(default_factory=dict)
+    """Annotations whose values are copied, by the key they are copied from; a missing one copies as empty."""
+    label_suffixes: dict[LabelKey, Annotated[Value, Slot(STRING, "Text to append to the label's value.")]] = (
+        Field(default_factory=dict)
+    )
+    """Texts appended to labels that are there."""
+    patch: Annotated[dict[str, Any], FreeObject()] = Field(default_factory=dict)
+    """Strategic merge patch on the pod, applied last."""
+    skip_resource_translation: Annotated[
+        Value,
+        Slot(BOOL, "Whether requests keep their native names although the band has its own.", default=False),
+    ] = None
+
+
+class AdmissionRuleSpec(PolicySpec):
+    """What a pod must satisfy to be admitted."""
+
+    operations: Annotated[
+        Value,
+        Slot(
+            list_of(STRING),
+            "Requests that are checked.",
+            choices=("CREATE", "UPDATE", "DELETE"),
+            roots=frozenset(),
+            default=["CREATE", "UPDATE"],
+        ),
+    ] = None
+    require: Annotated[
+        Value, Slot(BOOL, "What must be true; where it is false, the rule refuses.", combine=Combine.ALL)
+    ] = None
+    reason: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "Symbol of the refusal, for programs: lower-case words joined by `-`.",
+            pattern=r"^(?:[a-z][a-z0-9]*(?:-[a-z0-9]+)*)$(?!\n)",
+        ),
+    ] = None
+    message: Annotated[Value, Slot(STRING, "What the user is told.")] = None
+    enforcement: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "`enforce` refuses the request, `warn` admits it with a warning, `audit` only records it.",
+            choices=("enforce", "warn", "audit"),
+            default="enforce",
+        ),
+    ] = None
+    order: Annotated[
+        Value,
+        Slot(
+            INT,
+            "Where the rule stands among all: lower ones are checked and reported first.",
+            roots=frozenset(),
+            minimum=-1_000_000,
+            maximum=1_000_000,
+            default=0,
+        ),
+    ] = None

@@ -1,0 +1,62 @@
+"""What the manager publishes as overcommitted resources."""
+
+from typing import Annotated
+
+from koordpolicy.language.cel.types import BOOL, CPU, DURATION, MEMORY, PERCENT, STRING
+from koordpolicy.language.kinds.base import PolicySpec
+from koordpolicy.language.kinds.fields import Given, PolicyModel, Text
+from koordpolicy.language.kinds.slots import Slot, Value
+
+_ZONE = frozenset({"node", "zone", "cluster", "now"})
+
+
+class ZoneOvercommit(PolicyModel):
+    """Overcommitted resources of one NUMA zone."""
+
+    cpu: Annotated[
+        Value, Slot(CPU, "Overcommitted CPU of the zone; negative counts as none.", roots=_ZONE)
+    ] = None
+    memory: Annotated[
+        Value, Slot(MEMORY, "Overcommitted memory of the zone; negative counts as none.", roots=_ZONE)
+    ] = None
+
+
+class MissingMetrics(PolicyModel):
+    """What holds while the node's metrics are missing."""
+
+    after: Annotated[Value, Slot(DURATION, "Age beyond which metrics count as missing.")] = None
+    action: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "`Reset` takes the resources away from the node, `Keep` leaves what was published last.",
+            choices=("Reset", "Keep"),
+        ),
+    ] = None
+
+
+class Publishing(PolicyModel):
+    """When a new amount is written to the node."""
+
+    when_changed_by: Annotated[
+        Value, Slot(PERCENT, "Relative change that must be exceeded for an amount to be written.")
+    ] = None
+    at_least_every: Annotated[Value, Slot(DURATION, "Age beyond which amounts are written anyway.")] = None
+
+
+class OvercommitSpec(PolicySpec):
+    """Formulas of the resources that are sold a second time."""
+
+    resource: Annotated[str, Text("an overcommitted resource", choices=("batch", "mid"))]
+    """Which resource: `batch` (reclaimed from all above) or `mid` (predicted to stay unused)."""
+    enabled: Annotated[Value, Slot(BOOL, "Whether the resource is offered at all.", default=True)] = None
+    cpu: Annotated[Value, Slot(CPU, "Overcommitted CPU of the node; negative counts as none.")] = None
+    memory: Annotated[Value, Slot(MEMORY, "Overcommitted memory of the node; negative counts as none.")] = (
+        None
+    )
+    zone: Given[ZoneOvercommit] = None
+    """The same for each NUMA zone."""
+    on_missing: Given[MissingMetrics] = None
+    """What holds while metrics are missing."""
+    publish: Given[Publishing] = None
+    """When a new amount is written to the node."""

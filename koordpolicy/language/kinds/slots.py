@@ -1,0 +1,204 @@
+"""Slots: the places of a kind where a value may be a literal or an expression."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+
+from koordpolicy.language.cel.types import BOOL, Type
+from koordpolicy.language.kinds.literals import Form, LiteralProblem, any_of, described, form_of, form_problem
+
+LONGEST_EXPRESSION = 10_000
+"""How many characters an expression may have. The checker's own limit may be lower."""
+
+_MOST_KEYS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """CEL text as written under `cel:`. Its place in the document is the value's path plus `cel`."""
+
+    text: str
+
+
+Literal: TypeAlias = bool | int | float | str | list[Any] | dict[str, Any]
+Written: TypeAlias = Literal | Expression
+Value: TypeAlias = Written | tuple[Written, ...] | None
+"""What a slot's field holds: `None` where the document says nothing."""
+
+
+class Combine(StrEnum):
+    """How several rules of one decision make one answer (the design's table of combinations)."""
+
+    OVERRIDE = "override"
+    LAYER = "layer"
+    ALL = "all"
+    WEIGHTED = "weighted"
+    ORDER = "order"
+    TIGHTEST = "tightest"
+
+
+@dataclass(frozen=True, slots=True)
+class Cel:
+    """Marks a field that is CEL text as it stands, such as `match.condition`.
+
+    `roots` are the names it may use beyond `variables`, `parameters` and `constants`; `None` means
+    those of the kind. `type` is what it must give, `None` for anything.
+    """
+
+    meaning: str
+    type: Type | None = BOOL
+    roots: frozenset[str] | None = None
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(expression_text)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**EXPRESSION_TEXT, "description": self.meaning}
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Marks a field whose value is a decision: a literal of `type` or `{cel: ...}`.
+
+    `also` are further types that an expression may give. `choices` are the permitted texts of a
+    string, `minimum` and `maximum` bound plain numbers, `pattern` a string. With `many` the field
+    is a list of such values that make one decision together. `roots` are the names an expression
+    may use; `None` means those of the kind. `default` is what holds where no rule says anything, as
+    it would be written; `None` for none.
+    """
+
+    type: Type
+    meaning: str
+    combine: Combine = Combine.OVERRIDE
+    roots: frozenset[str] | None = None
+    default: Any = None
+    also: tuple[Type, ...] = ()
+    choices: tuple[str, ...] = ()
+    minimum: int | None = None
+    maximum: int | None = None
+    pattern: str | None = None
+    many: bool = False
+
+    @property
+    def form(self) -> Form:
+        """How a literal is written here."""
+        form = form_of(self.type)
+        if self.choices:
+            words = " or ".join(f"`{choice}`" for choice in self.choices)
+            if form.element:
+                return Form(f"a list of {words}", element=Form(words, choices=self.choices))
+            return Form(words, choices=self.choices)
+        if self.pattern:
+            return replace(form, pattern=self.pattern)
+        if self.minimum is not None or self.maximum is not None:
+            least = form.minimum if self.minimum is None else self.minimum
+            most = form.maximum if self.maximum is None else self.maximum
+            return replace(form, minimum=least, maximum=most)
+        return form
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        form = self.form
+        one = core_schema.no_info_plain_validator_function(lambda raw: written(form, raw))
+        if not self.many:
+            return one
+        several = core_schema.list_schema(one, strict=True, max_length=_MOST_KEYS)
+        return core_schema.no_info_after_validator_function(tuple, several)
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        one = any_of([*self.form.schemas(), EXPRESSION])
+        if self.many:
+            one = {"type": "array", "items": one, "maxItems": _MOST_KEYS}
+        result = {**one, "description": self.meaning}
+        return result if self.default is None else {**result, "default": self.default}
+
+
+EXPRESSION_TEXT: Mapping[str, Any] = MappingProxyType(
+    {"type": "string", "pattern": "\\S", "maxLength": LONGEST_EXPRESSION}
+)
+EXPRESSION: dict[str, Any] = {
+    "type": "object",
+    "properties": {"cel": {**EXPRESSION_TEXT, "description": "An expression that gives the value."}},
+    "required": ["cel"],
+    "additionalProperties": False,
+}
+
+
+def written(form: Form, raw: object) -> Written:
+    """The value of a slot as written. Raises `PydanticCustomError` of type `policy`."""
+    if isinstance(raw, dict) and (form.entry is None or "cel" in raw):
+        return expression(form, raw)
+    problem = form_problem(form, raw)
+    if problem:
+        raise refusal(problem)
+    return raw  # type: ignore[return-value]
+
+
+def expression(form: Form, raw: dict[str, Any]) -> Expression:
+    """The `{cel: ...}` that stands for a value of `form`. Raises `PydanticCustomError`."""
+    if "cel" not in raw:
+        problem = form_problem(form, raw)
+        assert problem is not None
+        raise refusal(problem)
+    for key in raw:
+        if key != "cel":
+            raise refusal(
+                LiteralProblem(
+                    f"unknown key `{key}` beside `cel`", "an expression has the key `cel` alone", path=(key,)
+                ),
+                code="KP104",
+            )
+    try:
+        return Expression(expression_text(raw["cel"]))
+    except PydanticCustomError as fault:
+        context = dict(fault.context or {})
+        context["path"] = ("cel",)
+        raise PydanticCustomError("policy", "{message}", context) from None
+
+
+def expression_text(raw: object) -> str:
+    """CEL text as it stands. Raises `PydanticCustomError` of type `policy`."""
+    if not isinstance(raw, str):
+        hint = "write the expression as a text"
+        if isinstance(raw, dict) and "cel" in raw:
+            hint = "write the expression itself here, without `cel:`"
+        elif isinstance(raw, dict):
+            hint = "quote an expression that begins with `{`"
+        elif isinstance(raw, list):
+            hint = "quote an expression that begins with `[`"
+        elif raw is not None:
+            hint = f'quote it: `"{str(raw).lower() if isinstance(raw, bool) else raw}"`'
+        raise refusal(
+            LiteralProblem(f"expected an expression, found {described(raw)}", hint, wrong_type=True)
+        )
+    if not raw.strip():
+        raise refusal(LiteralProblem("the expression is empty"))
+    if len(raw) > LONGEST_EXPRESSION:
+        raise refusal(
+            LiteralProblem(f"the expression has {len(raw)} characters, more than {LONGEST_EXPRESSION}")
+        )
+    return raw
+
+
+def refusal(problem: LiteralProblem, code: str | None = None) -> PydanticCustomError:
+    """A literal's problem as pydantic carries it to `validate`."""
+    return PydanticCustomError(
+        "policy",
+        "{message}",
+        {
+            "message": problem.message,
+            "help": problem.help,
+            "code": code or ("KP106" if problem.wrong_type else "KP107"),
+            "path": problem.path,
+            "replacement": problem.replacement,
+        },
+    )

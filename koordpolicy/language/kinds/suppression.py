@@ -1,0 +1,51 @@
+"""How the agent keeps best-effort work out of the way of everything else."""
+
+from typing import Annotated
+
+from koordpolicy.language.cel.types import BOOL, CPU, DURATION, INT, PERCENT, STRING
+from koordpolicy.language.kinds.base import PolicySpec
+from koordpolicy.language.kinds.fields import Given, PolicyModel
+from koordpolicy.language.kinds.slots import Combine, Slot, Value
+
+
+class Growth(PolicyModel):
+    """How fast suppression gives way."""
+
+    step: Annotated[
+        Value, Slot(PERCENT, "Most that best-effort CPU grows at once, as a share of the node's CPUs.")
+    ] = None
+    deadband: Annotated[
+        Value, Slot(PERCENT, "Change that is too small to be written, as a share of the node's CPUs.")
+    ] = None
+
+
+class CPUSuppressSpec(PolicySpec):
+    """How much CPU best-effort work may use, and by which mechanism it is held there."""
+
+    enabled: Annotated[Value, Slot(BOOL, "Whether best-effort work is suppressed at all.", default=True)] = (
+        None
+    )
+    mechanism: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "`cpuset` takes CPUs away, `cfsQuota` limits time on all of them.",
+            choices=("cpuset", "cfsQuota"),
+        ),
+    ] = None
+    target: Annotated[Value, Slot(CPU, "CPU that best-effort work may use.")] = None
+    minimum: Annotated[Value, Slot(CPU, "CPU that it keeps in any case.", combine=Combine.OVERRIDE)] = None
+    minimum_cpus: Annotated[
+        Value, Slot(INT, "Number of CPUs that it keeps in any case.", minimum=0, maximum=100_000)
+    ] = None
+    growth: Given[Growth] = None
+    """How fast suppression gives way."""
+    on_missing: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "What holds without a recent measurement: `Keep` the present suppression, or `Recover` all CPUs.",
+            choices=("Keep", "Recover"),
+        ),
+    ] = None
+    interval: Annotated[Value, Slot(DURATION, "How often it is decided.", roots=frozenset({"node"}))] = None

@@ -1,0 +1,149 @@
+"""The one table of kinds. To add a kind: its model in a file here, and one line below."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from koordpolicy.language.facts.table import Component, Components
+from koordpolicy.language.kinds.admission import AdmissionRuleSpec, ColocationProfileSpec
+from koordpolicy.language.kinds.base import PolicySpec, Spec
+from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
+from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
+from koordpolicy.language.kinds.overcommit import OvercommitSpec
+from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
+from koordpolicy.language.kinds.suppression import CPUSuppressSpec
+
+API_VERSION = "koordpolicy.io/v1alpha1"
+"""The `apiVersion` of every policy document."""
+
+_PROCESSES: Components = frozenset(Component)
+_COMPILER: Components = frozenset()
+
+
+def _by_name(_spec: Any, name: str) -> str:
+    return name
+
+
+def _nothing(_spec: Any, _name: str) -> str:
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of policy document.
+
+    `components` ask its decisions (none: only the compiler reads it), `roots` are the facts that
+    its expressions may name where a slot says nothing else. `subject` gives what a document's
+    decisions are about, from its spec and name; it is empty where there is just one such subject.
+    """
+
+    name: str
+    spec: type[Spec]
+    summary: str
+    components: Components
+    roots: frozenset[str]
+    subject: Callable[[Any, str], str] = _nothing
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether documents have `match`, `parameters` and `variables`."""
+        return issubclass(self.spec, PolicySpec)
+
+    @property
+    def selectors(self) -> frozenset[str]:
+        """Which selectors of `match` can say something here: of `nodes`, `namespaces`, `pods`."""
+        if not self.has_rules:
+            return frozenset()
+        by_root = {"node": "nodes", "namespaceObject": "namespaces", "pod": "pods"}
+        return frozenset(selector for root, selector in by_root.items() if root in self.roots)
+
+
+def _roots(*names: str) -> frozenset[str]:
+    return frozenset(names)
+
+
+KINDS: Mapping[str, Kind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            Kind(
+                "PolicyBundle",
+                PolicyBundleSpec,
+                "The root of a policy repository: the packs it extends and the files it reads.",
+                _COMPILER,
+                _roots(),
+            ),
+            Kind(
+                "Library",
+                LibrarySpec,
+                "Constants and functions shared by all documents of a bundle.",
+                _COMPILER,
+                _roots(),
+            ),
+            Kind(
+                "QoSClass",
+                QoSClassSpec,
+                "A class of service: how it is derived, which bands it permits, what it may do.",
+                _PROCESSES,
+                _roots(),
+                _by_name,
+            ),
+            Kind(
+                "PriorityBand",
+                PriorityBandSpec,
+                "A band of priorities: its range, its PriorityClass, the resources its pods use.",
+                _PROCESSES,
+                _roots(),
+                _by_name,
+            ),
+            Kind(
+                "ColocationProfile",
+                ColocationProfileSpec,
+                "Which pods are drawn into co-location, and what is put into them.",
+                frozenset({Component.WEBHOOK}),
+                _roots("pod", "namespaceObject", "operation", "now"),
+                _by_name,
+            ),
+            Kind(
+                "AdmissionRule",
+                AdmissionRuleSpec,
+                "What a pod must satisfy to be admitted.",
+                frozenset({Component.WEBHOOK}),
+                _roots("pod", "oldPod", "namespaceObject", "operation", "now"),
+                _by_name,
+            ),
+            Kind(
+                "Overcommit",
+                OvercommitSpec,
+                "Formulas of the resources that are sold a second time: batch and mid.",
+                frozenset({Component.MANAGER}),
+                _roots("node", "cluster", "now"),
+                lambda spec, _name: str(spec.resource),
+            ),
+            Kind(
+                "CPUSuppress",
+                CPUSuppressSpec,
+                "How much CPU best-effort work may use, and by which mechanism it is held there.",
+                frozenset({Component.AGENT}),
+                _roots("node", "now"),
+            ),
+            Kind(
+                "SchedulingProfile",
+                SchedulingProfileSpec,
+                "How pods are ordered and nodes are chosen: queue, filters, scores, ties, preemption.",
+                frozenset({Component.SCHEDULER}),
+                _roots("pod", "node", "namespaceObject", "cluster", "now"),
+                lambda spec, _name: str(spec.scheduler_name),
+            ),
+            Kind(
+                "PolicyTest",
+                PolicyTestSpec,
+                "Inputs and the decisions expected on them, run by `koordpolicy test`.",
+                _COMPILER,
+                _roots(),
+            ),
+        )
+    }
+)
+"""Every kind, in the order of the manual."""
