@@ -4,19 +4,17 @@ A pod without any request only needs a free pod slot. Everything that is short i
 the first, so that a message can say what would help.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.mechanism.columns import Column, Columns, Mask
 from koordpolicy.mechanism.verdict import Verdict
 from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from koordpolicy.model.reading import Amounts
-
-Column = NDArray[np.int64]
-"""One amount a node, in the order of the node table."""
 
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
@@ -52,11 +50,11 @@ class Fit:
     """
 
     resources: tuple[str, ...]
-    short: NDArray[np.bool_]
-    hopeless: NDArray[np.bool_]
+    short: Mask
+    hopeless: Mask
 
     @property
-    def passes(self) -> NDArray[np.bool_]:
+    def passes(self) -> Mask:
         """For each node, whether the pod fits."""
         return np.asarray(~self.short.any(axis=0), dtype=np.bool_)
 
@@ -137,13 +135,13 @@ def verdict(shortages: Collection[Shortage]) -> Verdict:
 
 def fit_all(
     request: Amounts,
-    allocatable: Mapping[str, Column],
-    requested: Mapping[str, Column],
+    allocatable: Columns,
+    requested: Columns,
     pod_count: Column,
     ignored: Collection[str] = (),
     ignored_groups: Collection[str] = (),
 ) -> Fit:
-    """`fit` for all nodes: columns by resource, all as long as `pod_count`; a missing column is 0."""
+    """`fit` for all nodes at once. All columns are as long as `pod_count`."""
     nothing = np.zeros_like(pod_count)
     resources = (PODS, *checked_resources(request, ignored, ignored_groups))
     short = np.zeros((len(resources), len(pod_count)), dtype=np.bool_)

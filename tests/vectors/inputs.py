@@ -18,10 +18,15 @@ SHORT_NAMES = {
 _FULL_NAMES = {full: short for short, full in SHORT_NAMES.items()}
 
 
+def full_name(resource: object) -> str:
+    """The name of a resource on the wire."""
+    return SHORT_NAMES.get(str(resource), str(resource))
+
+
 def resources(given: object) -> dict[str, int]:
     """A resource map with full names; empty when absent."""
     assert given is None or isinstance(given, Mapping)
-    return {SHORT_NAMES.get(str(name), str(name)): amount for name, amount in (given or {}).items()}
+    return {full_name(name): amount for name, amount in (given or {}).items()}
 
 
 def shortened(amounts: Mapping[str, int]) -> dict[str, int]:

@@ -1,15 +1,27 @@
 """Vectors asked of the mechanisms directly, with the policy's numbers written out as arguments."""
 
+import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from koordpolicy.mechanism import balanced
 from koordpolicy.mechanism.classify import Catalogue, PriorityBand, QoSClass
+from koordpolicy.mechanism.columns import Column
 from koordpolicy.mechanism.fit import fit, fit_all, verdict
-from koordpolicy.mechanism.pod_request import effective_requests
+from koordpolicy.mechanism.fit_score import FitScore, Strategy
+from koordpolicy.mechanism.load import AssignedPod, LoadReport, NodeLoad, ReportedPod, estimate_end
+from koordpolicy.mechanism.pod_request import effective_requests, nonzero_requests
 from koordpolicy.mechanism.verdict import Verdict
+from koordpolicy.model.metric import AggregatedUsage
+from koordpolicy.model.node import Node, physical_allocatable
+from koordpolicy.model.protocol import RAW_ALLOCATABLE
+from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.time import NANOSECONDS
 from tests.vectors import inputs
+from tests.vectors.compare import AMOUNTS
 from tests.vectors.runners import RUNNERS as COMPILED
 from tests.vectors.runners.runner import Runner
 
@@ -44,6 +56,11 @@ def qos_priority_resolution(given: Given) -> Given:
     }
 
 
+def columns(amounts: Mapping[str, int]) -> dict[str, Column]:
+    """The columns of a table with one node."""
+    return {name: np.array([amount], dtype=np.int64) for name, amount in amounts.items()}
+
+
 def fit_filter(given: Given) -> Given:
     node = given["node"]
     request = effective_requests(inputs.pod(given["pod"]))
@@ -51,20 +68,161 @@ def fit_filter(given: Given) -> Given:
     ignored = given.get("ignored_resources", ()), given.get("ignored_resource_groups", ())
     short = fit(request, allocatable, requested, node["pod_count"], *ignored)
     answer = {"status": verdict(short).word, "reasons": [one.reason for one in short]}
-    columns = fit_all(
-        request,
-        {name: np.array([amount]) for name, amount in allocatable.items()},
-        {name: np.array([amount]) for name, amount in requested.items()},
-        np.array([node["pod_count"]]),
-        *ignored,
+    found = fit_all(
+        request, columns(allocatable), columns(requested), np.array([node["pod_count"]]), *ignored
     )
-    in_columns = {"status": Verdict(columns.verdicts[0]).word, "reasons": list(columns.reasons(0))}
+    in_columns = {"status": Verdict(found.verdicts[0]).word, "reasons": list(found.reasons(0))}
     assert in_columns == answer, "both forms answer alike"
     return answer
+
+
+def fit_score(given: Given) -> Given:
+    node, pod = given["node"], inputs.pod(given["pod"])
+    weights = [(inputs.full_name(one["name"]), one["weight"]) for one in given["resources"]]
+    scorer = FitScore.of(Strategy(given["strategy"]), weights, given.get("shape", ()))
+    requests = effective_requests(pod, pod_level=False), nonzero_requests(pod, pod_level=False)
+    totals = [inputs.resources(node.get(key)) for key in ("allocatable", "requested", "nonzero_requested")]
+    score = scorer.score(*requests, *totals)
+    allocatable, requested, nonzero = map(columns, totals)
+    (in_columns,) = scorer.score_all(*requests, allocatable, requested, nonzero, 1)
+    assert in_columns == score, "both forms answer alike"
+    return {"score": score}
+
+
+def balanced_allocation(given: Given) -> Given:
+    node, request = given["node"], effective_requests(inputs.pod(given["pod"]))
+    names = [inputs.full_name(name) for name in given.get("resources", ("cpu", "memory"))]
+    if not balanced.takes_part({name: request.get(name, 0) for name in names}):
+        return {"skipped": True}
+    totals = inputs.resources(node["allocatable"]), inputs.resources(node.get("requested"))
+    answer = {
+        "classic": balanced.classic(names, request, *totals),
+        "delta": balanced.delta(names, request, *totals),
+    }
+    allocatable, requested = map(columns, totals)
+    in_columns = {
+        "classic": int(balanced.classic_all(names, request, allocatable, requested, 1)[0]),
+        "delta": int(balanced.delta_all(names, request, allocatable, requested, 1)[0]),
+    }
+    assert in_columns == answer, "both forms answer alike"
+    return answer
+
+
+def loadaware_capacity(given: Given) -> Given:
+    node = given["node"]
+    raw = inputs.resources(node.get("raw_allocatable"))
+    written = {name: amount_text(name, amount) for name, amount in raw.items()}
+    read = Node(
+        "n",
+        annotations={RAW_ALLOCATABLE: json.dumps(written)} if raw else {},
+        allocatable=inputs.resources(node["allocatable"]),
+    )
+    return {"capacity": inputs.shortened(physical_allocatable(read))}
+
+
+NOW = 1_000_000
+UNREQUESTED = {"cpu": 250, "batch-cpu": 250, "memory": 209715200, "batch-memory": 209715200}
+
+
+def loadaware_existing(given: Given) -> Given:
+    args = given.get("args", {})
+    load = NodeLoad(_universe(args), prod_includes_system=args.get("prodUsageIncludeSys", False))
+    for pod in given.get("assigned_pods", ()):
+        load.add(_assigned(pod, args))
+    load.set_report(_report(given["metric"]))
+    asked = {
+        "prod": given.get("prod", False),
+        "aggregation": given.get("aggregation_type", ""),
+        "duration": given.get("duration", 0) * NANOSECONDS,
+    }
+    found = load.existing(**asked)
+    again = NodeLoad(_universe(args), prod_includes_system=args.get("prodUsageIncludeSys", False))
+    again.set_report(_report(given["metric"]))
+    for pod in reversed(given.get("assigned_pods", ())):
+        again.add(_assigned(pod, args))
+    assert again.existing(**asked) == found, "the order of events does not matter"
+    return {"load": inputs.shortened(found)}
+
+
+def _factors(args: Given) -> dict[str, int]:
+    return {"cpu": 85, "memory": 70, **args.get("estimatedScalingFactors", {})}
+
+
+def _universe(args: Given) -> list[str]:
+    limits = [args.get(key, {}) for key in ("usageThresholds", "prodUsageThresholds", "resourceWeights")]
+    limits += [args.get("aggregated", {}).get("usageThresholds", {}), _factors(args)]
+    return sorted(
+        {"cpu", "memory", *args.get("supportedResources", ()), *(key for one in limits for key in one)}
+    )
+
+
+def _assigned(pod: Given, args: Given) -> AssignedPod:
+    custom = args.get("allowCustomizeEstimation", False)
+    after = {
+        event: pod[f"custom_seconds_after_{word}"]
+        if custom and pod.get(f"custom_seconds_after_{word}", -1) >= 0
+        else args.get(f"estimatedSecondsAfter{event}", 0)
+        for event, word in (("PodScheduled", "pod_scheduled"), ("Initialized", "initialized"))
+    }
+    factors = {**_factors(args), **(pod.get("custom_factors", {}) if custom else {})}
+    scheduled = (NOW - pod["scheduled_seconds_ago"]) * NANOSECONDS
+    ago = pod.get("initialized_seconds_ago")
+    return AssignedPod(
+        key=("default", pod["name"]),
+        estimate=_estimate(pod, factors),
+        prod=pod["class"] == "prod",
+        since=scheduled,
+        hold_until=estimate_end(
+            scheduled,
+            None if ago is None else (NOW - ago) * NANOSECONDS,
+            after["PodScheduled"] * NANOSECONDS,
+            after["Initialized"] * NANOSECONDS,
+        ),
+    )
+
+
+def _estimate(pod: Given, factors: Mapping[str, int]) -> dict[str, int] | None:
+    """The stock estimator, written out: what policy says where it is not under test."""
+    estimate: dict[str, int] = {}
+    tier = pod["class"]
+    for resource, factor in factors.items():
+        name = resource
+        if tier in ("batch", "mid", "free"):
+            name = f"{tier}-{resource}" if tier != "free" and resource in ("cpu", "memory") else ""
+        requested, limit = (pod.get(key, {}).get(name, 0) for key in ("requests", "limits"))
+        amount = max(requested, limit)
+        if amount == 0:
+            amount = {"cpu": 250, "batch-cpu": 250, "memory": 209715200, "batch-memory": 209715200}.get(
+                name, 0
+            )
+        scaled = math.floor(amount * factor / 100 + 0.5)
+        estimate[resource] = min(scaled, limit) if limit > 0 else scaled
+    return estimate if any(estimate.values()) else None
+
+
+def _report(metric: Given) -> LoadReport:
+    return LoadReport(
+        updated_at=(NOW - metric["age_seconds"]) * NANOSECONDS,
+        interval=60 * NANOSECONDS,
+        node_usage=metric.get("node_usage"),
+        system_usage=metric.get("system_usage", {}),
+        windows=tuple(
+            AggregatedUsage(window["duration_seconds"] * NANOSECONDS, window["usage"])
+            for window in metric.get("aggregated", ())
+        ),
+        pods={
+            ("default", pod["name"]): ReportedPod(pod["usage"], pod["class"] == "prod")
+            for pod in metric.get("pods", ())
+        },
+    )
 
 
 RUNNERS: Mapping[tuple[str, str], Runner] = {
     ("scheduler-core", "pod_request"): COMPILED["scheduler-core", "pod_request"],
     ("scheduler-core", "fit_filter"): Runner(fit_filter),
+    ("scheduler-core", "fit_score"): Runner(fit_score),
+    ("scheduler-core", "balanced_allocation"): Runner(balanced_allocation),
+    ("scheduler-core", "loadaware_capacity"): Runner(loadaware_capacity, AMOUNTS),
+    ("scheduler-core", "loadaware_existing"): Runner(loadaware_existing, AMOUNTS),
     ("manager", "qos_priority_resolution"): Runner(qos_priority_resolution),
 }

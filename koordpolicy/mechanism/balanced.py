@@ -1,0 +1,124 @@
+"""How evenly a node's resources would be used: the spread of the requested shares.
+
+`classic` is the score with the pod (Kubernetes up to 1.35), `delta` how the pod changes it (from 1.36).
+Both count plain requests. Shares are double precision in the order the resources are declared, so that
+the whole-number score is the reference's to the digit.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.mechanism.columns import Column, Columns
+from koordpolicy.mechanism.pod_request import requests_anything
+from koordpolicy.model.protocol import is_scalar
+from koordpolicy.model.reading import Amounts
+
+BEST: Final = 100.0
+
+Shares = NDArray[np.float64]
+
+
+def takes_part(request: Amounts) -> bool:
+    """Whether the score is asked for at all: not for a pod that requests nothing."""
+    return requests_anything(request)
+
+
+def classic(resources: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts) -> int:
+    """Balance of one node with the pod on it, 0 to 100."""
+    return _balance(_shares(_counted(resources, request), request, allocatable, requested))
+
+
+def delta(resources: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts) -> int:
+    """How the pod changes one node's balance: 75 not at all, up to 100 better, down to 50 worse."""
+    counted = _counted(resources, request)
+    after = _balance(_shares(counted, request, allocatable, requested))
+    before = _balance(_shares(counted, {}, allocatable, requested))
+    return 50 + (50 + after - before) // 2
+
+
+def classic_all(
+    resources: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
+) -> Column:
+    """`classic` for all `count` nodes at once."""
+    return _balance_all(_counted(resources, request), request, allocatable, requested, count)
+
+
+def delta_all(
+    resources: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
+) -> Column:
+    """`delta` for all `count` nodes at once."""
+    counted = _counted(resources, request)
+    after = _balance_all(counted, request, allocatable, requested, count)
+    before = _balance_all(counted, {}, allocatable, requested, count)
+    return 50 + (50 + after - before) // 2
+
+
+def _counted(resources: Sequence[str], request: Amounts) -> list[str]:
+    return [name for name in resources if request.get(name, 0) != 0 or not is_scalar(name)]
+
+
+def _shares(
+    counted: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts
+) -> list[float]:
+    shares = []
+    for resource in counted:
+        has = allocatable.get(resource, 0)
+        if has != 0:
+            wanted = requested.get(resource, 0) + request.get(resource, 0)
+            # Each side becomes a double first, as in Go; one exact division could differ above 2⁵³.
+            shares.append(min(1.0, float(wanted) / float(has)))
+    return shares
+
+
+def _balance(shares: Sequence[float]) -> int:
+    spread = 0.0
+    if len(shares) == 2:
+        spread = abs((shares[0] - shares[1]) / 2)
+    elif len(shares) > 2:
+        total = 0.0
+        for share in shares:
+            total += share
+        mean = total / len(shares)
+        squares = 0.0
+        for share in shares:
+            squares += (share - mean) * (share - mean)
+        spread = math.sqrt(squares / len(shares))
+    return int((1.0 - spread) * BEST)
+
+
+def _balance_all(
+    counted: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
+) -> Column:
+    """The same sums in the same order; a node without a resource adds 0.0, which changes no double."""
+    columns: list[tuple[Shares, NDArray[np.bool_]]] = []
+    for resource in counted:
+        has = allocatable.get(resource)
+        if has is None:
+            continue
+        counts = has != 0
+        wanted = requested.get(resource, 0) + np.int64(request.get(resource, 0))
+        share = np.minimum(1.0, wanted / np.where(counts, has, 1))
+        columns.append((np.where(counts, share, 0.0), counts))
+    if not columns:
+        return np.full(count, int(BEST), dtype=np.int64)
+    number = np.zeros(count)
+    total = np.zeros(count)
+    for share, counts in columns:
+        number += counts
+        total += share
+    mean = total / np.maximum(number, 1.0)
+    squares = np.zeros(count)
+    for share, counts in columns:
+        squares += np.where(counts, (share - mean) * (share - mean), 0.0)
+    spread = np.sqrt(squares / np.maximum(number, 1.0))
+    highest = np.max([np.where(counts, share, -np.inf) for share, counts in columns], axis=0)
+    lowest = np.min([np.where(counts, share, np.inf) for share, counts in columns], axis=0)
+    pair = number == 2
+    half = np.zeros(count)
+    np.divide(highest - lowest, 2.0, out=half, where=pair)
+    spread = np.where(pair, half, np.where(number > 2, spread, 0.0))
+    return ((1.0 - spread) * BEST).astype(np.int64)

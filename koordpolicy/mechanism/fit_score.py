@@ -1,0 +1,165 @@
+"""How well a pod fits by what would be left: three strategies, for one node and for all at once.
+
+cpu and memory are counted with the non-zero totals (a container that asks for nothing still counts
+a little), everything else with the plain ones. A scalar resource that the pod does not request is
+left out, and so is a resource the node does not have. Amounts below 2⁵⁶ keep all products in int64.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+import numpy as np
+
+from koordpolicy.mechanism.columns import Column, Columns
+from koordpolicy.model.protocol import CPU, MEMORY, is_scalar
+from koordpolicy.model.reading import Amounts
+
+BEST: Final = 100
+"""The highest score."""
+
+_COUNTED_NONZERO: Final = (CPU, MEMORY)
+
+Weights = Sequence[tuple[str, int]]
+"""Resources with their weights, in the order they are declared."""
+
+Shape = Sequence[tuple[int, int]]
+"""Points (utilization in percent, score 0 to 10), by ascending utilization."""
+
+
+class Strategy(StrEnum):
+    """What makes a node good."""
+
+    LEAST_ALLOCATED = "LeastAllocated"
+    MOST_ALLOCATED = "MostAllocated"
+    REQUESTED_TO_CAPACITY_RATIO = "RequestedToCapacityRatio"
+
+
+@dataclass(frozen=True, slots=True)
+class FitScore:
+    """A strategy with its weights. `curve` gives the score (0 to 100) at 0, 1, ... 100 % utilization."""
+
+    strategy: Strategy
+    weights: tuple[tuple[str, int], ...]
+    curve: tuple[int, ...] = field(default=())
+
+    @classmethod
+    def of(cls, strategy: Strategy, weights: Weights, shape: Shape = ()) -> "FitScore":
+        """A strategy ready for use. Raises ValueError when the ratio strategy's shape is no curve."""
+        by_ratio = strategy is Strategy.REQUESTED_TO_CAPACITY_RATIO
+        return cls(strategy, tuple(weights), utilization_curve(shape) if by_ratio else ())
+
+    def score(
+        self,
+        request: Amounts,
+        nonzero_request: Amounts,
+        allocatable: Amounts,
+        requested: Amounts,
+        nonzero_requested: Amounts,
+    ) -> int:
+        """One node's score, 0 to 100. The requests of the pod are without its pod-level resources."""
+        total = weight_sum = 0
+        for resource, weight, asked in self._counted(request, nonzero_request):
+            has = allocatable.get(resource, 0)
+            if has == 0:
+                continue
+            used = (nonzero_requested if resource in _COUNTED_NONZERO else requested).get(resource, 0)
+            part = self._resource_score(used + asked, has)
+            if part > 0 or not self.curve:
+                total += part * weight
+                weight_sum += weight
+        if weight_sum == 0:
+            return 0
+        return _half_up(total, weight_sum) if self.curve else total // weight_sum
+
+    def score_all(
+        self,
+        request: Amounts,
+        nonzero_request: Amounts,
+        allocatable: Columns,
+        requested: Columns,
+        nonzero_requested: Columns,
+        count: int,
+    ) -> Column:
+        """`score` for all `count` nodes at once."""
+        total = np.zeros(count, dtype=np.int64)
+        weight_sum = np.zeros(count, dtype=np.int64)
+        for resource, weight, asked in self._counted(request, nonzero_request):
+            has = allocatable.get(resource)
+            if has is None:
+                continue
+            used = (nonzero_requested if resource in _COUNTED_NONZERO else requested).get(resource)
+            counts = has != 0
+            divisor = np.where(counts, has, 1)
+            wanted = np.full(count, asked) if used is None else used + asked
+            part = self._resource_scores(wanted, has, divisor)
+            if self.curve:
+                counts &= part > 0
+            total += np.where(counts, part * weight, 0)
+            weight_sum += np.where(counts, weight, 0)
+        divisor = np.maximum(weight_sum, 1)
+        whole = (2 * total + divisor) // (2 * divisor) if self.curve else total // divisor
+        return np.where(weight_sum > 0, whole, 0)
+
+    def _counted(self, request: Amounts, nonzero_request: Amounts) -> list[tuple[str, int, int]]:
+        """Resource, weight and the pod's amount of what takes part for this pod."""
+        counted = []
+        for resource, weight in self.weights:
+            asked = (nonzero_request if resource in _COUNTED_NONZERO else request).get(resource, 0)
+            if asked != 0 or not is_scalar(resource):
+                counted.append((resource, weight, asked))
+        return counted
+
+    def _resource_score(self, wanted: int, has: int) -> int:
+        match self.strategy:
+            case Strategy.LEAST_ALLOCATED:
+                return 0 if wanted > has else (has - wanted) * BEST // has
+            case Strategy.MOST_ALLOCATED:
+                return min(wanted, has) * BEST // has
+            case Strategy.REQUESTED_TO_CAPACITY_RATIO:
+                return self.curve[BEST if wanted > has else wanted * BEST // has]
+
+    def _resource_scores(self, wanted: Column, has: Column, divisor: Column) -> Column:
+        match self.strategy:
+            case Strategy.LEAST_ALLOCATED:
+                return np.where(wanted > has, 0, (has - wanted) * BEST // divisor)
+            case Strategy.MOST_ALLOCATED:
+                return np.minimum(wanted, has) * BEST // divisor
+            case Strategy.REQUESTED_TO_CAPACITY_RATIO:
+                use = np.where(wanted > has, BEST, np.minimum(wanted, has) * BEST // divisor)
+                return np.asarray(self.curve, dtype=np.int64)[use]
+
+
+def utilization_curve(shape: Shape) -> tuple[int, ...]:
+    """The score (0 to 100) at each whole percent of utilization, linear between the points of a shape.
+
+    Flat outside; between points the division truncates toward zero. Raises ValueError for a shape
+    without points, with points out of range, or not ascending.
+    """
+    if not shape:
+        raise ValueError("a shape needs at least one point")
+    if any(not (0 <= use <= BEST and 0 <= score <= BEST // 10) for use, score in shape):
+        raise ValueError("points of a shape have a utilization of 0 to 100 and a score of 0 to 10")
+    if any(left[0] >= right[0] for left, right in pairwise(shape)):
+        raise ValueError("the points of a shape must have ascending utilization")
+    points = [(use, 10 * score) for use, score in shape]
+    return tuple(_interpolated(points, use) for use in range(BEST + 1))
+
+
+def _interpolated(points: list[tuple[int, int]], use: int) -> int:
+    right = next((index for index, point in enumerate(points) if use <= point[0]), None)
+    if right is None:
+        return points[-1][1]
+    if right == 0:
+        return points[0][1]
+    (low, start), (high, end) = points[right - 1], points[right]
+    rise = (end - start) * (use - low)
+    step = abs(rise) // (high - low)
+    return start + (step if rise >= 0 else -step)
+
+
+def _half_up(total: int, count: int) -> int:
+    """total / count rounded, halves up; neither is negative."""
+    return (2 * total + count) // (2 * count)
