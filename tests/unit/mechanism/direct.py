@@ -192,9 +192,8 @@ def _estimate(pod: Given, factors: Mapping[str, int]) -> dict[str, int] | None:
         requested, limit = (pod.get(key, {}).get(name, 0) for key in ("requests", "limits"))
         amount = max(requested, limit)
         if amount == 0:
-            amount = {"cpu": 250, "batch-cpu": 250, "memory": 209715200, "batch-memory": 209715200}.get(
-                name, 0
-            )
+            estimate[resource] = UNREQUESTED.get(name, 0)  # as it is, without the factor
+            continue
         scaled = math.floor(amount * factor / 100 + 0.5)
         estimate[resource] = min(scaled, limit) if limit > 0 else scaled
     return estimate if any(estimate.values()) else None
