@@ -79,6 +79,7 @@ class Document:
 
     `api_version`, `kind` and `name` are empty where the document does not say them as strings;
     whether they are right is for the schema check. `index` counts the documents of the file from 0.
+    Equal `file`, `index` and `text_digest` mean equal documents at equal places.
     """
 
     file: str
@@ -88,6 +89,7 @@ class Document:
     name: str
     data: dict[str, Data]
     positions: Positions
+    text_digest: str
 
     @classmethod
     def of(cls, index: int, positions: Positions) -> "Document":
@@ -103,6 +105,7 @@ class Document:
             _string(name),
             data,
             positions,
+            positions.lines.digest,
         )
 
     @property

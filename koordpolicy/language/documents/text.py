@@ -3,6 +3,7 @@
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from hashlib import sha256
 
 from koordpolicy.diagnostics import Position, Span
 
@@ -19,12 +20,20 @@ _PROPERTY = re.compile(r"(?:[&!][^\s]*)(?:\s+|\Z)|#[^\r\n]*(?:\s+|\Z)")
 class Lines:
     """The text of one file with its line starts, found when first asked for."""
 
-    __slots__ = ("_starts", "file", "text")
+    __slots__ = ("_digest", "_starts", "file", "text")
 
     def __init__(self, file: str, text: str) -> None:
         self.file = file
         self.text = text
         self._starts: list[int] | None = None
+        self._digest = ""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the text, in hexadecimal."""
+        if not self._digest:
+            self._digest = sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+        return self._digest
 
     def position(self, offset: int) -> Position:
         """Line and column of a code-point offset."""

@@ -43,7 +43,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 _WEBHOOK,
                 may_be_missing=True,
             ),
-            Root("namespace", record("namespace"), "The namespace of the pod.", CENTRAL),
+            Root(
+                "namespaceObject",
+                record("namespace"),
+                "The namespace of the pod, named as in Kubernetes: `namespace` is a reserved word.",
+                CENTRAL,
+            ),
             Root(
                 "zone",
                 record("zone"),

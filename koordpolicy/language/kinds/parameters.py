@@ -7,6 +7,7 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel.types import DYN, Type
 from koordpolicy.language.kinds.fields import Flag, Text
 from koordpolicy.language.kinds.literals import LiteralProblem, any_of, form_of
@@ -78,15 +79,12 @@ class _Declared:
         keys = ("type", "value", "description") + (() if self.constant else ("optional",))
         for key in raw:
             if key not in keys:
-                raise refusal(
-                    LiteralProblem(
-                        f"unknown key `{key}`",
-                        "a parameter is a value, `{cel: ...}`, or has the keys "
-                        + ", ".join(f"`{k}`" for k in keys),
-                        path=(key,),
-                    ),
-                    "KP104",
+                close = nearest(key, keys)
+                shapes = "a value, `{cel: ...}`, or a mapping with " + ", ".join(
+                    f"`{known}`" for known in keys
                 )
+                help = f"did you mean `{close}`?" if close else f"write {shapes}"
+                raise refusal(LiteralProblem(f"unknown key `{key}`", help, path=(key,)), "KP104")
         if not raw or (self.constant and "value" not in raw):
             raise refusal(
                 LiteralProblem("the key `value` is missing", "add it, or write the value alone"), "KP105"
