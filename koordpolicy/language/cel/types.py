@@ -71,18 +71,22 @@ AMOUNT = Type("int", unit=Unit.AMOUNT)
 
 
 def list_of(element: Type) -> Type:
+    """A list of one element type."""
     return Type("list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
+    """A map; keys are int, uint, bool or string."""
     return Type("map", (key, value))
 
 
 def optional_of(value: Type) -> Type:
+    """A value or none."""
     return Type("optional_type", (value,))
 
 
 def type_of(value: Type) -> Type:
+    """The type of a type's value."""
     return Type("type", (value,))
 
 

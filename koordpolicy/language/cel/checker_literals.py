@@ -1,0 +1,46 @@
+"""Constant arguments, tried out while checking: a malformed duration is found now, not at run time."""
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.checker_context import Context
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.functions import Function, Overload
+
+_TRIED = frozenset(
+    (
+        "duration", "timestamp", "cpu", "memory", "quantity", "percent", "url", "ip", "cidr", "int",
+        "uint", "double", "bool", "millicores", "bytesOf",
+    )
+)  # fmt: skip
+"""Conversions that are tried out when every argument is a constant."""
+
+_PATTERNS = {
+    "matches": 1, "find": 1, "findAll": 1, "regex.replace": 1, "regex.extract": 1, "regex.extractAll": 1,
+}  # fmt: skip
+"""Functions with a pattern, and its place among the arguments."""
+
+_SAMPLES: dict[str, object] = {"string": "", "int": 0}
+"""What stands in for the arguments beside a pattern: any will do, the pattern is what is tried."""
+
+
+def check_literals(context: Context, call: ir.Call, function: Function, overload: Overload) -> ir.Node:
+    """The call, or the error node when its constant arguments can only fail (KP209)."""
+    if not context.environment.literal_checks or not call.args:
+        return call
+    at = _PATTERNS.get(function.name)
+    values: list[object]
+    if at is not None and at < len(call.args):
+        shown = call.args[at]
+        if not isinstance(shown, ir.Const):
+            return call
+        values = [_SAMPLES.get(param.name) for param in overload.params]
+        values[at] = shown.value
+    elif function.name in _TRIED and all(isinstance(arg, ir.Const) for arg in call.args):
+        shown = call.args[0]
+        values = [arg.value for arg in call.args if isinstance(arg, ir.Const)]
+    else:
+        return call
+    try:
+        overload.implementation(*values)
+    except CelError as error:
+        return context.fail("KP209", error.message, shown.start, shown.end)
+    return call

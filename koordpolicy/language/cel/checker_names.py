@@ -1,0 +1,299 @@
+"""Names, fields of records, keys of maps, indexes."""
+
+from dataclasses import dataclass, replace
+
+from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.language.cel import ast, ir
+from koordpolicy.language.cel.checker_context import Context, constant, qualified_name, root_of
+from koordpolicy.language.cel.environment import TYPE_NAMES
+from koordpolicy.language.cel.types import BOOL, DYN, ERROR, INT, STRING, Type, optional_of, type_of
+from koordpolicy.language.cel.values import TypeValue
+from koordpolicy.language.cel.wording import several, spoken
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An inner step of a path through a record, such as `node.usage`: no value by itself.
+
+    `optional` when a `?` stands somewhere before it, so that the facts below are optionals.
+    """
+
+    base: ir.Node
+    record: str
+    path: str
+    optional: bool
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """`variables`, `parameters` or `constants`: names of the rule graph stand behind it."""
+
+    name: str
+    start: int
+    end: int
+
+
+Place = ir.Node | Group | Space
+
+
+def check_ident(context: Context, node: ast.Ident) -> ir.Node:
+    """A name as a value."""
+    return as_value(context, _ident(context, node))
+
+
+def check_select(context: Context, node: ast.Select) -> ir.Node:
+    """A selection, or `has()` of one, as a value."""
+    return as_value(context, place(context, node))
+
+
+def check_index(context: Context, node: ast.Index) -> ir.Node:
+    """An element of a list or map."""
+    where = place(context, node.operand)
+    if isinstance(where, Group | Space) or where.type.name == "record":
+        return context.fail(
+            "KP203", f"`{context.text(where)}` has fields, not keys", node.operand.start, node.end,
+            "write a dot and the name of the field",
+        )  # fmt: skip
+    index = context.visit(node.index)
+    if ERROR in (where.type, index.type):
+        return error_at(node)
+    whole = context.type(where)
+    inner = whole.params[0] if whole.name == "optional_type" else whole
+    element, key = _element(inner)
+    if element is None or key is None:
+        return context.fail(
+            "KP205", f"`{context.text(where)}` is {spoken(whole)}, it has no elements",
+            node.operand.start, node.operand.end,
+        )  # fmt: skip
+    given = context.type(index)
+    if not context.unifier.fits((given,), (key,)):
+        what = "a list is indexed by an int" if inner.name == "list" else f"the keys are {key}"
+        return context.fail(
+            "KP205", f"{what}, `{context.text(index)}` is {spoken(given)}", index.start, index.end,
+            "a number that is only known at run time to be a whole one can be wrapped in `int()`"
+            if inner.name == "list" else None,
+        )  # fmt: skip
+    optional = node.optional or whole.name == "optional_type"
+    result = optional_of(element) if optional else element
+    return ir.Index(result, where, index, node.optional, start=node.start, end=node.end)
+
+
+def _element(type: Type) -> tuple[Type | None, Type | None]:
+    """The types of an element and of its index; both None when there are no elements."""
+    if type.name == "list":
+        return type.params[0], INT
+    if type.name == "map":
+        return type.params[1], type.params[0]
+    return (DYN, DYN) if type.name in ("dyn", "param") else (None, None)
+
+
+def place(context: Context, node: ast.Node) -> Place:
+    """What a chain of selections leads to; unlike a value, it may still be a group."""
+    if isinstance(node, ast.Ident):
+        return _ident(context, node)
+    if not isinstance(node, ast.Select):
+        return context.visit(node)
+    if not (node.test or node.optional):
+        whole = _qualified(context, node)
+        if whole is not None:
+            return whole
+    operand = place(context, node.operand)
+    if isinstance(operand, Group):
+        return _step(context, operand, node)
+    if isinstance(operand, Space):
+        return _reference(context, operand, node)
+    if operand.type == ERROR:
+        return error_at(node)
+    return _member(context, operand, node)
+
+
+def as_value(context: Context, where: Place) -> ir.Node:
+    """The value at a place; a group is none, and is reported with what it holds."""
+    if isinstance(where, Group):
+        children = context.environment.fact_children(where.record, where.path)
+        return context.fail(
+            "KP203", f"`{context.text(where)}` is a group of facts, not a value", where.start, where.end,
+            f"name one of them: {several(children)}" if children else None,
+        )  # fmt: skip
+    if isinstance(where, Space):
+        return context.fail(
+            "KP203", f"`{where.name}` is not a value by itself", where.start, where.end,
+            f"write `{where.name}.` and a name",
+        )  # fmt: skip
+    return where
+
+
+def error_at(node: ast.Node) -> ir.Node:
+    """What stands in for a node in which something was reported already."""
+    return ir.Const(ERROR, key="error", start=node.start, end=node.end)
+
+
+# --- names ------------------------------------------------------------------------------------------
+
+
+def _ident(context: Context, node: ast.Ident) -> Place:
+    name = node.name
+    if not node.absolute:
+        local = context.scope.get(name)
+        if local is not None:
+            return replace(local, start=node.start, end=node.end)
+    found = _global(context, name, node.absolute, node)
+    if found is not None:
+        return found
+    if name in context.environment.refs:
+        return Space(name, node.start, node.end)
+    if context.environment.unchecked:
+        return ir.Call(DYN, "error(unbound)", (constant(STRING, name),), start=node.start, end=node.end)
+    return _unknown_name(context, node)
+
+
+def _unknown_name(context: Context, node: ast.Ident) -> ir.Node:
+    environment = context.environment
+    known = [*context.scope, *environment.variables, *environment.refs]
+    close = nearest(node.name, (name for name in known if not name.startswith("@")))
+    help = f"did you mean `{close}`?" if close else None
+    if help is None:
+        homes = [space for space, names in environment.refs.items() if node.name in names]
+        if homes:
+            help = f"write `{homes[0]}.{node.name}`"
+        elif environment.function(node.name) is not None:
+            help = f"`{node.name}` is a function: write `{node.name}(..)`"
+        elif environment.variables:
+            help = f"known here: {several(tuple(sorted(environment.variables)), 'and')}"
+    return context.fail("KP202", f"unknown name `{node.name}`", node.start, node.end, help)
+
+
+def _global(context: Context, name: str, absolute: bool, node: ast.Node) -> ir.Node | None:
+    """A declared variable or a type, searched for in the container."""
+    environment = context.environment
+    names = (name,) if absolute or not environment.container else environment.candidates(name)
+    for full in names:
+        declared = environment.variables.get(full)
+        if declared is not None:
+            return ir.Var(declared, full, start=node.start, end=node.end)
+        denoted = TYPE_NAMES.get(full)
+        if denoted is not None:
+            return constant(type_of(denoted), TypeValue(denoted.name), node.start, node.end)
+    return None
+
+
+def _qualified(context: Context, node: ast.Select) -> ir.Node | None:
+    """`a.b.c` as one declared name, which goes before a field of `a.b`."""
+    environment = context.environment
+    root = root_of(node)
+    if not isinstance(root, ast.Ident) or (root.name in context.scope and not root.absolute):
+        return None
+    if root.name not in environment.heads and not environment.container:
+        return None
+    name = qualified_name(node)
+    return None if name is None else _global(context, name, root.absolute, node)
+
+
+# --- fields -----------------------------------------------------------------------------------------
+
+
+def _member(context: Context, operand: ir.Node, node: ast.Select) -> Place:
+    """A field of a value: a fact of a record, or a key of a map."""
+    whole = context.type(operand)
+    optional = whole.name == "optional_type"
+    inner = whole.params[0] if optional else whole
+    if inner.name == "record" and inner.record is not None:
+        return _step(context, Group(operand, inner.record, "", optional, operand.start, operand.end), node)
+    if inner.name in ("dyn", "param"):
+        value = DYN
+    elif inner.name == "map" and context.unifier.fits((STRING,), (inner.params[0],)):
+        value = inner.params[1]
+    else:
+        why = "its keys are no strings" if inner.name == "map" else "it has no fields"
+        return context.fail(
+            "KP205", f"`{context.text(operand)}` is {spoken(inner)}, {why}",
+            node.field_start, node.field_start + len(node.field),
+        )  # fmt: skip
+    if node.test:
+        result = BOOL
+    else:
+        result = optional_of(value) if optional or node.optional else value
+    return ir.Select(result, operand, node.field, node.optional, node.test, start=node.start, end=node.end)
+
+
+def _step(context: Context, group: Group, node: ast.Select) -> Place:
+    """One step further along a path of facts."""
+    environment = context.environment
+    path = f"{group.path}.{node.field}" if group.path else node.field
+    optional = group.optional or node.optional
+    declared = environment.fact_type(group.record, path)
+    leaves = (path,) if declared is not None else environment.fact_leaves(group.record, path)
+    if not leaves:
+        return _unknown_field(context, group, node)
+    if node.test:
+        return _presence(context, group, leaves, node)
+    if declared is None:
+        return Group(group.base, group.record, path, optional, node.start, node.end)
+    if optional:
+        return ir.OptField(optional_of(declared), group.base, path, start=node.start, end=node.end)
+    return ir.Field(declared, group.base, path, start=node.start, end=node.end)
+
+
+def _presence(context: Context, group: Group, leaves: tuple[str, ...], node: ast.Select) -> ir.Node:
+    if not group.optional:
+        return ir.HasField(BOOL, group.base, leaves, start=node.start, end=node.end)
+    parts: list[ir.Node] = []
+    for leaf in leaves:
+        declared = context.environment.fact_type(group.record, leaf) or DYN
+        field = ir.OptField(optional_of(declared), group.base, leaf, start=node.start, end=node.end)
+        parts.append(has_value(field))
+    return parts[0] if len(parts) == 1 else ir.Or(BOOL, tuple(parts), start=node.start, end=node.end)
+
+
+def has_value(optional: ir.Node) -> ir.Node:
+    """`o.hasValue()`."""
+    return ir.Call(BOOL, ".hasValue(dyn)", (optional,), start=optional.start, end=optional.end)
+
+
+def _unknown_field(context: Context, group: Group, node: ast.Select) -> ir.Node:
+    children = context.environment.fact_children(group.record, group.path)
+    close = nearest(node.field, children)
+    owner = context.text(group)
+    if close:
+        help: str | None = f"did you mean `{owner}.{close}`?"
+    else:
+        help = f"it has {several(children, 'and')}" if children else None
+    return context.fail(
+        "KP203", f"`{owner}` has no `{node.field}`", node.field_start,
+        node.field_start + len(node.field), help,
+    )  # fmt: skip
+
+
+# --- names of the rule graph ------------------------------------------------------------------------
+
+_NOUNS = {"variables": "variable", "parameters": "parameter", "constants": "constant"}
+
+
+def _reference(context: Context, space: Space, node: ast.Select) -> ir.Node:
+    names = context.environment.refs[space.name]
+    declared = names.get(node.field)
+    noun = _NOUNS.get(space.name, "name")
+    at = (node.field_start, node.field_start + len(node.field))
+    if declared is None:
+        close = nearest(node.field, names)
+        if close:
+            help = f"did you mean `{space.name}.{close}`?"
+        elif names:
+            help = f"known here: {several(tuple(sorted(names)), 'and')}"
+        else:
+            help = f"no {noun} is defined here"
+        code = "KP305" if space.name == "parameters" else "KP202"
+        return context.fail(code, f"unknown {noun} `{node.field}`", *at, help)
+    reference = ir.Ref(declared, space.name, node.field, start=node.start, end=node.end)
+    if declared == ERROR:
+        return error_at(node)
+    if not (node.test or node.optional):
+        return reference
+    if declared.name != "optional_type":
+        return context.fail(
+            "KP205", f"{noun} `{node.field}` always has a value", *at,
+            "leave `?` out" if node.optional else "leave `has()` out, or declare it `optional: true`",
+        )  # fmt: skip
+    return has_value(reference) if node.test else reference

@@ -1,0 +1,58 @@
+"""How types and units are spoken of in messages."""
+
+from koordpolicy.language.cel.types import Type, Unit
+
+_UNITS = {
+    Unit.CPU: "in millicores",
+    Unit.BYTES: "in bytes",
+    Unit.PERCENT: "a percentage",
+    Unit.BANDWIDTH: "in bits per second",
+    Unit.AMOUNT: "an amount of some resource",
+}
+
+_TYPES = {
+    "null_type": "null",
+    "bool": "a bool",
+    "int": "an int",
+    "uint": "a uint",
+    "double": "a double",
+    "string": "a string",
+    "bytes": "bytes",
+    "google.protobuf.Timestamp": "a timestamp",
+    "google.protobuf.Duration": "a duration",
+    "net.IP": "an IP address",
+    "net.CIDR": "a CIDR",
+    "kubernetes.Quantity": "a Kubernetes quantity",
+    "kubernetes.URL": "a URL",
+    "type": "a type",
+    "dyn": "of unknown type",
+    "param": "of unknown type",
+}
+
+
+def spoken(type: Type) -> str:
+    """What a value of this type is: `in millicores`, `a string`, `a list of string`."""
+    if type.unit is not None:
+        return _UNITS[type.unit]
+    if type.name == "record":
+        return f"the record `{type.record}`"
+    if type.name == "list":
+        return f"a list of {type.params[0]}"
+    if type.name == "map":
+        return f"a map from {type.params[0]} to {type.params[1]}"
+    if type.name == "optional_type":
+        return f"an optional {type.params[0]}"
+    return _TYPES.get(type.name, f"a {type.name}")
+
+
+def spoken_bare(type: Type) -> str:
+    """As `spoken`, where the lack of a unit is the point."""
+    return "a bare number" if type.is_number and type.unit is None else spoken(type)
+
+
+def several(names: tuple[str, ...], last: str = "or", most: int = 8) -> str:
+    """`a`, `b` or `c`; after `most` names the rest is only counted."""
+    quoted = [f"`{name}`" for name in names[:most]]
+    if len(names) > most:
+        return f"{', '.join(quoted)} {last} {len(names) - most} more"
+    return f" {last} ".join(part for part in (", ".join(quoted[:-1]), quoted[-1]) if part) if quoted else ""
