@@ -294,7 +294,7 @@ GRAPH: tuple[Code, ...] = (
                 - name: halved
                   parameters: [{name: amount, type: cpu}]
                   result: cpu
-                  expression: amount > cpu("1") ? halved(amount / 2) : amount
+                  expression: 'amount > cpu("1") ? halved(amount / 2) : amount'
             """,
         advice="Write a loop over a list as a macro (`map`, `filter`, `exists`, `all`), or an explicit formula.",
         remedy="""

@@ -58,7 +58,7 @@ def clip(text: str, start: int, end: int, columns: int) -> tuple[str, int, int]:
     before = [0]
     for _, width in drawn:
         before.append(before[-1] + width)
-    start, end = min(start, len(drawn)), min(max(end, start), len(drawn))
+    start, end = min(start, len(drawn)), min(max(end, start + 1), len(drawn))
     if not columns or before[-1] <= columns:
         return "".join(piece for piece, _ in drawn), before[start], max(1, before[end] - before[start])
     first, last = _window(before, start, end, max(columns, 8))

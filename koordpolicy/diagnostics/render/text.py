@@ -60,7 +60,7 @@ class _Drawing:
             yield from self._remark("note", note.message + place)
         if self.found.help is not None:
             yield from self._remark("help", self.found.help)
-        if self.found.fix is not None and self.found.fix.description != self.found.help:
+        elif self.found.fix is not None:
             yield from self._remark("fix", self.found.fix.description)
 
     def _sorted_notes(self) -> tuple[list[Note], list[tuple[Note, Span]], list[Note]]:
@@ -142,22 +142,21 @@ class _Drawing:
                 continue
             colour = _BOLD[self.found.severity] if mark.sign == "^" else _FRAME
             underline = " " * offset + self._paint(mark.sign * length, colour)
-            yield from self._labelled(underline, offset + length, mark.label, room, colour)
+            yield from self._labelled(underline, offset + length, mark, room, colour)
 
-    def _labelled(self, underline: str, used: int, label: str, room: int, colour: str) -> Iterator[str]:
-        """An underline with its label beside it, below it where that is too narrow."""
-        label = safe(label)
+    def _labelled(self, underline: str, used: int, mark: _Mark, room: int, colour: str) -> Iterator[str]:
+        """An underline with its label beside it, or below it where that is too narrow."""
+        label = safe(mark.label)
         if not label:
             yield self._framed(underline)
         elif not room or used + 1 + width_of(label) <= room:
             yield self._framed(f"{underline} {self._paint(label, colour)}")
-        elif room - used - 1 >= 2 * _NARROWEST_LABEL:
-            for number, line in enumerate(wrap(label, room - used - 1)):
-                front = f"{underline} " if number == 0 else " " * (used + 1)
-                yield self._framed(front + self._paint(line, colour))
         else:
             yield self._framed(underline)
-            yield from self._remark("note", label)
+            begin = len(underline) - len(underline.lstrip(" "))
+            begin = max(0, min(begin, room - width_of(label)))
+            for line in wrap(label, room - begin):
+                yield self._framed(" " * begin + self._paint(line, colour))
 
     def _framed(self, text: str) -> str:
         bar = " " * (self.gutter + 1) + self._paint("|", _FRAME)
