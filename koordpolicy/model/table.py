@@ -1,0 +1,176 @@
+"""All nodes at once: a row a node, a NumPy array a fact.
+
+Rows are flat records (dotted path to value, an absent path is missing data) and stay at hand as
+such. A fact becomes a column when a program first asks for it, and from then on each change of a row
+is written to its columns too, at a cost that depends on what was touched alone. A removed row's
+place is taken by the last row, so columns are always dense and a row's number can change;
+`touched_since` reports the row that moved like one that changed.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from koordpolicy.model.table_columns import Array, Column, ColumnStore, Record
+from koordpolicy.model.table_kinds import ListFact, Schema, Strings
+from koordpolicy.model.table_lists import ListData, Segments
+
+__all__ = ["Column", "NodeTable", "Segments"]
+
+_JOURNAL: Final = 65_536
+"""So many of the latest changes, at least, are remembered one by one."""
+
+
+class NodeTable:
+    """Named rows of facts. `schema` says what stands at each path; others may stand there too, and
+    are rows' own. `version` grows with every change; `strings` numbers the strings of all columns.
+
+    Changes are made from one thread; views of columns are valid until the next change. A value that
+    does not fit its column raises ValueError once, and is missing data from then on.
+    """
+
+    __slots__ = ("_first", "_journal", "_lists", "_names", "_rows", "_store", "schema", "strings")
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.strings = Strings()
+        self._store = ColumnStore(schema, self.strings)
+        self._lists: dict[str, ListData] = {}
+        self._names: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._journal: list[int] = []
+        self._first = 0
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The name of each row."""
+        return tuple(self._names)
+
+    def name(self, row: int) -> str:
+        """The name of a row."""
+        return self._names[row]
+
+    def index(self, name: str) -> int:
+        """The number of a named row. Raises KeyError."""
+        return self._rows[name]
+
+    def row(self, index: int) -> Record:
+        """The facts of a row as they are now: path to value. Read-only."""
+        return self._store.records[index]
+
+    def put(self, name: str, facts: Mapping[str, object]) -> int:
+        """Add a row, or replace all facts of one; its number.
+
+        Raises ValueError for a value that does not fit its column.
+        """
+        at = self._rows.get(name)
+        if at is not None:
+            known = self._store.records[at]
+            self.update(name, facts, absent=[path for path in known if path not in facts])
+            return at
+        at = self._rows[name] = len(self._names)
+        self._names.append(name)
+        record = dict(facts)
+        self._touch(at)
+        for made in self._lists.values():
+            made.append(record)
+        self._store.extend((record,))
+        return at
+
+    def update(self, name: str, changes: Mapping[str, object], absent: Iterable[str] = ()) -> None:
+        """Set some facts of a row, and forget those at the paths in `absent`.
+
+        Raises KeyError for an unknown row, ValueError for a value that does not fit its column.
+        """
+        at = self._rows[name]
+        record = self._store.records[at]
+        assert isinstance(record, dict)
+        record.update(changes)
+        paths = [*changes, *absent]
+        for path in paths[len(changes) :]:
+            record.pop(path, None)
+        self._touch(at)
+        for path, made in self._lists.items():
+            if path in paths:
+                made.set(at, record)
+        self._store.changed(at, paths)
+
+    def remove(self, name: str) -> None:
+        """Drop a row; the last row takes its number. Raises KeyError for an unknown row."""
+        at = self._rows.pop(name)
+        last = self._names.pop()
+        self._store.remove(at)
+        for made in self._lists.values():
+            made.remove(at)
+        if last != name:
+            self._names[at] = last
+            self._rows[last] = at
+        self._touch(at)
+
+    def _touch(self, at: int) -> None:
+        self._journal.append(at)
+        if len(self._journal) == 2 * _JOURNAL:
+            del self._journal[:_JOURNAL]
+            self._first += _JOURNAL
+
+    # --- versions -------------------------------------------------------------------------------
+
+    @property
+    def version(self) -> int:
+        """How many changes there have been."""
+        return self._first + len(self._journal)
+
+    def touched_since(self, version: int) -> Array | None:
+        """The rows, in ascending order, that changed, moved or appeared after a version.
+
+        None when that is too long ago to know: then every row may have changed. Rows that are gone
+        show only in the table's length.
+        """
+        if version < self._first:
+            return None
+        count = len(self._names)
+        touched = {row for row in self._journal[version - self._first :] if row < count}
+        return np.array(sorted(touched), dtype=np.int64)
+
+    # --- columns --------------------------------------------------------------------------------
+
+    def column(self, path: str) -> Column:
+        """A fact of one value. Raises KeyError for a path that is no such fact."""
+        return self._store.column(path)
+
+    def entry(self, path: str, key: str) -> Column:
+        """One key of a map such as `labels`. Raises KeyError for a path that is no map."""
+        return self._store.entry(path, key)
+
+    def presence(self, path: str) -> Column:
+        """Only whether the rows have the fact, whatever its kind. Raises KeyError."""
+        return self._store.presence(path)
+
+    def segments(self, path: str) -> Segments:
+        """The lists of all rows as segments of one sequence. Raises KeyError for no list."""
+        return self._list(path).segments()
+
+    def elements(self, path: str) -> ColumnStore:
+        """The columns over the elements of a list fact, in the order of its segments.
+
+        Raises KeyError for a path that is no list.
+        """
+        return self._list(path).elements
+
+    def _list(self, path: str) -> ListData:
+        made = self._lists.get(path)
+        if made is None:
+            fact = self.schema[path]
+            if not isinstance(fact, ListFact):
+                raise KeyError(f"`{path}` is not a list")
+            made = self._lists[path] = ListData(path, fact, self.strings, self._store.records)
+        return made

@@ -1,0 +1,281 @@
+"""Columns over a list of flat records, made when first asked for and kept up to date afterwards."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.model.table_kinds import (
+    ABSENT,
+    DTYPES,
+    MapFact,
+    ScalarFact,
+    Schema,
+    Storage,
+    Strings,
+)
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+Record = Mapping[str, object]
+
+MAX_KEYS: Final = 4096
+"""Columns that the keys of maps may have per store; beyond it the oldest is dropped."""
+
+_CLASSES: Final = {Storage.INT: int, Storage.DOUBLE: float, Storage.BOOL: bool, Storage.STRING: str}
+_PRESENCE: Final = ScalarFact(Storage.BOOL)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A view of a column: one value a row, codes of `Strings` for strings.
+
+    `absent` marks the rows without a value, whose entry in `values` means nothing; it is None when
+    every row has one. All numbers in `values` lie within `low` and `high` (both 0 where the column
+    holds no numbers; infinite when it may hold NaN). The arrays are the table's own: do not write,
+    and do not keep them over a change of the table.
+    """
+
+    values: Array
+    absent: Mask | None
+    low: float
+    high: float
+
+    @property
+    def present(self) -> Mask | None:
+        """The rows with a value; None when that is all of them."""
+        return None if self.absent is None else ~self.absent
+
+
+class ColumnData:
+    """The growing arrays behind one column."""
+
+    __slots__ = (
+        "_encode", "_expected", "_flags", "_numbers", "_strings", "absent", "high", "key", "low",
+        "missing", "narrowed", "path", "values",
+    )  # fmt: skip
+
+    def __init__(self, path: str, key: str | None, fact: ScalarFact, strings: Strings) -> None:
+        self.path = path
+        self.key = key
+        self.values: Array = np.zeros(0, DTYPES[fact.storage])
+        self._flags = bytearray()
+        self.absent: Mask = np.zeros(0, np.bool_)
+        self.missing = 0
+        self.low: float = 0
+        self.high: float = 0
+        self.narrowed = 0
+        self._encode = fact.encode
+        self._expected = _CLASSES[fact.storage]
+        self._numbers = fact.storage in (Storage.INT, Storage.DOUBLE)
+        self._strings = strings if fact.storage is Storage.STRING else None
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many rows; new ones count as present until they are set."""
+        values = np.zeros(capacity, self.values.dtype)
+        values[: len(self.values)] = self.values
+        self.values = values
+        # A bytearray is written twice as fast as an array; both look at the same octets.
+        self._flags = bytearray(bytes(self._flags).ljust(capacity, b"\0"))
+        self.absent = np.frombuffer(self._flags, np.bool_)
+
+    def extract(self, record: Record) -> object:
+        """What the record holds for this column, or ABSENT."""
+        value = record.get(self.path, ABSENT)
+        if self.key is None or value is ABSENT:
+            return value
+        assert isinstance(value, Mapping)
+        return value.get(self.key, ABSENT)
+
+    def set(self, at: int, record: Record, first: bool) -> ValueError | None:
+        """Write what the record says into a row; `first` says that the column has no other.
+
+        A value that is not of the column's class, or does not fit, is absent and gives an error.
+        """
+        value = self.extract(record)
+        if value is not ABSENT:
+            try:
+                self._set_present(at, value, first)
+                return None
+            except ValueError as error:
+                problem: ValueError | None = error
+        else:
+            problem = None
+        if not self._flags[at]:
+            self._flags[at] = 1
+            self.missing += 1
+        if first:
+            self.low = self.high = 0
+        # A filler within the bounds, so that they stay as narrow as the present values.
+        self.values[at] = self.low
+        return problem
+
+    def _set_present(self, at: int, value: object, first: bool) -> None:
+        if self._encode is not None:
+            value = self._encode(value)
+        if type(value) is not self._expected:
+            if not isinstance(value, self._expected) or isinstance(value, bool):
+                raise ValueError(f"`{self.path}`: {value!r} is no {self._expected.__name__}")
+            value = self._expected(value)  # a subclass, such as a member of a StrEnum
+        if self._strings is not None:
+            value = self._strings.code(value)  # type: ignore[arg-type]
+        old = self.values[at]
+        try:
+            self.values[at] = value
+        except OverflowError:
+            raise ValueError(f"`{self.path}`: {value} does not fit into 64 bits") from None
+        if self._numbers:
+            self._widen(old, value, first)  # type: ignore[arg-type]
+        if self._flags[at]:
+            self._flags[at] = 0
+            self.missing -= 1
+
+    def _widen(self, old: float, value: float, first: bool) -> None:
+        if first:
+            self.low = self.high = value
+        if old in (self.low, self.high):
+            self.narrowed += 1
+        if not self.low <= value <= self.high:
+            if value != value:
+                self.low, self.high = -math.inf, math.inf
+            elif value < self.low:
+                self.low = value
+            else:
+                self.high = value
+
+    def move(self, source: int, target: int) -> None:
+        """Copy the last row over another one, and forget the last."""
+        gone = self._flags[target]
+        self.values[target] = self.values[source]
+        self._flags[target] = self._flags[source]
+        self.missing -= gone
+        self._flags[source] = 0
+
+    def view(self, count: int) -> Column:
+        """The first `count` rows."""
+        if self.narrowed > count:
+            self._tighten(count)
+        return Column(self.values[:count], self.absent[:count] if self.missing else None, self.low, self.high)
+
+    def _tighten(self, count: int) -> None:
+        """Bounds only grow with each write; now and then they are measured again."""
+        self.narrowed = 0
+        if count and self._numbers:
+            low, high = self.values[:count].min(), self.values[:count].max()
+            if low == low and high == high:
+                self.low, self.high = low.item(), high.item()
+
+
+_Name: TypeAlias = tuple[str, str | None, bool]
+"""Path, key within a map, and whether only the presence is meant."""
+
+
+class ColumnStore:
+    """A list of flat records and the columns over it. Records are read, never written."""
+
+    __slots__ = ("_by_path", "_capacity", "_columns", "_keyed", "records", "schema", "strings")
+
+    def __init__(self, schema: Schema, strings: Strings) -> None:
+        self.schema = schema
+        self.strings = strings
+        self.records: list[Record] = []
+        self._capacity = 64
+        self._columns: dict[_Name, ColumnData] = {}
+        self._by_path: dict[str, list[ColumnData]] = {}
+        self._keyed = 0
+
+    def column(self, path: str) -> Column:
+        """The column of a fact of one value. Raises KeyError for a path that is no such fact."""
+        fact = self.schema[path]
+        if not isinstance(fact, ScalarFact):
+            raise KeyError(f"`{path}` is not a fact of one value")
+        return self._find((path, None, False), fact).view(len(self.records))
+
+    def entry(self, path: str, key: str) -> Column:
+        """The column of one key of a map. Raises KeyError for a path that is no map."""
+        fact = self.schema[path]
+        if not isinstance(fact, MapFact):
+            raise KeyError(f"`{path}` is not a map")
+        return self._find((path, key, False), fact.values).view(len(self.records))
+
+    def presence(self, path: str) -> Column:
+        """A column without values, whose `absent` marks the rows that lack the fact of any kind."""
+        if path not in self.schema:
+            raise KeyError(f"`{path}` is not a fact")
+        return self._find((path, None, True), _PRESENCE).view(len(self.records))
+
+    def _find(self, name: _Name, fact: ScalarFact) -> ColumnData:
+        found = self._columns.get(name)
+        return self._make(name, fact) if found is None else found
+
+    def _make(self, name: _Name, fact: ScalarFact) -> ColumnData:
+        path, key, presence = name
+        if key is not None:
+            if self._keyed == MAX_KEYS:
+                self._drop(next(known for known in self._columns if known[1] is not None))
+            self._keyed += 1
+        kind = _PresenceData if presence else ColumnData
+        made = kind(path, key, fact, self.strings)
+        made.reserve(self._capacity)
+        self._columns[name] = made
+        self._by_path.setdefault(path, []).append(made)
+        _raise(made.set(at, record, at == 0) for at, record in enumerate(self.records))
+        return made
+
+    def _drop(self, name: _Name) -> None:
+        self._by_path[name[0]].remove(self._columns.pop(name))
+        self._keyed -= 1
+
+    def extend(self, records: Sequence[Record]) -> None:
+        """More records at the end of the list. Raises ValueError once all are written."""
+        begin = len(self.records)
+        self.records.extend(records)
+        if len(self.records) > self._capacity:
+            self._capacity = 2 * len(self.records)
+            for column in self._columns.values():
+                column.reserve(self._capacity)
+        _raise(
+            column.set(at, record, at == 0)
+            for column in self._columns.values()
+            for at, record in enumerate(records, begin)
+        )
+
+    def changed(self, at: int, paths: Iterable[str]) -> None:
+        """The record has other values at these paths. Raises ValueError once all are written."""
+        record = self.records[at]
+        first = len(self.records) == 1
+        _raise(column.set(at, record, first) for path in paths for column in self._by_path.get(path, ()))
+
+    def remove(self, at: int) -> None:
+        """Drop a record; the last one takes its place."""
+        last = len(self.records) - 1
+        for column in self._columns.values():
+            column.move(last, at)
+        self.records[at] = self.records[last]
+        self.records.pop()
+
+    def restart(self) -> None:
+        """Drop all records and columns; columns are made again when asked for."""
+        self.records = []
+        self._columns.clear()
+        self._by_path.clear()
+        self._keyed = 0
+
+
+def _raise(problems: Iterable[ValueError | None]) -> None:
+    """Let all writes happen, then raise the first problem, if any."""
+    found = [problem for problem in problems if problem is not None]
+    if found:
+        raise found[0]
+
+
+class _PresenceData(ColumnData):
+    """A column whose values mean nothing."""
+
+    __slots__ = ()
+
+    def extract(self, record: Record) -> object:
+        return True if self.path in record else ABSENT
