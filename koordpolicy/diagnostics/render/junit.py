@@ -78,4 +78,5 @@ def _body(found: Diagnostic) -> str:
 
 
 def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    # Every reader turns a carriage return into a line feed; writing one would only look like more.
+    return _FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))

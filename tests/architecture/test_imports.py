@@ -1,0 +1,131 @@
+"""Imports run downwards only, and every third party has one door."""
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.architecture.source import SOURCES, Source
+
+LAYERS = (
+    ("cli", "web"),
+    ("simulator",),
+    ("scheduler", "manager", "agent", "descheduler", "runtimeproxy"),
+    ("runtime",),
+    ("source", "kube", "linux"),
+    ("graph",),
+    ("language",),
+    ("mechanism",),
+    ("model",),
+    ("diagnostics",),
+)
+"""The house from the top down. A part may import what lies below it, and nothing beside it."""
+
+ONLY = {part: {"model", "diagnostics"} for part in ("source", "kube", "linux")}
+"""Parts that may import less than what lies below them: they are blind to the meaning of policies."""
+
+GROUND = {"__init__", "resources"}
+"""Modules at the package's root that import nothing of ours and are open to all."""
+
+ROOF = {"__main__": {"cli"}}
+"""Modules at the package's root that start something."""
+
+DOORS: dict[str, set[str]] = {
+    "ruamel": {"language"},
+    "kubernetes": {"kube"},
+    "watchfiles": {"source"},
+    "prometheus_client": {"runtime"},
+    # The referees of our CEL stand in the tests; the product must not lean on them.
+    "celpy": set(),
+    "cel_expr_python": set(),
+    "hypothesis": set(),
+    "pytest": set(),
+    # Clock, randomness and environment are inputs: whoever needs them is given them.
+    "time": {"runtime", "cli"},
+    "random": {"runtime", "cli"},
+    "secrets": {"runtime", "cli"},
+    "uuid": {"runtime", "cli"},
+    # What is imported by a computed name escapes this check.
+    "importlib.import_module": set(),
+}
+"""Third parties, and the parts through which they come in."""
+
+WORLD = re.compile(
+    r"os\.(environ|environb|getenv|putenv|urandom)"
+    r"|(datetime|datetime\.datetime)\.(now|utcnow|today)|(date|datetime\.date)\.today"
+    r"|(np|numpy)\.random(\..*)?"
+)
+"""Ways to clock, randomness and environment that need no import of their own."""
+
+KERNEL_FILE = re.compile(r"/(proc|sys)/.*")
+WIRE_NAME = re.compile(r"([a-z0-9-]+\.)*koordinator\.sh/[\w./-]*|kubernetes\.io/(batch|mid)-\w+")
+
+EACH_FILE = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
+
+
+def level(part: str) -> int:
+    return next(depth for depth, parts in enumerate(LAYERS) if part in parts)
+
+
+def permitted(part: str) -> set[str]:
+    """The parts that `part` may import."""
+    if part in GROUND:
+        return set()
+    if part in ROOF:
+        return ROOF[part]
+    below = {other for parts in LAYERS[level(part) + 1 :] for other in parts}
+    return {part, *GROUND, *ONLY.get(part, below)}
+
+
+def imported_parts(source: Source) -> Iterator[tuple[int, str]]:
+    for line, name in source.imports():
+        parts = name.split(".")
+        if parts[0] == "koordpolicy":
+            inner = parts[1] if len(parts) > 1 else "__init__"
+            yield line, "__init__" if inner.startswith("__version") else inner
+
+
+def complaints(
+    source: Source, found: Iterator[tuple[int, str]], is_wrong: Callable[[str], bool]
+) -> list[str]:
+    return [f"{source.name}:{line}: {name}" for line, name in found if is_wrong(name)]
+
+
+def test_every_part_has_its_place() -> None:
+    known = {part for parts in LAYERS for part in parts} | GROUND | set(ROOF)
+    assert {source.part for source in SOURCES} <= known
+
+
+@EACH_FILE
+def test_imports_run_downwards(source: Source) -> None:
+    allowed = permitted(source.part)
+    assert not complaints(source, imported_parts(source), lambda part: part not in allowed)
+
+
+@EACH_FILE
+def test_third_parties_come_in_by_their_door(source: Source) -> None:
+    def passes_by(name: str) -> bool:
+        return any(
+            (name == party or name.startswith(f"{party}.")) and source.part not in parts
+            for party, parts in DOORS.items()
+        )
+
+    assert not complaints(source, source.imports(), passes_by)
+
+
+@EACH_FILE
+def test_the_world_is_an_argument(source: Source) -> None:
+    if source.part not in {"runtime", "cli"}:
+        assert not complaints(source, source.attributes(), lambda name: bool(WORLD.fullmatch(name)))
+
+
+@EACH_FILE
+def test_kernel_files_are_named_in_one_place(source: Source) -> None:
+    if source.part != "linux":
+        assert not complaints(source, source.texts(), lambda text: bool(KERNEL_FILE.fullmatch(text)))
+
+
+@EACH_FILE
+def test_wire_names_stand_once(source: Source) -> None:
+    if source.name != "koordpolicy/model/protocol.py":
+        assert not complaints(source, source.texts(), lambda text: bool(WIRE_NAME.fullmatch(text)))
