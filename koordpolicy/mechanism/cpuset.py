@@ -42,14 +42,17 @@ def pick_cpus(processors: Iterable[Processor], count: int) -> tuple[int, ...]:
         return ()
     buckets = _buckets(available)
     picked: list[int] = []
-    turn = idle = 0
+    turn = 0
+    progress = False
     while count - len(picked) > 1:
         pair = _take_pair(buckets[turn])
         picked.extend(pair)
-        idle = 0 if pair else idle + 1
-        if idle == len(buckets):
-            break  # no bucket has a pair left; the single CPUs begin with the last one looked at
+        progress = progress or bool(pair)
         turn = (turn + 1) % len(buckets)
+        if turn == 0:
+            if not progress:
+                break
+            progress = False
     while len(picked) < count:
         if buckets[turn]:
             picked.append(buckets[turn].pop(0).cpu)
