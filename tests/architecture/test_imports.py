@@ -3,8 +3,6 @@
 import re
 from collections.abc import Callable, Iterator
 
-import pytest
-
 from tests.architecture.source import SOURCES, Source
 
 LAYERS = (
@@ -66,8 +64,6 @@ KERNEL_FILE = re.compile(r"/(proc|sys)/.*")
 WIRE_NAME = re.compile(r"([a-z0-9-]+\.)*koordinator\.sh/(?!v\d)[\w./-]*|kubernetes\.io/(batch|mid)-\w+")
 """Labels, annotations and resources. A group and version is another matter: it names a type, in `kube`."""
 
-EACH_FILE = pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.name)
-
 
 def level(part: str) -> int:
     return next(depth for depth, parts in enumerate(LAYERS) if part in parts)
@@ -92,9 +88,14 @@ def imported_parts(source: Source) -> Iterator[tuple[int, str]]:
 
 
 def complaints(
-    source: Source, found: Iterator[tuple[int, str]], is_wrong: Callable[[str], bool]
+    find: Callable[[Source], Iterator[tuple[int, str]]], is_wrong: Callable[[Source, str], bool]
 ) -> list[str]:
-    return [f"{source.name}:{line}: {name}" for line, name in found if is_wrong(name)]
+    return [
+        f"{source.name}:{line}: {found}"
+        for source in SOURCES
+        for line, found in find(source)
+        if is_wrong(source, found)
+    ]
 
 
 def test_every_part_has_its_place() -> None:
@@ -102,36 +103,36 @@ def test_every_part_has_its_place() -> None:
     assert {source.part for source in SOURCES} <= known
 
 
-@EACH_FILE
-def test_imports_run_downwards(source: Source) -> None:
-    allowed = permitted(source.part)
-    assert not complaints(source, imported_parts(source), lambda part: part not in allowed)
+def test_imports_run_downwards() -> None:
+    assert complaints(imported_parts, lambda source, part: part not in permitted(source.part)) == []
 
 
-@EACH_FILE
-def test_third_parties_come_in_by_their_door(source: Source) -> None:
-    def passes_by(name: str) -> bool:
+def test_third_parties_come_in_by_their_door() -> None:
+    def passes_by(source: Source, name: str) -> bool:
         return any(
             (name == party or name.startswith(f"{party}.")) and source.part not in parts
             for party, parts in DOORS.items()
         )
 
-    assert not complaints(source, source.imports(), passes_by)
+    assert complaints(Source.imports, passes_by) == []
 
 
-@EACH_FILE
-def test_the_world_is_an_argument(source: Source) -> None:
-    if source.part not in {"runtime", "cli"}:
-        assert not complaints(source, source.attributes(), lambda name: bool(WORLD.fullmatch(name)))
+def test_the_world_is_an_argument() -> None:
+    def reaches_out(source: Source, name: str) -> bool:
+        return source.part not in {"runtime", "cli"} and bool(WORLD.fullmatch(name))
+
+    assert complaints(Source.attributes, reaches_out) == []
 
 
-@EACH_FILE
-def test_kernel_files_are_named_in_one_place(source: Source) -> None:
-    if source.part != "linux":
-        assert not complaints(source, source.texts(), lambda text: bool(KERNEL_FILE.fullmatch(text)))
+def test_kernel_files_are_named_in_one_place() -> None:
+    def is_kernel_file(source: Source, text: str) -> bool:
+        return source.part != "linux" and bool(KERNEL_FILE.fullmatch(text))
+
+    assert complaints(Source.texts, is_kernel_file) == []
 
 
-@EACH_FILE
-def test_wire_names_stand_once(source: Source) -> None:
-    if source.name != "koordpolicy/model/protocol.py":
-        assert not complaints(source, source.texts(), lambda text: bool(WIRE_NAME.fullmatch(text)))
+def test_wire_names_stand_once() -> None:
+    def is_wire_name(source: Source, text: str) -> bool:
+        return source.name != "koordpolicy/model/protocol.py" and bool(WIRE_NAME.fullmatch(text))
+
+    assert complaints(Source.texts, is_wire_name) == []
