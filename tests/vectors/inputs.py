@@ -5,9 +5,12 @@ their domain.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
+from koordpolicy.mechanism.translate import read_extended_spec
 from koordpolicy.model.pod import Container, Pod
-from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY
+from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, EXTENDED_RESOURCE_SPEC, MID_CPU, MID_MEMORY
+from koordpolicy.model.quantity import amount, amount_text
 
 SHORT_NAMES = {
     "batch-cpu": BATCH_CPU,
@@ -54,3 +57,58 @@ def _container(given: Mapping[str, object]) -> Container:
         limits=resources(given.get("limits")),
         sidecar=bool(given.get("sidecar")),
     )
+
+
+def pod_object(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The API's JSON of a pod of the webhook's vectors."""
+    spec: dict[str, Any] = {
+        key: [{**one, "resources": _written_lists(one.get("resources", {}))} for one in given[key]]
+        for key in ("initContainers", "containers")
+        if key in given
+    }
+    for key in ("priority", "priorityClassName", "preemptionPolicy", "schedulerName"):
+        if key in given:
+            spec[key] = given[key]
+    if "overhead" in given:
+        spec["overhead"] = _written(given["overhead"])
+    metadata = {key: dict(given[key]) for key in ("labels", "annotations") if key in given}
+    return {"metadata": metadata, "spec": spec, "status": {"qosClass": given["kube_qos"]}}
+
+
+def shown_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """The short form of the API's JSON of a pod, as the webhook's vectors expect it."""
+    metadata, spec = pod["metadata"], pod["spec"]
+    shown: dict[str, Any] = {
+        "labels": dict(metadata.get("labels", {})),
+        "annotations": dict(metadata.get("annotations", {})),
+        "kube_qos": pod["status"]["qosClass"],
+    }
+    for key in ("priority", "priorityClassName", "preemptionPolicy", "schedulerName"):
+        if key in spec:
+            shown[key] = spec[key]
+    for key in ("initContainers", "containers"):
+        if key in spec:
+            shown[key] = [{**one, "resources": _counted_lists(one["resources"])} for one in spec[key]]
+    if "overhead" in spec:
+        shown["overhead"] = _counted(spec["overhead"])
+    extended = shown["annotations"].pop(EXTENDED_RESOURCE_SPEC, None)
+    if extended is not None:
+        found = read_extended_spec(extended)
+        shown["extended_resource_spec"] = {name: _counted_lists(one) for name, one in found.items()}
+    return shown
+
+
+def _written(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: amount_text(name, value) for name, value in amounts.items()}
+
+
+def _written_lists(lists: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, str]]:
+    return {key: _written(amounts) for key, amounts in lists.items()}
+
+
+def _counted(quantities: Mapping[str, object]) -> dict[str, int]:
+    return {name: amount(name, value) for name, value in quantities.items()}
+
+
+def _counted_lists(lists: Mapping[str, Mapping[str, object]]) -> dict[str, dict[str, int]]:
+    return {key: _counted(quantities) for key, quantities in lists.items()}

@@ -23,11 +23,23 @@ from koordpolicy.mechanism.fit import fit, fit_all, verdict
 from koordpolicy.mechanism.fit_score import FitScore, Strategy
 from koordpolicy.mechanism.load import AssignedPod, LoadReport, NodeLoad, ReportedPod, estimate_end
 from koordpolicy.mechanism.pod_request import effective_requests, nonzero_requests
+from koordpolicy.mechanism.profile import PriorityClass, ProfileEffect, applies, apply_profile
 from koordpolicy.mechanism.suppress import CpusetLimits, QuotaLimits, plan_cpuset, quota_write
+from koordpolicy.mechanism.translate import translate_pod, with_extended_spec
 from koordpolicy.mechanism.verdict import Verdict
 from koordpolicy.model.metric import AggregatedUsage
 from koordpolicy.model.node import Node, physical_allocatable
-from koordpolicy.model.protocol import RAW_ALLOCATABLE
+from koordpolicy.model.pod import read_pod
+from koordpolicy.model.protocol import (
+    BATCH_CPU,
+    BATCH_MEMORY,
+    MID_CPU,
+    MID_MEMORY,
+    PRIORITY_CLASS,
+    QOS_CLASS,
+    RAW_ALLOCATABLE,
+    SKIP_UPDATE_RESOURCES,
+)
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.topology import Processor
@@ -301,6 +313,61 @@ def cpu_normalization(given: Given) -> Given:
     return {"quota": normalized_quota(limited, given["ratio"]) if applies and limited > 0 else None}
 
 
+def profile_probability(given: Given) -> Given:
+    return {"applies": applies(_percent(given["probability"]), given["draw"])}
+
+
+def _percent(probability: Any) -> int:
+    return int(probability.removesuffix("%")) if isinstance(probability, str) else int(probability)
+
+
+TRANSLATION = {
+    "batch": {"cpu": BATCH_CPU, "memory": BATCH_MEMORY},
+    "mid": {"cpu": MID_CPU, "memory": MID_MEMORY},
+}
+
+
+def profile_mutation(given: Given) -> Given:
+    pod = inputs.pod_object(given["pod"])
+    labels = given["pod"].get("labels", {})
+    matching = [
+        profile
+        for profile in sorted(given["profiles"], key=lambda profile: str(profile["name"]))
+        if profile.get("namespaceSelector", {}).items() <= given["namespace_labels"].items()
+        and profile.get("selector", {}).items() <= labels.items()
+    ]
+    changed: Mapping[str, object] = pod
+    for profile in matching:
+        if applies(_percent(profile.get("probability", 100)), 50):
+            changed = apply_profile(changed, _effect(profile, given["priority_classes"]))
+    if matching and not any(SKIP_UPDATE_RESOURCES in one.get("profile_annotations", {}) for one in matching):
+        read = read_pod(changed)
+        found = CATALOGUE.resolve(
+            read.labels.get(QOS_CLASS), read.labels.get(PRIORITY_CLASS), read.priority, read.kubernetes_qos
+        )
+        changed = translate_pod(changed, TRANSLATION.get(found.band, {}))
+    changed = with_extended_spec(changed, (BATCH_CPU, BATCH_MEMORY))
+    assert pod == inputs.pod_object(given["pod"]), "what was passed in is not changed"
+    return inputs.shown_pod(changed)
+
+
+def _effect(profile: Given, classes: Given) -> ProfileEffect:
+    name = profile.get("priorityClassName", "")
+    found = classes.get(name)
+    return ProfileEffect(
+        labels=profile.get("labels", {}),
+        annotations=profile.get("annotations", {}),
+        label_copies=profile.get("labelKeysMapping", {}),
+        annotation_copies=profile.get("annotationKeysMapping", {}),
+        label_suffixes=profile.get("labelSuffixes", {}),
+        scheduler_name=profile.get("schedulerName", ""),
+        qos=profile.get("qosClass", ""),
+        priority_class=PriorityClass(name, found["value"], found["preemptionPolicy"]) if found else None,
+        sub_priority=profile.get("koordinatorPriority"),
+        patch=profile.get("patch"),
+    )
+
+
 RUNNERS: Mapping[tuple[str, str], Runner] = {
     ("scheduler-core", "pod_request"): COMPILED["scheduler-core", "pod_request"],
     ("scheduler-core", "fit_filter"): Runner(fit_filter),
@@ -315,5 +382,7 @@ RUNNERS: Mapping[tuple[str, str], Runner] = {
     ("node-agent", "cpu_normalization"): Runner(cpu_normalization),
     ("node-agent", "shares_weight"): COMPILED["node-agent", "shares_weight"],
     ("node-agent", "cpu_files"): COMPILED["node-agent", "cpu_files"],
+    ("manager", "profile_probability"): Runner(profile_probability),
+    ("manager", "profile_mutation"): Runner(profile_mutation),
     ("manager", "qos_priority_resolution"): Runner(qos_priority_resolution),
 }
