@@ -1,0 +1,165 @@
+"""Server-side apply as a pure function: merge what a manager wants, and let go what it wants no more.
+
+Ownership is kept for every manager that names itself, for applying and for other writes. Writes without
+a manager's name take the fields they change from whoever owned them, and own nothing.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from koordpolicy.kube.errors import Conflict
+from koordpolicy.kube.frozen import thaw
+from koordpolicy.kube.ownership import (
+    Manager,
+    Path,
+    field_values,
+    item_element,
+    read_managers,
+    set_element,
+    show,
+    write_managers,
+)
+from koordpolicy.kube.shapes import Shape
+
+_SHOWN_CONFLICTS: Final = 10
+_ABSENT: Final = object()
+
+
+def applied(
+    live: Mapping[str, Any],
+    wanted: dict[str, Any],
+    shape: Shape,
+    *,
+    manager: str,
+    force: bool,
+    subresource: str = "",
+    now: str,
+) -> dict[str, Any]:
+    """The object after `manager` applied `wanted` to `live` ({} for a new object).
+
+    `now` is the RFC 3339 time for the manager's entry; an apply that changes nothing keeps the old one.
+    Raises Conflict, naming fields and managers, for values that others own and that differ, unless
+    `force`.
+    """
+    desired, present = field_values(wanted, shape), field_values(live, shape)
+    mine = Manager(manager, "Apply", subresource, frozenset(desired), now)
+    entries = read_managers(live)
+    before = next((entry for entry in entries if entry.identity == mine.identity), None)
+    others = [entry for entry in entries if entry.identity != mine.identity]
+    taken = {path for path, value in desired.items() if present.get(path, _ABSENT) != value}
+    conflicts = [(entry.name, path) for entry in others for path in sorted(entry.fields & taken)]
+    if conflicts and not force:
+        raise Conflict(_conflict_message(conflicts))
+
+    result: dict[str, Any] = _merge(thaw(live), wanted, shape)
+    let_go = (before.fields if before else frozenset()) - mine.fields
+    owned_by_others = frozenset[Path]().union(*(entry.fields for entry in others))
+    for path in sorted(let_go, key=len, reverse=True):
+        if not any(other[: len(path)] == path for other in owned_by_others):
+            _remove(result, path, shape)
+
+    result.setdefault("metadata", {})
+    left = field_values(result, shape).keys()
+    kept = [
+        Manager(entry.name, entry.operation, entry.subresource, (entry.fields - taken) & left, entry.time)
+        for entry in others
+    ]
+    if before and before.fields == mine.fields and not taken and not let_go:
+        mine = before
+    place = entries.index(before) if before else len(kept)
+    kept.insert(place, mine)  # where it stood, so that applying again changes nothing
+    result["metadata"]["managedFields"] = write_managers(kept, str(wanted["apiVersion"]))
+    return result
+
+
+def tracked(
+    old: Mapping[str, Any],
+    new: dict[str, Any],
+    shape: Shape,
+    *,
+    manager: str,
+    subresource: str = "",
+    now: str,
+) -> None:
+    """Note in `new` who owns what after a write that was no apply. `old` is {} for a new object."""
+    entries = read_managers(old)
+    if not entries and not manager:
+        new.get("metadata", {}).pop("managedFields", None)
+        return
+    before, after = field_values(old, shape), field_values(new, shape)
+    changed = {path for path, value in after.items() if before.get(path, _ABSENT) != value}
+    mine = Manager(manager, "Update", subresource, frozenset(changed), now)
+    result = [
+        _kept(entry, mine, after)
+        if entry.identity == mine.identity
+        else Manager(*entry.identity, (entry.fields - changed) & after.keys(), entry.time)
+        for entry in entries
+    ]
+    if manager and all(entry.identity != mine.identity for entry in entries):
+        result.append(mine)
+    new["metadata"]["managedFields"] = write_managers(result, str(new["apiVersion"]))
+
+
+def _kept(entry: Manager, change: Manager, present: Mapping[Path, Any]) -> Manager:
+    """A manager's entry after another write of its own."""
+    fields = change.fields | (entry.fields & present.keys())
+    return Manager(*entry.identity, fields, change.time if change.fields else entry.time)
+
+
+def _conflict_message(conflicts: list[tuple[str, Path]]) -> str:
+    shown = ", ".join(f"`{show(path)}` of `{name}`" for name, path in conflicts[:_SHOWN_CONFLICTS])
+    more = f" and {len(conflicts) - _SHOWN_CONFLICTS} more" if len(conflicts) > _SHOWN_CONFLICTS else ""
+    return f"apply conflicts with other managers: {shown}{more}"
+
+
+def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
+    """`wanted` laid over `live`, which may be changed."""
+    if isinstance(live, dict) and isinstance(wanted, dict):
+        for key, value in wanted.items():
+            live[key] = _merge(live[key], value, shape.below(key)) if key in live else value
+        return live
+    if isinstance(live, list) and isinstance(wanted, list):
+        if shape.identity:
+            places = {item_element(item, shape): place for place, item in enumerate(live)}
+            for item in wanted:
+                place = places.get(item_element(item, shape))
+                if place is None:
+                    live.append(item)
+                else:
+                    live[place] = _merge(live[place], item, Shape(shape.fields))
+            return live
+        if shape.unique:
+            return list(dict.fromkeys([*live, *wanted]))
+    return wanted
+
+
+def _remove(obj: dict[str, Any], path: Path, shape: Shape) -> None:
+    """Take out what stands at a path, and the maps and lists that become empty by it."""
+    trail: list[tuple[Any, Any]] = []
+    value: Any = obj
+    for element in path:
+        key = _key_in(value, element, shape)
+        if key is None:
+            return
+        trail.append((value, key))
+        shape = shape.below(element[2:]) if element.startswith("f:") else Shape(shape.fields)
+        value = value[key]
+    for place, (container, key) in enumerate(reversed(trail)):
+        if place == 0 or container[key] in ({}, []):
+            del container[key]
+        else:
+            return
+
+
+def _key_in(value: Any, element: str, shape: Shape) -> Any:
+    """The key or position that a path element names in a map or list, None when it is not there."""
+    if element.startswith("f:"):
+        return element[2:] if isinstance(value, dict) and element[2:] in value else None
+    if not isinstance(value, list):
+        return None
+    for place, item in enumerate(value):
+        if element.startswith("k:") and item_element(item, shape) == element:
+            return place
+        if element == set_element(item):
+            return place
+    return None
