@@ -1,0 +1,68 @@
+"""Example inputs: facts on which given conditions hold, found by analysis and proved by running."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from koordpolicy.graph.analysis.domain import PRESENT
+from koordpolicy.graph.analysis.region import Box, Place
+
+Facts = dict[str, dict[str, Any]]
+Filler = Callable[[str, str], object]
+"""Gives a harmless value for a fact that no condition pins down: (root, path) -> value."""
+
+
+def example(box: Box, reads: frozenset[tuple[str, str]], fill: Filler) -> Facts | None:
+    """Facts inside the box, with everything in `reads` present; None when a domain has no sample.
+
+    `reads` are the (root, path) pairs that the conditions look at, so that an opaque condition has
+    something to look at too.
+    """
+    facts: Facts = {}
+    for root, path in sorted(reads):
+        facts.setdefault(root, {})[path] = fill(root, path)
+    for place, domain in box.domains.items():
+        record = facts.setdefault(place.root, {})
+        if domain.present is False:
+            _remove(record, place)
+            continue
+        whole = not isinstance(record.get(place.path), float)
+        value = domain.sample(whole)
+        if value is None and domain.meet(PRESENT) is None:
+            return None
+        if place.key is not None:
+            entries = dict(record.get(place.path) or {})
+            entries[place.key] = _text(value, domain.choices is None)
+            record[place.path] = entries
+        elif domain.choices is not None or not isinstance(record.get(place.path), str | bool):
+            record[place.path] = value
+        elif record[place.path] in domain.excluded:
+            record[place.path] = _other(record[place.path])
+    return facts
+
+
+def _remove(record: dict[str, Any], place: Place) -> None:
+    if place.key is None:
+        record.pop(place.path, None)
+    else:
+        record[place.path] = {k: v for k, v in (record.get(place.path) or {}).items() if k != place.key}
+
+
+def _text(value: object, free: bool) -> object:
+    """A label's value: any text will do when the domain leaves it free."""
+    return "any" if free and not isinstance(value, str) else value
+
+
+def _other(value: object) -> object:
+    return (not value) if isinstance(value, bool) else f"{value}other"
+
+
+def show(facts: Mapping[str, Mapping[str, Any]]) -> str:
+    """The example in one line, as a note shows it."""
+    parts = []
+    for root, record in facts.items():
+        for path, value in record.items():
+            if isinstance(value, dict):
+                parts += [f"{root}.{path}[{key!r}] = {item!r}" for key, item in value.items()]
+            elif value not in (None, [], ""):
+                parts.append(f"{root}.{path} = {value!r}")
+    return ", ".join(parts) or "any input"

@@ -1,0 +1,96 @@
+"""The compiler: an ordered list of passes from files to a rule graph."""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph.cache import Cache
+from koordpolicy.graph.catalogue import CATALOGUE_TYPES
+from koordpolicy.graph.expressions import Vocabulary
+from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.layers import Layer, PackFinder, no_packs
+from koordpolicy.graph.passes.availability import availability
+from koordpolicy.graph.passes.catalogue import catalogue
+from koordpolicy.graph.passes.conflicts import conflicts
+from koordpolicy.graph.passes.decisions import decisions
+from koordpolicy.graph.passes.library import library
+from koordpolicy.graph.passes.meaning import meaning
+from koordpolicy.graph.passes.names import names
+from koordpolicy.graph.passes.parameters import parameters
+from koordpolicy.graph.passes.read import read
+from koordpolicy.graph.passes.rules import rules
+from koordpolicy.graph.passes.schema import schema
+from koordpolicy.graph.state import State, Unit
+from koordpolicy.language.cel.environment import Environment
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.facts import FACTS
+
+Pass = Callable[[State], None]
+
+PASSES: tuple[Pass, ...] = (
+    read,  # files of the bundle and its packs become documents
+    schema,  # documents become typed units of their kinds
+    names,  # every slot that a document sets becomes the draft of a rule
+    library,  # shared constants and functions join the vocabulary
+    parameters,  # each parameter gets one type
+    rules,  # texts get types and units, constants are folded, variables are inlined
+    decisions,  # rules that answer the same question meet, by rank; cycles are rejected
+    availability,  # a rule asks only for facts that its decision point has
+    catalogue,  # classes and bands become constants
+    conflicts,  # ties and rules that never decide, with example inputs
+    meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """What came of a revision. `graph` is None when there are errors.
+
+    `sources` are the texts of all files by path, for excerpts.
+    """
+
+    graph: RuleGraph | None
+    found: Diagnostics
+    units: tuple[Unit, ...]
+    sources: dict[str, str]
+
+
+class Compiler:
+    """Compiles revision after revision, remembering what did not change."""
+
+    def __init__(self, packs: PackFinder = no_packs) -> None:
+        self._packs = packs
+        self._cache = Cache()
+
+    def compile(self, own: Layer) -> Compilation:
+        """Run all passes. Everything that is wrong is found in one run."""
+        vocabulary = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
+        state = State(own, self._packs, self._cache, vocabulary=vocabulary)
+        for run in PASSES:
+            run(state)
+        self._cache.turn()
+        graph = None
+        if not state.found.has_errors:
+            graph = RuleGraph(_digest(state), state.units, state.classes, state.decisions, state.constants)
+        sources = {file: text for layer in state.layers for file, text in layer.files.items()}
+        return Compilation(graph, state.found, tuple(state.units), sources)
+
+
+BASE = Environment(functions=FUNCTIONS, facts=FACTS, homogeneous_literals=True, literal_checks=True)
+"""What every expression of a policy may use before its document adds names."""
+
+
+def compile_policies(own: Layer, packs: PackFinder = no_packs) -> Compilation:
+    """Compile one revision from scratch."""
+    return Compiler(packs).compile(own)
+
+
+def _digest(state: State) -> str:
+    """SHA-256 over the meaning of all documents: neither layout nor the order of files matters."""
+    lines = sorted(
+        json.dumps([unit.layer_name, unit.kind.name, unit.document.data], sort_keys=True, default=str)
+        for unit in state.units
+    )
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()

@@ -1,0 +1,72 @@
+"""A decision as one expression: the rules by rank, parameters resolved, ready to be lowered."""
+
+from collections.abc import Mapping, Sequence
+
+from koordpolicy.graph.constants import constant
+from koordpolicy.graph.rules import Decision, DecisionKey
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.ir_walk import refs_of, substitute
+from koordpolicy.language.cel.types import INT
+
+NO_RULE = -1
+"""The index that stands for "no rule matched" in the expression of the deciding rule."""
+
+
+def parameter_key(key: DecisionKey, name: str) -> DecisionKey:
+    """The decision behind `parameters.name` in an expression of `key`'s target."""
+    return DecisionKey(key.kind, key.subject, f"parameters.{name}")
+
+
+def parameters_of(node: ir.Node, key: DecisionKey) -> list[DecisionKey]:
+    """The parameter decisions that an expression refers to, sorted."""
+    names = sorted(name for space, name in refs_of(node) if space == "parameters")
+    return [parameter_key(key, name) for name in names]
+
+
+class Expressions:
+    """Resolves decisions of one graph into expressions, each once.
+
+    Parameter references are replaced by the expressions of their decisions; the compiler has
+    rejected cycles, so this ends.
+    """
+
+    def __init__(
+        self,
+        decisions: Mapping[DecisionKey, Decision],
+        constants: Mapping[tuple[str, str], ir.Node],
+    ) -> None:
+        self._decisions = decisions
+        self._constants = constants
+        self._values: dict[DecisionKey, ir.Node] = {}
+
+    def value(self, decision: Decision) -> ir.Node:
+        """The expression of the decision's value: `test1 ? value1 : test2 ? value2 : default`."""
+        known = self._values.get(decision.key)
+        if known is None:
+            values = [self.resolved(rule.value, rule.key) for rule in decision.rules]
+            known = self._values[decision.key] = self._chain(decision, values, decision.default)
+        return known
+
+    def index(self, decision: Decision) -> ir.Node:
+        """The expression of the deciding rule's position in `decision.rules`, or `NO_RULE`."""
+        places = [constant(INT, at) for at in range(len(decision.rules))]
+        return self._chain(decision, places, constant(INT, NO_RULE))
+
+    def resolved(self, node: ir.Node, key: DecisionKey) -> ir.Node:
+        """The expression with every parameter replaced by its decision, every constant by its value."""
+        refs = refs_of(node)
+        values = {ref: self._constants[ref] for ref in refs if ref in self._constants}
+        for used in parameters_of(node, key):
+            decision = self._decisions.get(used)
+            if decision is not None:
+                values["parameters", used.field.removeprefix("parameters.")] = self.value(decision)
+        return substitute(node, values) if values else node
+
+    def _chain(self, decision: Decision, values: Sequence[ir.Node], nothing: ir.Node) -> ir.Node:
+        chain = nothing
+        for rule, value in reversed(list(zip(decision.rules, values, strict=True))):
+            if rule.match.test is None:
+                chain = value
+            else:
+                chain = ir.Cond(value.type, self.resolved(rule.match.test, rule.key), value, chain)
+        return chain

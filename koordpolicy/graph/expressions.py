@@ -1,0 +1,97 @@
+"""From the text of an expression in a document to its typed form, findings placed in the file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph.cache import Cache
+from koordpolicy.language.cel import ast, ir
+from koordpolicy.language.cel.checker import Problem, check, check_as
+from koordpolicy.language.cel.environment import Environment, UserFunction
+from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.parser import parse
+from koordpolicy.language.cel.syntax import SyntaxProblem
+from koordpolicy.language.cel.types import ERROR, Type
+from koordpolicy.language.documents import Document
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """An environment with a hash of everything that was added to it, to remember results by."""
+
+    environment: Environment
+    key: int = 0
+
+    def extended(
+        self,
+        roots: Mapping[str, Type] | None = None,
+        functions: Mapping[str, UserFunction] | None = None,
+        **spaces: Mapping[str, Type],
+    ) -> "Vocabulary":
+        """More names: roots, library functions, and the spaces `variables`, `parameters`, ..."""
+        named = {space: tuple(sorted(names.items(), key=_name)) for space, names in spaces.items()}
+        added = (
+            tuple(sorted((roots or {}).items(), key=_name)),
+            tuple(sorted((functions or {}).items(), key=_name)),
+            tuple(sorted(named.items())),
+        )
+        environment = self.environment.extended(roots, spaces, functions)
+        return replace(self, environment=environment, key=hash((self.key, added)))
+
+
+def _name(entry: tuple[str, object]) -> str:
+    return entry[0]
+
+
+class Texts:
+    """Parses and checks texts, each (text, vocabulary) once as long as the cache lives."""
+
+    def __init__(self, cache: Cache, found: Diagnostics) -> None:
+        self._cache = cache
+        self._found = found
+
+    def parse(self, text: str, document: Document, path: Path) -> ast.Node | None:
+        """The syntax tree; None after KP201, KP210 or KP211 was reported."""
+        result = self._cache.get(("parse", text), lambda: _parsed(text))
+        if isinstance(result, SyntaxProblem):
+            place = document.positions.text_span(path, result.start, result.end)
+            self._found.add(result.code, place, result.message, help=result.help)
+            return None
+        return result
+
+    def check(
+        self, text: str, names: Vocabulary, document: Document, path: Path, wanted: Type | None = None
+    ) -> ir.Node | None:
+        """The folded typed form; None after findings. `path` leads to the string scalar.
+
+        With `wanted` the expression must give that type (KP208).
+        """
+        tree = self.parse(text, document, path)
+        if tree is None:
+            return None
+        key = ("check", text, names.key, wanted)
+        node, problems = self._cache.get(key, lambda: _checked(tree, names.environment, wanted, text))
+        for problem in problems:
+            place = document.positions.text_span(path, problem.start, problem.end)
+            self._found.add(problem.code, place, problem.message, help=problem.help)
+        return None if problems or node.type == ERROR else node
+
+
+def _parsed(text: str) -> ast.Node | SyntaxProblem:
+    try:
+        return parse(text)
+    except SyntaxProblem as problem:
+        return problem
+
+
+def _checked(
+    tree: ast.Node, environment: Environment, wanted: Type | None, text: str
+) -> tuple[ir.Node, tuple[Problem, ...]]:
+    problems: list[Problem] = []
+    if wanted is None:
+        node = check(tree, environment, problems, text)
+    else:
+        node = check_as(tree, wanted, environment, problems, text)
+    return (node if problems else fold(node)), tuple(problems)

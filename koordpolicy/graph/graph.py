@@ -1,0 +1,225 @@
+"""The rule graph of one revision, and how it is asked."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
+from koordpolicy.graph.catalogue import Classes
+from koordpolicy.graph.decide import NO_RULE, Expressions, parameters_of
+from koordpolicy.graph.rules import Decision, DecisionKey, Rule
+from koordpolicy.graph.slots import decision_of
+from koordpolicy.graph.state import Unit
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of
+from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.facts import Component
+from koordpolicy.language.kinds import Kind, slots
+
+_ITEM = re.compile(r"\[[^\]]*\]")
+
+Facts = Mapping[str, Any]
+"""One record at run time: dotted path -> value. An absent path is missing data."""
+
+
+class UnknownDecision(LookupError):
+    """Asked for a decision that the graph does not have; the message names the nearest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A named entry of a list in the spec, such as a filter; its slots are decisions of their own.
+
+    `fields` are the entry's settings as written, by YAML name, later layers over earlier ones.
+    """
+
+    name: str
+    fields: Mapping[str, Any]
+
+
+class RuleGraph:
+    """All decisions of a revision. Immutable; programs are lowered when first asked for."""
+
+    def __init__(
+        self,
+        digest: str,
+        units: Iterable[Unit],
+        classes: Classes,
+        decisions: Mapping[DecisionKey, Decision],
+        constants: Mapping[tuple[str, str], ir.Node],
+    ) -> None:
+        self.digest = digest
+        self.units = tuple(units)
+        self.classes = classes
+        self.decisions = dict(decisions)
+        self._constants = dict(constants)
+        self._expressions = Expressions(self.decisions, self._constants)
+        self._names = {str(key): key for key in self.decisions}
+        self._unset: dict[str, Decision] = {}
+        self._values: dict[DecisionKey, RowProgram] = {}
+        self._explained: dict[DecisionKey, RowProgram] = {}
+
+    def __contains__(self, decision: str) -> bool:
+        return decision in self._names
+
+    def decision(self, name: str) -> Decision:
+        """The decision of that name; raises `UnknownDecision`."""
+        key = self._names.get(name)
+        if key is not None:
+            return self.decisions[key]
+        unset = self._unset.get(name) or self._unset_of(name)
+        if unset is None:
+            close = nearest(name, self._names)
+            raise UnknownDecision(f"no decision `{name}`" + (f"; did you mean `{close}`?" if close else ""))
+        return self._unset.setdefault(name, unset)
+
+    def _unset_of(self, name: str) -> Decision | None:
+        """A slot of a subject there is that no document fills: a decision without rules."""
+        target, kind = self._target_of(name)
+        if kind is None:
+            return None
+        field = name[len(target) + 1 :]
+        pattern = _ITEM.sub("[*]", field)
+        for declared in slots(kind.spec):
+            if declared.field == pattern and self._has_item(target, field):
+                key = DecisionKey(kind.name, target[len(kind.name) + 1 :], field)
+                return decision_of(key, kind, declared.slot)
+        return None
+
+    def _target_of(self, name: str) -> tuple[str, Kind | None]:
+        """The `Kind/subject` that a decision's name begins with, the longest there is."""
+        fitting = [unit for unit in self.units if name.startswith(f"{unit.target}.")]
+        best = max(fitting, key=lambda unit: len(unit.target), default=None)
+        return (best.target, best.kind) if best is not None else ("", None)
+
+    def _has_item(self, target: str, field: str) -> bool:
+        """Whether the named list item that a field stands in exists."""
+        if "[" not in field or "." not in field.partition("]")[2]:
+            return True
+        item = field.partition("]")[0] + "]"
+        return any(key.target == target and key.field.startswith(item) for key in self.decisions)
+
+    def expression(self, name: str) -> ir.Node:
+        """The whole decision as one typed expression, for lowering to columns and for drawing."""
+        return self._expressions.value(self.decision(name))
+
+    def program(self, name: str) -> RowProgram:
+        """The decision as a function of its roots, without provenance: the hot path.
+
+        `.call(*roots)` takes the records in the order of `Decision.roots`, returns the value (None
+        when no rule matches) and raises `CelError`.
+        """
+        decision = self.decision(name)
+        known = self._values.get(decision.key)
+        if known is None:
+            known = compile_row(decision.roots, self._expressions.value(decision))
+            self._values[decision.key] = known
+        return known
+
+    def ask(self, name: str, **roots: Any) -> Answer:
+        """The decision's value on these records, with its provenance.
+
+        A root that is not given counts as an empty record: everything in it is missing.
+        """
+        decision = self.decision(name)
+        given = [roots.get(root, {}) for root in decision.roots]
+        error: CelError | None = None
+        value: object = None
+        try:
+            value = self.program(name).call(*given)
+        except CelError as problem:
+            error = problem
+        rules = self._deciding(decision, given)
+        reads = self._reads(rules, dict(zip(decision.roots, given, strict=True)))
+        refs = tuple(_ref(rule) for rule in rules)
+        return Answer(name, value, error, Provenance(refs, reads, self.digest))
+
+    def deciding_rule(self, name: str, *given: Any) -> Rule | None:
+        """The rule that decides on these records; None when none matches or its test fails."""
+        decision = self.decision(name)
+        known = self._explained.get(decision.key)
+        if known is None:
+            known = compile_row(decision.roots, self._expressions.index(decision))
+            self._explained[decision.key] = known
+        try:
+            at = known.call(*given)
+        except CelError:
+            return None
+        return None if at == NO_RULE else decision.rules[int(at)]
+
+    def _deciding(self, decision: Decision, given: list[Any]) -> list[Rule]:
+        """The deciding rule and, below it, those of the parameters it uses; each once."""
+        rules: dict[str, Rule] = {}
+        waiting = [decision]
+        while waiting:
+            asked = waiting.pop(0)
+            rule = self.deciding_rule(str(asked.key), *given)
+            if rule is None or rule.id in rules:
+                continue
+            rules[rule.id] = rule
+            waiting.extend(self.decisions[key] for key in parameters_of(rule.value, rule.key))
+        return list(rules.values())
+
+    @staticmethod
+    def _reads(rules: list[Rule], records: Mapping[str, Facts]) -> tuple[FactRead, ...]:
+        paths: dict[tuple[str, str], None] = {}
+        for rule in rules:
+            for node in (rule.value, rule.match.test):
+                if node is not None:
+                    paths.update(dict.fromkeys(sorted(facts_of(node))))
+        return tuple(_read(root, path, records.get(root)) for root, path in paths)
+
+    def for_component(self, component: Component) -> "RuleGraph":
+        """The part that one component can ever ask; same digest, since it is the same revision."""
+        kept = {key: d for key, d in self.decisions.items() if component in d.components}
+        return RuleGraph(self.digest, self.units, self.classes, kept, self._constants)
+
+    def subjects(self, kind: str) -> tuple[str, ...]:
+        """The subjects of a kind (profile names, resources, ...), sorted."""
+        return self._subjects.get(kind, ())
+
+    @cached_property
+    def _subjects(self) -> dict[str, tuple[str, ...]]:
+        found: dict[str, set[str]] = {}
+        for unit in self.units:
+            found.setdefault(unit.kind.name, set()).add(unit.subject)
+        return {kind: tuple(sorted(names)) for kind, names in found.items()}
+
+    def setting(self, kind: str, subject: str, name: str) -> Any:
+        """A plain setting of the spec (not a slot): the highest-ranked document that sets it wins."""
+        value: Any = None
+        for unit in self._speaking(kind, subject):
+            if name in unit.spec.model_fields_set or value is None:
+                value = getattr(unit.spec, name)
+        return value
+
+    def items(self, kind: str, subject: str, name: str) -> tuple[Item, ...]:
+        """The entries of a list of named things, in order of first appearance from the lowest layer up."""
+        merged: dict[str, dict[str, Any]] = {}
+        for unit in self._speaking(kind, subject):
+            for entry in getattr(unit.spec, name) or ():
+                fields = {key: getattr(entry, key) for key in entry.model_fields_set}
+                merged.setdefault(entry.name, {}).update(fields)
+        return tuple(Item(key, fields) for key, fields in merged.items())
+
+    def _speaking(self, kind: str, subject: str) -> list[Unit]:
+        """The documents of a kind and subject, the winning one last."""
+        speaking = [u for u in self.units if u.kind.name == kind and u.subject == subject]
+        return sorted(speaking, key=lambda unit: (unit.rank.precedence, unit.layer, unit.id))
+
+
+def _ref(rule: Rule) -> RuleRef:
+    return RuleRef(str(rule.key), rule.document, rule.layer, rule.span, rule.text)
+
+
+def _read(root: str, path: str, record: object) -> FactRead:
+    name = f"{root}.{path}" if path else root
+    if not path:
+        return FactRead(name, record)
+    if isinstance(record, Mapping) and path in record:
+        return FactRead(name, record[path])
+    return FactRead(name, None, present=False)

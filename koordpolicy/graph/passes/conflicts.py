@@ -1,0 +1,167 @@
+"""Conflicts: two rules of equal rank that can meet, and rules that can never decide."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from koordpolicy.diagnostics import Note, Severity
+from koordpolicy.graph.analysis.example import Facts, example, show
+from koordpolicy.graph.analysis.region import Box, Place, boxes, meets
+from koordpolicy.graph.analysis.run import holds
+from koordpolicy.graph.decide import Expressions
+from koordpolicy.graph.rules import Decision, Rule
+from koordpolicy.graph.samples import fill
+from koordpolicy.graph.state import State
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.ir_walk import facts_of
+from koordpolicy.language.kinds import Combine
+
+MAX_PAIRS = 200_000
+"""Pairs examined for one decision; beyond it the rest is left unexamined rather than unbounded."""
+
+EXCLUSIVE = frozenset({Combine.OVERRIDE, Combine.LAYER})
+"""Only where one rule must win is a tie a conflict; the others combine what they are given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """A rule with its test, parameters resolved, and the region of inputs on which it applies."""
+
+    rule: Rule
+    test: ir.Node | None
+    region: list[Box]
+
+
+def conflicts(state: State) -> None:
+    """Report KP301, KP303 and KP304 over all decisions, each document's match once."""
+    expressions = Expressions(state.decisions, state.constants)
+    told: set[tuple[str, str, str]] = set()
+    for decision in state.decisions.values():
+        reaches = [_reach(expressions, rule) for rule in decision.rules]
+        alive = [reach for reach in reaches if _can_hold(state, reach, told)]
+        if decision.combine in EXCLUSIVE:
+            _report_ties(state, decision, alive, told)
+            _report_shadowed(state, alive, told)
+
+
+def _reach(expressions: Expressions, rule: Rule) -> Reach:
+    test = None if rule.match.test is None else fold(expressions.resolved(rule.match.test, rule.key))
+    return Reach(rule, test, boxes(test))
+
+
+def _can_hold(state: State, reach: Reach, told: set[tuple[str, str, str]]) -> bool:
+    if reach.region:
+        return True
+    rule = reach.rule
+    if (rule.document, "", "KP303") not in told:
+        told.add((rule.document, "", "KP303"))
+        state.found.add(
+            "KP303",
+            rule.match.condition_span or rule.span,
+            f"the match of `{rule.document}` can never hold",
+            help="its selectors and condition exclude each other; loosen one of them",
+        )
+    return False
+
+
+def _report_ties(
+    state: State, decision: Decision, reaches: list[Reach], told: set[tuple[str, str, str]]
+) -> None:
+    for left, right in _pairs(reaches):
+        if left.rule.rank != right.rule.rank or left.rule.value == right.rule.value:
+            continue
+        first, second = sorted((left.rule.document, right.rule.document))
+        if (first, second, decision.key.field) in told:
+            continue
+        found = _common_input(decision, left, right)
+        if found is None:
+            continue
+        told.add((first, second, decision.key.field))
+        later = max(left.rule, right.rule, key=lambda rule: rule.span)
+        earlier = left.rule if later is right.rule else right.rule
+        state.found.add(
+            "KP301",
+            later.span,
+            f"`{later.document}` and `{earlier.document}` both decide `{decision.key}`",
+            notes=(
+                Note(f"`{earlier.document}` decides it here", earlier.span),
+                Note(f"both apply to: {show(found)}"),
+            ),
+            help="give one a higher `precedence`, or make their matches exclude each other",
+        )
+
+
+def _common_input(decision: Decision, left: Reach, right: Reach) -> Facts | None:
+    """Facts on which both rules apply, proved by running both tests; None when none was found."""
+    tests = [reach.test for reach in (left, right) if reach.test is not None]
+    reads = frozenset(read for test in tests for read in facts_of(test))
+    for box in meets(left.region, right.region):
+        facts = example(box, reads, fill)
+        if facts is not None and all(holds(test, decision.roots, facts) for test in tests):
+            return facts
+    return None
+
+
+def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, str, str]]) -> None:
+    """A rule below one that applies wherever it does; overriding a lower layer is what layers are for."""
+    winners: dict[ir.Node | None, Reach] = {}
+    for reach in reaches:
+        rule = reach.rule
+        winner = winners.get(None) or winners.get(reach.test)
+        if winner is not None and winner.rule.rank > rule.rank and winner.rule.layer == rule.layer:
+            names = (rule.document, winner.rule.document, rule.key.field)
+            if names not in told:
+                told.add(names)
+                state.found.add(
+                    "KP304",
+                    rule.span,
+                    f"this rule of `{rule.document}` for `{rule.key}` is never reached",
+                    notes=(Note(f"`{winner.rule.document}` outranks it everywhere", winner.rule.span),),
+                    help="remove it, or give it a higher `precedence`",
+                    severity=Severity.ERROR,
+                )
+        winners.setdefault(reach.test, reach)
+
+
+def _pairs(reaches: list[Reach]) -> Iterator[tuple[Reach, Reach]]:
+    """Pairs that may meet: those pinned to different values of the same place are never paired."""
+    place = _most_pinned(reaches)
+    buckets: dict[object, list[Reach]] = defaultdict(list)
+    loose: list[Reach] = []
+    for reach in reaches:
+        choices = _choices(reach, place) if place else None
+        for choice in choices or ():
+            buckets[choice].append(reach)
+        if choices is None:
+            loose.append(reach)
+    count = 0
+    groups = [*buckets.values(), loose]
+    for group in groups:
+        others = [] if group is loose else loose
+        for at, left in enumerate(group):
+            for right in [*group[at + 1 :], *others]:
+                count += 1
+                if count > MAX_PAIRS:
+                    return
+                yield left, right
+
+
+def _most_pinned(reaches: list[Reach]) -> Place | None:
+    counts: dict[Place, int] = defaultdict(int)
+    for reach in reaches:
+        for place in {place for box in reach.region for place in box.domains}:
+            if _choices(reach, place) is not None:
+                counts[place] += 1
+    return max(counts, key=lambda place: (counts[place], place.path, place.key or ""), default=None)
+
+
+def _choices(reach: Reach, place: Place | None) -> frozenset[object] | None:
+    """The values that a rule admits for a place, when every box of it names them."""
+    values: set[object] = set()
+    for box in reach.region:
+        domain = box.domains.get(place) if place else None
+        if domain is None or domain.choices is None:
+            return None
+        values |= domain.choices
+    return frozenset(values)

@@ -1,0 +1,85 @@
+"""Decisions: rules that answer the same question meet, sorted by rank; cycles are rejected."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+from koordpolicy.diagnostics import Note
+from koordpolicy.graph.decide import parameters_of
+from koordpolicy.graph.rules import DecisionKey, Rule
+from koordpolicy.graph.slots import decision_of
+from koordpolicy.graph.state import State
+from koordpolicy.language.cel import ir
+from koordpolicy.language.kinds.walk import PARAMETER
+
+
+def decisions(state: State) -> None:
+    """Fill `decisions`. Those that stand in a cycle are reported and left out."""
+    drafts = {draft.key: draft for draft in state.drafts}
+    grouped: dict[DecisionKey, list[Rule]] = defaultdict(list)
+    for rule in state.rules:
+        grouped[rule.key].append(rule)
+    for key in sorted(grouped):
+        ordered = sorted(grouped[key], key=lambda rule: rule.id)
+        ordered.sort(key=lambda rule: rule.rank, reverse=True)
+        draft = drafts[key]
+        state.decisions[key] = decision_of(key, draft.unit.kind, draft.slot, tuple(ordered))
+    _add_unset_parameters(state)
+    finished: set[DecisionKey] = set()
+    for key in list(state.decisions):
+        _visit(state, key, [], finished)
+
+
+def _add_unset_parameters(state: State) -> None:
+    """A declared parameter that nobody sets is none when it is optional, and a mistake otherwise."""
+    drafted = {draft.key for draft in state.drafts}
+    for unit in state.units:
+        for name, kind in state.parameter_types(unit.target).items():
+            key = DecisionKey(unit.kind.name, unit.subject, f"parameters.{name}")
+            if key in state.decisions or key in drafted:
+                continue
+            if kind.name != "optional_type":
+                state.found.add(
+                    "KP311",
+                    unit.document.positions.key(("spec", "parameters", name)),
+                    f"the parameter `{name}` has no value anywhere",
+                    help="give it a `value`, or say `optional: true`",
+                )
+                continue
+            state.decisions[key] = decision_of(key, unit.kind, replace(PARAMETER, type=kind))
+
+
+def _visit(state: State, key: DecisionKey, trail: list[DecisionKey], finished: set[DecisionKey]) -> None:
+    """Depth-first over parameter references; each cycle is reported once, at its first rule."""
+    if key in finished or key not in state.decisions:
+        return
+    if key in trail:
+        _report(state, trail[trail.index(key) :])
+        return
+    trail.append(key)
+    for rule in state.decisions[key].rules:
+        for used in _used(rule):
+            _visit(state, used, trail, finished)
+    trail.pop()
+    finished.add(key)
+
+
+def _used(rule: Rule) -> list[DecisionKey]:
+    nodes: list[ir.Node] = [rule.value]
+    if rule.match.test is not None:
+        nodes.append(rule.match.test)
+    return [key for node in nodes for key in parameters_of(node, rule.key)]
+
+
+def _report(state: State, cycle: list[DecisionKey]) -> None:
+    spans = [state.decisions[key].rules[0].span for key in cycle]
+    path = " → ".join(f"`{key.field}`" for key in [*cycle, cycle[0]])
+    others = list(zip(cycle, spans, strict=True))[1:]
+    state.found.add(
+        "KP302",
+        spans[0],
+        f"these decisions need each other: {path}",
+        notes=tuple(Note(f"`{key.field}`", span) for key, span in others),
+        help="break the circle: one of them needs a value of its own",
+    )
+    for key in cycle:
+        state.decisions[key] = replace(state.decisions[key], rules=())

@@ -1,0 +1,143 @@
+"""Parameters: each gets one type for all documents that set it, and their drafts that type."""
+
+from collections import defaultdict
+from dataclasses import replace
+
+from koordpolicy.diagnostics import Note
+from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.expressions import Path, Texts
+from koordpolicy.graph.references import referenced
+from koordpolicy.graph.state import Draft, State, Unit
+from koordpolicy.language.cel.types import (
+    BOOL,
+    DOUBLE,
+    DYN,
+    INT,
+    PERCENT,
+    STRING,
+    Type,
+    list_of,
+    map_of,
+    optional_of,
+)
+from koordpolicy.language.kinds import (
+    Expression,
+    Parameter,
+    PolicySpec,
+    literal_problem,
+    type_name,
+)
+
+PREFIX = "parameters."
+"""How the fields of parameter decisions begin."""
+
+
+def parameters(state: State) -> None:
+    """Fill `parameters`, and give the drafts of parameters their types."""
+    declared: dict[str, dict[str, tuple[Unit, Parameter]]] = defaultdict(dict)
+    for unit in state.units:  # the lowest layer comes first, so that packs declare and bundles set
+        if isinstance(unit.spec, PolicySpec):
+            for name, parameter in unit.spec.parameters.items():
+                known = declared[unit.target].get(name)
+                if known is None or (known[1].type is None and parameter.type is not None):
+                    declared[unit.target][name] = (unit, parameter)
+    for target, names in declared.items():
+        state.parameters[target] = {
+            name: kind
+            for name, (unit, parameter) in names.items()
+            if (kind := _type(state, unit, name, parameter)) is not None
+        }
+    state.drafts = [typed for draft in state.drafts if (typed := _typed(state, draft, declared)) is not None]
+    _report_unread(state, declared)
+
+
+def _type(state: State, unit: Unit, name: str, parameter: Parameter) -> Type | None:
+    """The declared type, else what the literal shows; None after a finding."""
+    kind = parameter.type
+    if kind is None and parameter.value is not None and not isinstance(parameter.value, Expression):
+        kind = shown_type(parameter.value)
+    if kind is None:
+        state.found.add(
+            "KP306",
+            unit.document.positions.value(_path(name)),
+            f"the type of the parameter `{name}` is not said",
+            help="write `{type: percent, value: {cel: ...}}` with the type that it has",
+        )
+        return None
+    return optional_of(kind) if parameter.optional else kind
+
+
+def shown_type(literal: object) -> Type:
+    """The type that a bare literal has on its own: `60%` is a percent, other texts are strings."""
+    if isinstance(literal, bool):
+        return BOOL
+    if isinstance(literal, int):
+        return INT
+    if isinstance(literal, float):
+        return DOUBLE
+    if isinstance(literal, str):
+        return PERCENT if literal_problem(PERCENT, literal) is None else STRING
+    if isinstance(literal, list):
+        return list_of(_common([shown_type(item) for item in literal]))
+    if isinstance(literal, dict):
+        return map_of(STRING, _common([shown_type(item) for item in literal.values()]))
+    return DYN
+
+
+def _common(types: list[Type]) -> Type:
+    return types[0] if types and all(other == types[0] for other in types) else DYN
+
+
+def _typed(
+    state: State, draft: Draft, declared: dict[str, dict[str, tuple[Unit, Parameter]]]
+) -> Draft | None:
+    """A parameter's draft with the parameter's type; None after KP306."""
+    if not draft.key.field.startswith(PREFIX):
+        return draft
+    name = draft.key.field.removeprefix(PREFIX)
+    kind = state.parameters[draft.unit.target].get(name)
+    if kind is None:
+        return None
+    inner = kind.params[0] if kind.name == "optional_type" else kind
+    first, _ = declared[draft.unit.target][name]
+    said = draft.slot.type if draft.slot.type != DYN else None
+    if said not in (None, inner):
+        problem = f"`{name}` is a `{type_name(inner)}`, here it is called a `{type_name(said)}`"
+        help = "leave the type to the document that declares the parameter"
+    elif isinstance(draft.raw, Expression) or literal_problem(inner, draft.raw) is None:
+        return replace(draft, slot=replace(draft.slot, type=kind))
+    else:
+        refusal = literal_problem(inner, draft.raw)
+        problem = f"`{name}` is a `{type_name(inner)}`: {refusal.message if refusal else ''}"
+        help = refusal.help if refusal and refusal.help else f"write a `{type_name(inner)}`"
+    notes = (Note("declared here", first.document.positions.value(_path(name))),)
+    place = draft.unit.document.positions.value(draft.path)
+    state.found.add("KP306", place, problem, help=help, notes=() if first is draft.unit else notes)
+    return None
+
+
+def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Parameter]]]) -> None:
+    """A parameter that no expression of its target reads changes nothing: most likely a slip."""
+    texts = Texts(state.cache, state.found)
+    read: dict[str, set[str]] = defaultdict(set)
+    for unit in state.units:
+        if unit.target in declared:
+            for path, text in state.texts_of(unit):
+                tree = texts.parse(text, unit.document, path)
+                if tree is not None:
+                    read[unit.target].update(referenced(tree, "parameters"))
+    for target, names in declared.items():
+        for name, (unit, _) in names.items():
+            if name in read[target]:
+                continue
+            close = nearest(name, read[target])
+            state.found.add(
+                "KP305",
+                unit.document.positions.key(_path(name)),
+                f"no expression of `{target}` reads the parameter `{name}`",
+                help=f"did you mean `{close}`?" if close else "remove it, or use `parameters." + name + "`",
+            )
+
+
+def _path(name: str) -> Path:
+    return ("spec", "parameters", name)

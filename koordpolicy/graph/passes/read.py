@@ -1,0 +1,81 @@
+"""Read: every file of the bundle and of the packs it extends becomes documents."""
+
+from functools import partial
+
+from koordpolicy.diagnostics import Diagnostics, Note
+from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.layers import Layer
+from koordpolicy.graph.state import State
+from koordpolicy.language.documents import Document, read_documents
+
+MAX_LAYERS = 16
+DEFAULT_PACK = "koordinator"
+"""What a directory of policies without a PolicyBundle of its own extends."""
+
+
+def read(state: State) -> None:
+    """Fill `layers` (lowest first) and `documents`."""
+    own = _documents(state, state.own)
+    packs: list[tuple[Layer, list[Document]]] = []
+    _extend(state, own, packs, seen=[state.own.name])
+    packs.append((state.own, own))
+    for level, (layer, documents) in enumerate(packs):
+        state.layers.append(layer)
+        state.documents.extend((level, document) for document in documents)
+
+
+def _documents(state: State, layer: Layer) -> list[Document]:
+    documents: list[Document] = []
+    for file in sorted(layer.files):
+        text = layer.files[file]
+        found, read_ones = state.cache.get(("read", file, text), partial(_read, file, text))
+        state.found.extend(found)
+        documents += read_ones
+    return documents
+
+
+def _read(file: str, text: str) -> tuple[Diagnostics, list[Document]]:
+    found = Diagnostics()
+    return found, read_documents(file, text, found)
+
+
+def _extend(
+    state: State, documents: list[Document], packs: list[tuple[Layer, list[Document]]], seen: list[str]
+) -> None:
+    """Append the packs below `documents`, deepest first, each once."""
+    bundles = [document for document in documents if document.kind == "PolicyBundle"]
+    for extra in bundles[1:]:
+        first = Note(f"`{bundles[0].name}` is the first", bundles[0].positions.value(("kind",)))
+        state.found.add(
+            "KP110",
+            extra.positions.value(("kind",)),
+            "a second `PolicyBundle` in one bundle",
+            notes=(first,),
+            help="keep one `koordpolicy.yaml` at the root and move the rest into it",
+        )
+    for name, path in _extends(bundles):
+        pack = None if name in seen or len(seen) > MAX_LAYERS else state.packs(name)
+        if pack is not None:
+            seen.append(name)
+            below = _documents(state, pack)
+            _extend(state, below, packs, seen)
+            packs.append((pack, below))
+        elif path is not None and name not in seen:
+            close = nearest(name, [DEFAULT_PACK])
+            state.found.add(
+                "KP110",
+                bundles[0].positions.value(path),
+                f"there is no pack `{name}`",
+                help=f"did you mean `{close}`?" if close else f"the built-in pack is `{DEFAULT_PACK}`",
+            )
+
+
+def _extends(bundles: list[Document]) -> list[tuple[str, tuple[str | int, ...] | None]]:
+    """The names a bundle extends, with their paths; the default pack where there is no bundle."""
+    if not bundles:
+        return [(DEFAULT_PACK, None)]
+    spec = bundles[0].data.get("spec")
+    names = spec.get("extends") if isinstance(spec, dict) else None
+    if not isinstance(names, list):
+        return []
+    return [(name, ("spec", "extends", at)) for at, name in enumerate(names) if isinstance(name, str)]

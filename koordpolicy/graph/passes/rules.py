@@ -1,0 +1,125 @@
+"""Rules: each draft gets its meaning and its match, and becomes a rule for its decision."""
+
+from dataclasses import replace
+
+from koordpolicy.diagnostics import Severity
+from koordpolicy.graph.constants import constant
+from koordpolicy.graph.expressions import Path, Texts
+from koordpolicy.graph.fits import fitted
+from koordpolicy.graph.references import referenced
+from koordpolicy.graph.rules import Rule, RuleMatch
+from koordpolicy.graph.scope import Scope, conjunction, inline, scope_of, true_or_false
+from koordpolicy.graph.state import Draft, State, Unit
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.types import DYN, Type, list_of
+from koordpolicy.language.cel.values import Optional
+from koordpolicy.language.kinds import BadLiteral, Expression, PolicySpec, literal_value
+
+
+def rules(state: State) -> None:
+    """Fill `rules`. A draft whose text or match is wrong is reported and yields no rule."""
+    texts = Texts(state.cache, state.found)
+    scopes: dict[Unit, Scope] = {}
+    for unit in state.units:
+        scopes[unit] = scope_of(state, unit, texts)
+        _report_unused(state, unit, texts)
+    for draft in state.drafts:
+        rule = _rule(state, draft, scopes[draft.unit], texts)
+        if rule is not None:
+            state.rules.append(rule)
+
+
+def _rule(state: State, draft: Draft, scope: Scope, texts: Texts) -> Rule | None:
+    value = _value(state, draft, scope, texts)
+    match = _narrowed(state, draft, scope, texts)
+    if value is None or match is None:
+        return None
+    return Rule(
+        key=draft.key,
+        rank=draft.unit.rank,
+        document=draft.unit.id,
+        layer=draft.unit.layer_name,
+        span=draft.unit.document.positions.value(draft.path),
+        match=match,
+        value=value,
+        text=_written(draft.raw),
+    )
+
+
+def _written(raw: object) -> str:
+    if isinstance(raw, Expression):
+        return raw.text.strip()
+    return ", ".join(map(_written, raw)) if isinstance(raw, tuple) else str(raw)
+
+
+def _narrowed(state: State, draft: Draft, scope: Scope, texts: Texts) -> RuleMatch | None:
+    """The document's match with the conditions of the list items around the slot."""
+    match = scope.match
+    for path in draft.conditions:
+        test = true_or_false(state, draft.unit, texts, scope, path)
+        if test is None or match is None:
+            return None
+        span = draft.unit.document.positions.value(path)
+        match = replace(match, condition_span=span, test=conjunction(match.test, test))
+    return match
+
+
+def _value(state: State, draft: Draft, scope: Scope, texts: Texts) -> ir.Node | None:
+    """The typed value of a slot; for one with `many`, a list of the values."""
+    slot = draft.slot
+    if not isinstance(draft.raw, tuple):
+        return _one(state, draft, draft.raw, draft.path, scope, texts)
+    parts = [_one(state, draft, raw, (*draft.path, at), scope, texts) for at, raw in enumerate(draft.raw)]
+    if any(part is None for part in parts):
+        return None
+    return ir.MakeList(list_of(slot.type), tuple(part for part in parts if part is not None))
+
+
+def _one(state: State, draft: Draft, raw: object, path: Path, scope: Scope, texts: Texts) -> ir.Node | None:
+    slot, document = draft.slot, draft.unit.document
+    optional = slot.type.name == "optional_type"
+    wanted = slot.type.params[0] if optional else slot.type
+    if not isinstance(raw, Expression):
+        try:
+            value = literal_value(wanted, raw)
+        except BadLiteral as bad:
+            problem = bad.problem
+            place = document.positions.value((*path, *problem.path))
+            state.found.add("KP107", place, problem.message, help=problem.help)
+            return None
+        return constant(slot.type, Optional(value) if optional else value)  # type: ignore[arg-type]  # a CEL value
+    node = texts.check(raw.text, scope.vocabulary, document, (*path, "cel"))
+    if node is None:
+        return None
+    fitting = fitted(node, slot.type, slot.also) or _wrapped(node, wanted, slot.type)
+    if fitting is None:  # the checker knows more ways to fit, and how to say that there is none
+        fitting = texts.check(raw.text, scope.vocabulary, document, (*path, "cel"), wanted)
+        fitting = fitting if fitting is None or not optional else _wrapped(fitting, wanted, slot.type)
+    return None if fitting is None else inline(fitting, scope.variables)
+
+
+def _wrapped(node: ir.Node, wanted: Type, whole: Type) -> ir.Node | None:
+    """A plain value where an optional is asked for."""
+    if whole.name != "optional_type" or fitted(node, wanted) is None or node.type == DYN:
+        return None
+    return ir.Call(whole, "optional.of(T)", (node,), start=node.start, end=node.end)
+
+
+def _report_unused(state: State, unit: Unit, texts: Texts) -> None:
+    """A variable that nothing in its document mentions is most likely a slip."""
+    if not isinstance(unit.spec, PolicySpec) or not unit.spec.variables:
+        return
+    used: set[str] = set()
+    for path, text in state.texts_of(unit):
+        tree = texts.parse(text, unit.document, path)
+        if tree is not None:
+            used.update(referenced(tree, "variables"))
+    for at, variable in enumerate(unit.spec.variables):
+        if variable.name not in used:
+            state.found.add(
+                "KP308",
+                unit.document.positions.value(("spec", "variables", at, "name")),
+                f"the variable `{variable.name}` is never used",
+                help="remove it",
+                severity=Severity.WARNING,
+            )

@@ -1,0 +1,51 @@
+"""Schema: documents become typed units; what does not fit its kind is reported and left out."""
+
+from functools import partial
+
+from koordpolicy.diagnostics import Diagnostics, Note
+from koordpolicy.graph.state import State, Unit
+from koordpolicy.language.documents import Document
+from koordpolicy.language.kinds import KINDS, Spec
+from koordpolicy.language.validate import validate
+
+
+def schema(state: State) -> None:
+    """Fill `units`, sorted so that nothing depends on the order of files."""
+    for level, document in state.documents:
+        found, spec = state.cache.get(
+            ("schema", document),
+            partial(_validated, document),
+        )
+        state.found.extend(found)
+        if spec is None:
+            continue
+        kind = KINDS[document.kind]
+        subject = kind.subject(spec, document.name)
+        layer = state.layers[level].name
+        state.units.append(Unit(document, kind, spec, level, layer, subject))
+    state.units.sort(key=lambda unit: (unit.layer, unit.id, unit.document.file, unit.document.index))
+    _report_twins(state)
+
+
+def _validated(document: Document) -> tuple[Diagnostics, Spec | None]:
+    found = Diagnostics()
+    return found, validate(document, found)
+
+
+def _report_twins(state: State) -> None:
+    """The same kind and name twice in one layer: neither could be said to be the right one."""
+    seen: dict[tuple[int, str], Unit] = {}
+    kept: list[Unit] = []
+    for unit in state.units:
+        first = seen.setdefault((unit.layer, unit.id), unit)
+        if first is unit:
+            kept.append(unit)
+            continue
+        state.found.add(
+            "KP109",
+            unit.document.positions.value(("metadata", "name")),
+            f"`{unit.id}` is defined twice",
+            notes=(Note("the other one", first.document.positions.value(("metadata", "name"))),),
+            help="give one of them another name, or merge them",
+        )
+    state.units = kept

@@ -1,0 +1,112 @@
+"""Rules and decisions as values: what the passes hand on to each other."""
+
+from dataclasses import dataclass, field
+from functools import total_ordering
+
+from koordpolicy.diagnostics import Span
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.types import Type
+from koordpolicy.language.facts import Component
+from koordpolicy.language.kinds import Combine
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DecisionKey:
+    """The identity of a decision, written `Kind/subject.field` (`Kind.field` without a subject)."""
+
+    kind: str
+    subject: str
+    field: str
+
+    def __str__(self) -> str:
+        return f"{self.target}.{self.field}"
+
+    @property
+    def target(self) -> str:
+        """`Kind/subject`: what all documents that speak of the same thing share."""
+        return f"{self.kind}/{self.subject}" if self.subject else self.kind
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Which of two matching rules wins: explicit precedence, then bundle over pack, then narrowness.
+
+    `narrowness` is 3 with a pod selector, 2 with namespaces, 1 with nodes, 0 without a selector.
+    """
+
+    precedence: int
+    layer: int
+    narrowness: int
+
+    def __lt__(self, other: "Rank") -> bool:
+        return (self.precedence, self.layer, self.narrowness) < (
+            other.precedence,
+            other.layer,
+            other.narrowness,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One line of a label selector: `operator` is In, NotIn, Exists or DoesNotExist.
+
+    `root` is the record whose labels are asked: node, namespace or pod.
+    """
+
+    root: str
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RuleMatch:
+    """When a rule applies: all label requirements and the condition.
+
+    `test` is the whole as one boolean expression, None when the rule always applies.
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    condition_span: Span | None = None
+    test: ir.Node | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One document's contribution to one decision.
+
+    `value` is the typed expression with variables inlined; parameters are still references to
+    their decisions. `text` is what the author wrote, for explanations.
+    """
+
+    key: DecisionKey
+    rank: Rank
+    document: str
+    layer: str
+    span: Span
+    match: RuleMatch
+    value: ir.Node
+    text: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.document}#{self.key.field}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A question the graph answers. `rules` are sorted, the winning rank first.
+
+    `roots` are the records its expressions may read, in the order programs take them. `default` is
+    the value where no rule matches; a null constant where the slot has none. `components` ask it.
+    """
+
+    key: DecisionKey
+    type: Type
+    combine: Combine
+    components: frozenset[Component]
+    roots: tuple[str, ...]
+    meaning: str
+    default: ir.Node
+    rules: tuple[Rule, ...] = field(default=())

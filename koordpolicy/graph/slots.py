@@ -1,0 +1,37 @@
+"""From a kind's slots to decisions: their roots in one order, their defaults as constants."""
+
+from koordpolicy.graph.constants import constant
+from koordpolicy.graph.rules import Decision, DecisionKey, Rule
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.values import NONE
+from koordpolicy.language.facts import ROOTS
+from koordpolicy.language.kinds import Kind, Slot, literal_value
+
+
+def roots_of(kind: Kind, slot: Slot) -> tuple[str, ...]:
+    """The roots of a slot's expressions, in the order in which the language declares roots."""
+    named = kind.roots if slot.roots is None else slot.roots
+    return tuple(name for name in ROOTS if name in named)
+
+
+def default_of(slot: Slot) -> ir.Const:
+    """What holds where no rule says anything; null where the slot has no default."""
+    if slot.type.name == "optional_type":
+        return constant(slot.type, NONE)
+    if slot.default is None:
+        return ir.Const(slot.type, value=None, key="null")
+    return constant(slot.type, literal_value(slot.type, slot.default))
+
+
+def decision_of(key: DecisionKey, kind: Kind, slot: Slot, rules: tuple[Rule, ...] = ()) -> Decision:
+    """The decision that a slot makes; `rules` come sorted, the winning rank first."""
+    return Decision(
+        key=key,
+        type=slot.type,
+        combine=slot.combine,
+        components=kind.components,
+        roots=roots_of(kind, slot),
+        meaning=slot.meaning,
+        default=default_of(slot),
+        rules=rules,
+    )

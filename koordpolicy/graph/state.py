@@ -1,0 +1,100 @@
+"""What the passes work on: everything known so far about the revision being compiled."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph.cache import Cache
+from koordpolicy.graph.catalogue import Classes
+from koordpolicy.graph.expressions import Path, Vocabulary
+from koordpolicy.graph.layers import Layer, PackFinder
+from koordpolicy.graph.rules import Decision, DecisionKey, Rank, Rule
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.environment import Environment
+from koordpolicy.language.cel.ir_walk import refs_of, substitute
+from koordpolicy.language.cel.types import Type
+from koordpolicy.language.documents import Document
+from koordpolicy.language.kinds import Kind, PolicySpec, Slot, Spec, cel_values, slot_values
+from koordpolicy.language.kinds.slots import Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """One valid policy document with its place among the layers (0 is the lowest pack)."""
+
+    document: Document
+    kind: Kind
+    spec: Spec
+    layer: int
+    layer_name: str
+    subject: str
+
+    @property
+    def id(self) -> str:
+        """`Kind/name`, unique within a layer."""
+        return f"{self.kind.name}/{self.document.name}"
+
+    @property
+    def target(self) -> str:
+        """`Kind/subject`: what all documents that speak of the same thing share."""
+        return f"{self.kind.name}/{self.subject}" if self.subject else self.kind.name
+
+    @property
+    def rank(self) -> Rank:
+        """The rank that all rules of the document have."""
+        match = self.spec.match if isinstance(self.spec, PolicySpec) else None
+        narrowness = 0
+        if match is not None:
+            selectors = ((3, match.pods), (2, match.namespaces), (1, match.nodes))
+            narrowness = next((level for level, given in selectors if given is not None), 0)
+        return Rank(getattr(self.spec, "precedence", 0), self.layer, narrowness)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draft:
+    """A slot that a document sets: a rule before its text has a meaning.
+
+    `conditions` lead to the conditions of the list items that the slot stands in.
+    """
+
+    key: DecisionKey
+    unit: Unit
+    slot: Slot
+    path: Path
+    raw: Value
+    conditions: tuple[Path, ...] = ()
+
+
+@dataclass(slots=True)
+class State:
+    """Handed from pass to pass; each pass fills in its part and reads the earlier ones."""
+
+    own: Layer
+    packs: PackFinder
+    cache: Cache
+    found: Diagnostics = field(default_factory=Diagnostics)
+    layers: list[Layer] = field(default_factory=list)
+    documents: list[tuple[int, Document]] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    classes: Classes = field(default_factory=Classes)
+    vocabulary: Vocabulary = field(default_factory=lambda: Vocabulary(Environment()))
+    constants: dict[tuple[str, str], ir.Node] = field(default_factory=dict)
+    drafts: list[Draft] = field(default_factory=list)
+    parameters: dict[str, dict[str, Type]] = field(default_factory=dict)
+    rules: list[Rule] = field(default_factory=list)
+    decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
+
+    def resolve_constants(self, node: ir.Node) -> ir.Node:
+        """The expression with the constants known so far in place of references to them."""
+        return substitute(node, self.constants) if refs_of(node) else node
+
+    def texts_of(self, unit: Unit) -> Iterator[tuple[Path, str]]:
+        """Every CEL text of a document with its path."""
+        for bare in cel_values(unit.spec):
+            yield bare.path, bare.text
+        for slot in slot_values(unit.spec):
+            yield from slot.expressions
+
+    def parameter_types(self, target: str) -> Mapping[str, Type]:
+        """The parameters that expressions of a target may read."""
+        return self.parameters.get(target, {})
