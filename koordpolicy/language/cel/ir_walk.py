@@ -1,0 +1,228 @@
+"""Walks over the typed form: children, rebuilding, facts read, references, value numbers.
+
+All walks are iterative and visit a shared node once, so that neither depth nor sharing (a variable
+used by many rules) makes them slow.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.walk import children, with_children
+
+
+@cache
+def _fields_of(kind: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(kind) if f.name not in ("start", "end", "value"))
+
+
+_field_names: Callable[[type], tuple[str, ...]] = _fields_of  # `cache` alone would lose the parameter's type
+
+
+def walk(*roots: ir.Node) -> Iterator[ir.Node]:
+    """Every node once (by identity), operands before what uses them."""
+    seen: set[int] = set()
+    stack: list[tuple[ir.Node, bool]] = [(root, False) for root in reversed(roots)]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            yield node
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(children(node)))
+
+
+def rewrite(root: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Node:
+    """Apply `change` to every node from the leaves up; operands are already changed."""
+    done: dict[int, ir.Node] = {}
+    for node in walk(root):
+        done[id(node)] = change(_rebuilt(node, done))
+    return done[id(root)]
+
+
+def refs_of(*roots: ir.Node) -> frozenset[tuple[str, str]]:
+    """The references (space, name) that the graph still has to resolve."""
+    return frozenset((node.space, node.name) for node in walk(*roots) if isinstance(node, ir.Ref))
+
+
+def substitute(root: ir.Node, refs: Mapping[tuple[str, str], ir.Node]) -> ir.Node:
+    """Replace references by what they stand for; those not in `refs` stay.
+
+    The replacements are shared, not copied, and not searched for references themselves: resolve in
+    order of dependency.
+    """
+
+    def change(node: ir.Node) -> ir.Node:
+        return refs.get((node.space, node.name), node) if isinstance(node, ir.Ref) else node
+
+    return rewrite(root, change)
+
+
+def inline_binds(root: ir.Node) -> ir.Node:
+    """Replace each bound name by its initial value. Back ends compute shared nodes once anyway."""
+    values: dict[str, ir.Node] = {}
+    done: dict[int, ir.Node] = {}
+    seen: set[int] = set()
+    # Steps of a node: 0 visit, 1 remember a bind's value before its body is visited, 2 rebuild.
+    stack: list[tuple[ir.Node, int]] = [(root, 0)]
+    while stack:
+        node, step = stack.pop()
+        if step == 0:
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            stack.append((node, 2))
+            if isinstance(node, ir.Bind):
+                stack += [(node.body, 0), (node, 1), (node.init, 0)]
+            else:
+                stack.extend((child, 0) for child in reversed(children(node)))
+        elif isinstance(node, ir.Bind):
+            if step == 1:
+                values[node.name] = done[id(node.init)]
+            else:
+                done[id(node)] = done[id(node.body)]
+        elif isinstance(node, ir.Var) and node.local and node.name in values:
+            done[id(node)] = values[node.name]
+        else:
+            done[id(node)] = _rebuilt(node, done)
+    return done[id(root)]
+
+
+def _rebuilt(node: ir.Node, done: Mapping[int, ir.Node]) -> ir.Node:
+    """The node over what its operands became; the node itself where none changed."""
+    if all(done[id(child)] is child for child in children(node)):
+        return node
+    return with_children(node, lambda child: done[id(child)])
+
+
+def facts_of(*roots: ir.Node) -> frozenset[tuple[str, str]]:
+    """The facts read, as (record, path): `("node", "usage.prod.cpu")`.
+
+    The record is the root's name, or for an element of a list of records (`node.pods`) the name of
+    its structure. A root read as a whole (`now`, an argument of a function) has the path "".
+    """
+    found: set[tuple[str, str]] = set()
+    bases: set[int] = set()
+    nodes = list(walk(*roots))
+    for node in nodes:
+        if isinstance(node, (ir.Field, ir.OptField)):
+            found.add((_record_name(node.base), node.path))
+            bases.add(id(node.base))
+        elif isinstance(node, ir.HasField):
+            found.update((_record_name(node.base), path) for path in node.paths)
+            bases.add(id(node.base))
+    found.update(
+        (node.name, "")
+        for node in nodes
+        if isinstance(node, ir.Var) and not node.local and id(node) not in bases
+    )
+    return frozenset(found)
+
+
+def _record_name(base: ir.Node) -> str:
+    if isinstance(base, ir.Var) and not base.local:
+        return base.name
+    kind = base.type.params[0] if base.type.name == "optional_type" and base.type.params else base.type
+    return kind.record or kind.name
+
+
+@dataclass(slots=True)
+class Numbering:
+    """Value numbers: equal nodes, wherever they stand, have one number and one entry.
+
+    Lists are indexed by number; operands have lower numbers than what uses them. `uses` counts the
+    distinct places that use a node, `height` the levels below it, `weight` its size as a tree (capped),
+    `free` the local variables that it needs from outside, `numbers` leads from a node's identity to its
+    number.
+    """
+
+    nodes: list[ir.Node]
+    operands: list[tuple[int, ...]]
+    uses: list[int]
+    height: list[int]
+    weight: list[int]
+    free: list[frozenset[str]]
+    roots: list[int]
+    numbers: dict[int, int]
+
+    def of(self, node: ir.Node) -> int:
+        """The number of a node that was part of the numbered trees."""
+        return self.numbers[id(node)]
+
+
+_WEIGHT_CAP = 1_000_000
+
+
+def number(roots: Sequence[ir.Node]) -> Numbering:
+    """Give equal nodes equal numbers, without ever comparing whole trees."""
+    table = Numbering([], [], [], [], [], [], [], {})
+    known: dict[object, int] = {}
+    for node in walk(*roots):
+        below = tuple(table.numbers[id(child)] for child in children(node))
+        key = (type(node), node.type, below, _own_parts(node))
+        at = known.get(key)
+        if at is None:
+            at = known[key] = len(table.nodes)
+            table.nodes.append(node)
+            table.operands.append(below)
+            table.uses.append(0)
+            table.height.append(1 + max((table.height[child] for child in below), default=0))
+            table.weight.append(
+                min(_WEIGHT_CAP, _own_weight(node) + sum(table.weight[child] for child in below))
+            )
+            table.free.append(_free_names(node, [table.free[child] for child in below]))
+            for child in below:
+                table.uses[child] += 1
+        table.numbers[id(node)] = at
+    for root in roots:
+        table.roots.append(table.numbers[id(root)])
+        table.uses[table.roots[-1]] += 1
+    return table
+
+
+def _own_parts(node: ir.Node) -> tuple[object, ...]:
+    """What tells a node from others of its class beside its operands (and their grouping)."""
+    parts: list[object] = []
+    for name in _field_names(type(node)):
+        part = getattr(node, name)
+        if isinstance(part, ir.Node):
+            parts.append("node")
+        elif isinstance(part, tuple) and part and not isinstance(part[0], str):
+            parts.append(len(part))
+        else:
+            parts.append(part)
+    return tuple(parts)
+
+
+def _own_weight(node: ir.Node) -> int:
+    match node:
+        case ir.Const() | ir.Var() | ir.Ref():
+            return 0
+        case ir.Comprehension():
+            return 20
+        case ir.Call() if not node.overload.startswith(("_", "-", "!")):
+            return 3
+    return 1
+
+
+def bound_names(node: ir.Node) -> tuple[str, ...]:
+    """The local variables that a node itself introduces for some of its operands."""
+    if isinstance(node, ir.Comprehension):
+        return node.variables
+    if isinstance(node, (ir.Bind, ir.OptMap)):
+        return (node.name,)
+    return ()
+
+
+def _free_names(node: ir.Node, below: Sequence[frozenset[str]]) -> frozenset[str]:
+    if isinstance(node, ir.Var):
+        return frozenset((node.name,)) if node.local else frozenset()
+    free = frozenset().union(*below) if below else frozenset()
+    bound = bound_names(node)
+    if not bound:
+        return free
+    # The first operand (range, init, operand) stands outside the names' reach.
+    return below[0].union(*(names.difference(bound) for names in below[1:]))

@@ -1,0 +1,171 @@
+"""What generated code calls where one NumPy operation is not enough.
+
+`errors` are masks of failed entries, or None when nothing failed. Values at failed entries mean
+nothing and are never looked at.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.language.cel.values import INT_MAX, INT_MIN
+
+Array = NDArray[Any]
+Mask = NDArray[np.bool_]
+Errors = Mask | None
+Operand = Array | int
+
+_TWO_63 = 2.0**63
+
+
+def join(a: Errors, b: Errors) -> Errors:
+    """Entries where either failed."""
+    if a is None:
+        return b
+    return a if b is None else a | b
+
+
+def join_found(errors: Errors, found: Mask) -> Errors:
+    """The same, where `found` may turn out to mark nothing."""
+    return join(errors, found) if np.count_nonzero(found) else errors
+
+
+# --- logic ----------------------------------------------------------------------------------------
+
+
+def all_of(values: Sequence[Mask], errors: Sequence[Errors]) -> tuple[Mask, Errors]:
+    """`&&`: false wins over errors. The value is true where the result is an error."""
+    result: Mask | None = None
+    failed: Errors = None
+    for value, error in zip(values, errors, strict=True):
+        neutral = value if error is None else value | error
+        result = neutral if result is None else result & neutral
+        failed = join(failed, error)
+    assert result is not None
+    return result, _decided(failed, result)
+
+
+def any_of(values: Sequence[Mask], errors: Sequence[Errors]) -> tuple[Mask, Errors]:
+    """`||`: true wins over errors. The value is false where the result is an error."""
+    result: Mask | None = None
+    failed: Errors = None
+    for value, error in zip(values, errors, strict=True):
+        neutral = value if error is None else value & ~error
+        result = neutral if result is None else result | neutral
+        failed = join(failed, error)
+    assert result is not None
+    return result, None if failed is None else _decided(failed, ~result)
+
+
+def _decided(failed: Errors, undecided: Mask) -> Errors:
+    if failed is None:
+        return None
+    failed = failed & undecided
+    return failed if np.count_nonzero(failed) else None
+
+
+def chosen_errors(condition: Mask, failed: Errors, then: Errors, otherwise: Errors) -> Errors:
+    """Errors of `condition ? then : otherwise`, each branch's where it is taken."""
+    taken: Errors = None
+    if then is not None:
+        taken = then & condition
+    if otherwise is not None:
+        taken = join(taken, otherwise & ~condition)
+    return join(failed, taken)
+
+
+# --- int64 arithmetic ------------------------------------------------------------------------------
+
+
+def add_checked(a: Operand, b: Operand, errors: Errors) -> tuple[Array, Errors]:
+    """`a + b` where it may leave int64."""
+    result = np.add(a, b, dtype=np.int64)
+    return result, join_found(errors, ((a ^ result) & (b ^ result)) < 0)
+
+
+def subtract_checked(a: Operand, b: Operand, errors: Errors) -> tuple[Array, Errors]:
+    """`a - b` where it may leave int64."""
+    result = np.subtract(a, b, dtype=np.int64)
+    return result, join_found(errors, ((a ^ b) & (a ^ result)) < 0)
+
+
+def multiply_checked(a: Operand, b: Operand, errors: Errors) -> tuple[Array, Errors]:
+    """`a * b` where it may leave int64."""
+    result = np.multiply(a, b, dtype=np.int64)
+    # The double product is within a few units of 2**-52 of the true one: far from both ends of the
+    # range it decides, and the few entries close to them are multiplied exactly.
+    rough = np.abs(np.multiply(a, b, dtype=np.float64))
+    over = rough > _TWO_63
+    close = (rough > _TWO_63 * 0.999) & (rough < _TWO_63 * 1.001)
+    if np.count_nonzero(close):
+        wide_a, wide_b = np.broadcast_to(a, result.shape), np.broadcast_to(b, result.shape)
+        for at in np.flatnonzero(close):
+            over[at] = not INT_MIN <= int(wide_a[at]) * int(wide_b[at]) <= INT_MAX
+    return result, join_found(errors, over)
+
+
+def negate_checked(a: Array, errors: Errors) -> tuple[Array, Errors]:
+    """`-a` where `a` may be the least int64."""
+    return np.negative(a), join_found(errors, a == INT_MIN)
+
+
+def magnitude_checked(a: Array, errors: Errors) -> tuple[Array, Errors]:
+    """`abs(a)` where `a` may be the least int64."""
+    return np.abs(a), join_found(errors, a == INT_MIN)
+
+
+def divide(a: Operand, b: Operand, errors: Errors, count: int) -> tuple[Array, Errors]:
+    """`a / b` toward zero; zero divisors and MIN / -1 are errors."""
+    divisor, errors = _divisor(b, errors, count)
+    quotient = np.floor_divide(a, divisor)
+    rest = a - quotient * divisor
+    quotient += (rest != 0) & ((rest ^ a) < 0)
+    return quotient, join_found(errors, (np.equal(a, INT_MIN)) & (divisor == -1))
+
+
+def remainder(a: Operand, b: Operand, errors: Errors, count: int) -> tuple[Array, Errors]:
+    """`a % b` with the sign of `a`; zero divisors are errors."""
+    divisor, errors = _divisor(b, errors, count)
+    return np.fmod(a, np.where(divisor == -1, 1, divisor)), errors
+
+
+def _divisor(b: Operand, errors: Errors, count: int) -> tuple[Array, Errors]:
+    zero = np.broadcast_to(np.equal(b, 0), (count,))
+    if not np.count_nonzero(zero):
+        return np.asarray(b, np.int64), errors
+    return np.where(zero, 1, b), join(errors, zero)
+
+
+def zero_divisors(b: "Array | float", errors: Errors, count: int) -> Errors:
+    """Errors of a quotient by `b`, which is one where it is zero."""
+    return join_found(errors, np.broadcast_to(np.equal(b, 0), (count,)))
+
+
+def whole(value: Array, errors: Errors) -> tuple[Array, Errors]:
+    """Doubles cut to int64; what does not fit, NaN included, is an error."""
+    fits = (value > -_TWO_63) & (value < _TWO_63)
+    if np.count_nonzero(fits) != len(fits):
+        errors = join(errors, ~fits)
+        value = np.where(fits, value, 0.0)
+    return value.astype(np.int64), errors
+
+
+def within(value: Array, errors: Errors, low: int, high: int) -> Errors:
+    """Errors of values that must lie between two bounds."""
+    return join_found(errors, (value < low) | (value > high))
+
+
+# --- doubles ---------------------------------------------------------------------------------------
+
+
+def round_half_away(value: Array) -> Array:
+    """Halves away from zero."""
+    cut = np.trunc(value)
+    return np.copysign(np.where(np.abs(value - cut) >= 0.5, cut + np.copysign(1.0, value), cut), value)
+
+
+def sign_of(value: Array) -> Array:
+    """-1.0, 0.0 or 1.0; NaN of NaN."""
+    return np.sign(value) + 0.0

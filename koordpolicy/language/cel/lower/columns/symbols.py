@@ -1,0 +1,125 @@
+"""What generated code holds at a point: names of its variables, and what is known of them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.values import INT_MAX, INT_MIN
+
+INT, DOUBLE, BOOL, STRING = "int", "double", "bool", "string"
+DURATION, TIMESTAMP = "duration", "timestamp"
+COUNTED = frozenset((INT, DURATION, TIMESTAMP))
+"""Kinds held as int64."""
+
+_KINDS = {
+    "int": INT,
+    "double": DOUBLE,
+    "bool": BOOL,
+    "string": STRING,
+    "google.protobuf.Duration": DURATION,
+    "google.protobuf.Timestamp": TIMESTAMP,
+}
+DTYPES = {
+    INT: "int64",
+    DURATION: "int64",
+    TIMESTAMP: "int64",
+    DOUBLE: "float64",
+    BOOL: "bool",
+    STRING: "int32",
+}
+"""NumPy's name of the type that holds a kind."""
+
+WIDEST = (str(INT_MIN), str(INT_MAX))
+
+
+def kind_of(type: Type) -> str | None:
+    """The kind of column that holds values of a type; None when no column does."""
+    return _KINDS.get(type.name)
+
+
+class NoColumnForm(Exception):
+    """The node cannot be computed for all rows at once; `reason` is one phrase."""
+
+    def __init__(self, node: ir.Node, reason: str) -> None:
+        super().__init__(reason)
+        self.node = node
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Space:
+    """What the entries of an array stand for: rows of the table, or elements of a list fact.
+
+    `count` names the variable with the number of entries; `owners` that with the row of each element,
+    and `segments` that with the segments (both None for rows).
+    """
+
+    count: str
+    owners: str | None = None
+    segments: str | None = None
+
+
+Bounds: TypeAlias = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vec:
+    """Values of one kind.
+
+    In a space, `values` names an array and `errors` (None: cannot fail) a variable that holds the mask
+    of entries in error, or None when there are none. Without a space the value is one for all:
+    `values` names a scalar, and `errors` a variable that is true when it failed (then the scalar is a
+    zero). `bounds` gives texts of the least and greatest value. A `fresh` array belongs to the
+    generated code alone. `partial` says that only needed entries were computed.
+    """
+
+    kind: str
+    values: str
+    space: Space | None = None
+    errors: str | None = None
+    bounds: "Callable[[], Bounds] | None" = None
+    fresh: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OptionalVec:
+    """Optionals: `value.errors` marks failed entries, `none` names the mask of those without value
+    (or None when all have one); without a space, `none` names a bool.
+    """
+
+    value: Vec
+    none: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordVec:
+    """The row itself, or the element of a list of records. `store` names what has its columns."""
+
+    space: Space
+    store: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapVec:
+    """A map fact of each entry of a record."""
+
+    record: RecordVec
+    path: str
+    values: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThingVec:
+    """A value of any other type that is one for all: a list, map, record or optional of the pod's.
+
+    `values` and `errors` as in a `Vec` without space.
+    """
+
+    values: str
+    errors: str | None
+    type: Type
+
+
+Symbol: TypeAlias = Vec | OptionalVec | RecordVec | MapVec | ThingVec

@@ -1,0 +1,316 @@
+"""How each kind of node is written, loops apart (see `loops`)."""
+
+import math
+from typing import TYPE_CHECKING
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.lower.dispatch import dispatcher
+from koordpolicy.language.cel.lower.operators import OPERATORS, Inline, specialise
+from koordpolicy.language.cel.lower.source import Block, one_line
+from koordpolicy.language.cel.values import UInt
+
+if TYPE_CHECKING:
+    from koordpolicy.language.cel.lower.body import Body, Program
+
+_SCALARS = frozenset(
+    (
+        "bool", "int", "uint", "double", "string", "bytes", "null_type", "type", "net.IP", "net.CIDR",
+        "kubernetes.Quantity", "kubernetes.URL",
+    )
+)  # fmt: skip
+_TIMES = frozenset(("google.protobuf.Timestamp", "google.protobuf.Duration"))
+_HASHED = frozenset(("string", "int"))
+_SHORT = 3
+_OR_ELSE = {"or(optional_type(T),optional_type(T))": "", "orValue(optional_type(T),T)": ".value"}
+
+
+def constant(program: "Program", node: ir.Const) -> str:
+    """The text of a constant."""
+    value = node.value
+    if value is None or isinstance(value, (bool, str, bytes)):
+        return repr(value)
+    if isinstance(value, int) and not isinstance(value, UInt):
+        return repr(value) if value >= 0 else f"({value})"
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value) if math.copysign(1.0, value) > 0 else f"({value})"
+    return program.constant(value, ("const", node.type, node.key) if node.key else None)
+
+
+def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
+    """The text of a node's value; statements that it needs go ahead of it."""
+    match node:
+        case ir.Field():
+            body.may_fail = True
+            return f"{body.text(operands[0])}[{node.path!r}]"
+        case ir.Call():
+            return _call(body, node, operands)
+        case ir.And():
+            return _logic(body, operands, "and")
+        case ir.Or():
+            return _logic(body, operands, "or")
+        case ir.Cond():
+            return _condition(body, operands)
+        case ir.HasField():
+            return _has_field(body, node, operands[0])
+        case ir.OptField():
+            if node.base.type.name == "optional_type":
+                return f"find_fact({body.text(operands[0])}, {node.path!r})"
+            record = body.atom(operands[0])
+            return f"(Optional({record}[{node.path!r}]) if {node.path!r} in {record} else NONE)"
+        case ir.Select():
+            return _select(body, node, operands[0])
+        case ir.Index():
+            return _index(body, node, operands)
+        case ir.MakeList():
+            return _make_list(body, node, operands)
+        case ir.MakeMap():
+            return _make_map(body, node, operands)
+        case ir.OptMap():
+            return _opt_map(body, node, operands)
+    raise ValueError(f"{type(node).__name__} cannot be lowered")
+
+
+# Calls
+
+
+def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
+    known = [body.node(n) for n in operands]
+    if node.overload in ("_==_", "_!=_"):
+        return _equality(body, operands, node.overload == "_!=_")
+    if node.overload.startswith("@in("):
+        special = _membership(body, known, operands)
+        if special is not None:
+            return special
+    if node.overload in _OR_ELSE:
+        return _or_else(body, operands, _OR_ELSE[node.overload])
+    row = specialise(node.overload, known) or OPERATORS.get(node.overload)
+    if row is not None:
+        return _inline(body, row, operands)
+    body.may_fail = True
+    overload = body.program.overloads.get(node.overload)
+    implementation = (
+        overload.implementation if overload else dispatcher(node.overload, body.program.functions)
+    )
+    if implementation is None:
+        raise ValueError(f"no function has the overload `{node.overload}`")
+    name = body.program.constant(implementation, ("function", node.overload))
+    return f"{name}({', '.join(body.text(n) for n in operands)})"
+
+
+def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:
+    texts = [body.atom(n) if at in row.atoms else body.text(n) for at, n in enumerate(operands)]
+    body.may_fail = body.may_fail or row.fails
+    return row.text.format(*texts, t=body.fresh() if "{t}" in row.text else "")
+
+
+def _or_else(body: "Body", operands: tuple[int, ...], held: str) -> str:
+    """`a.or(b)` and `a.orValue(b)`; b is evaluated only when a is none."""
+    first = body.atom(operands[0])
+    with body.branch() as inner:
+        second = body.text(operands[1])
+    if inner.is_empty:
+        return f"({first}{held} if {first} is not NONE else {second})"
+    result = body.fresh()
+    inner.line(f"{result} = {second}")
+    body.block.line(f"if {first} is not NONE:")
+    body.block.nest(one_line(f"{result} = {first}{held}"))
+    body.block.line("else:")
+    body.block.nest(inner)
+    return result
+
+
+def _equality(body: "Body", operands: tuple[int, ...], negated: bool) -> str:
+    a, b = (body.node(n).type.name for n in operands)
+    sign = "!=" if negated else "=="
+    if a == b and a in _SCALARS:
+        return f"({body.text(operands[0])} {sign} {body.text(operands[1])})"
+    if a == b and a in _TIMES:
+        return f"({body.text(operands[0])}.ns {sign} {body.text(operands[1])}.ns)"
+    for at, kind in enumerate((a, b)):
+        if kind == "null_type":
+            other = body.name(body.text(operands[1 - at]))  # a name, for Python warns at `1 is None`
+            return f"({other} is {'not ' if negated else ''}None)"
+    call = f"equal({body.text(operands[0])}, {body.text(operands[1])})"
+    return f"(not {call})" if negated else call
+
+
+def _membership(body: "Body", known: list[ir.Node], operands: tuple[int, ...]) -> str | None:
+    """`in` by Python's own, where hashes or equality of the static types permit it."""
+    needle, container = known
+    kind = needle.type.name
+    if container.type.name == "map" and kind in ("string", "int", "uint", "double"):
+        return f"({body.text(operands[0])} in {body.text(operands[1])})"
+    element = container.type.params[0].name if container.type.name == "list" else ""
+    if element != kind or kind not in ("string", "int", "bool"):
+        return None
+    values = _constant_elements(container)
+    if values is not None and kind in _HASHED and len(values) > _SHORT:
+        return f"({body.text(operands[0])} in {body.program.constant(frozenset(values))})"
+    return f"({body.text(operands[0])} in {body.text(operands[1])})"
+
+
+def _constant_elements(container: ir.Node) -> list[object] | None:
+    if isinstance(container, ir.Const) and isinstance(container.value, (list, tuple)):
+        return list(container.value)
+    if isinstance(container, ir.MakeList) and not container.optional:
+        values = [e.value for e in container.elements if isinstance(e, ir.Const)]
+        return values if len(values) == len(container.elements) else None
+    return None
+
+
+# Logic
+
+
+def truth(body: "Body", n: int) -> str:
+    """The text of a condition, checked at run time where its static type is not bool."""
+    text = body.text(n)
+    if body.node(n).type.name == "bool":
+        return text
+    body.may_fail = True
+    return f"as_bool({text})"
+
+
+def _logic(body: "Body", operands: tuple[int, ...], word: str) -> str:
+    """And, or: an operand that fails is forgiven when a later one decides.
+
+    An error of the last operand needs no care: if it fails, nothing can decide any more.
+    """
+    parts: list[tuple[Block, str, bool]] = []
+    for n in operands:
+        with body.branch() as inner, body.watch() as seen:
+            text = truth(body, n)
+        parts.append((inner, text, seen.may_fail))
+    forgiving = any(fails for _, _, fails in parts[:-1])
+    if not forgiving and all(inner.is_empty for inner, _, _ in parts):
+        return f"({f' {word} '.join(text for _, text, _ in parts)})"
+    goes_on, neutral = ("{0}", "True") if word == "and" else ("not {0}", "False")
+    result = body.fresh()
+    pending = body.fresh() if forgiving else ""
+    if forgiving:
+        body.block.line(f"{pending} = None")
+    for at, (inner, text, fails) in enumerate(parts):
+        step = Block()
+        inner.line(f"{result} = {text}")
+        if fails and at < len(parts) - 1:
+            step.line("try:")
+            step.nest(inner)
+            step.line("except ERRORS as error:")
+            step.nest(one_line(f"{pending} = {pending} or note(error)", f"{result} = {neutral}"))
+        else:
+            step.append(inner)
+        if at == 0:
+            body.block.append(step)
+        else:
+            body.block.line(f"if {goes_on.format(result)}:")
+            body.block.nest(step)
+    if forgiving:
+        body.block.line(f"if {pending} is not None and {goes_on.format(result)}:")
+        body.block.nest(one_line(f"raise {pending}"))
+    return result
+
+
+def _condition(body: "Body", operands: tuple[int, ...]) -> str:
+    condition = truth(body, operands[0])
+    with body.branch() as then:
+        yes = body.text(operands[1])
+    with body.branch() as otherwise:
+        no = body.text(operands[2])
+    if then.is_empty and otherwise.is_empty:
+        return f"({yes} if {condition} else {no})"
+    result = body.fresh()
+    then.line(f"{result} = {yes}")
+    otherwise.line(f"{result} = {no}")
+    body.block.line(f"if {condition}:")
+    body.block.nest(then)
+    body.block.line("else:")
+    body.block.nest(otherwise)
+    return result
+
+
+# Selection
+
+
+def _has_field(body: "Body", node: ir.HasField, base: int) -> str:
+    if node.base.type.name == "optional_type":
+        return f"has_fact({body.text(base)}, {node.paths!r})"
+    if len(node.paths) == 1:
+        return f"({node.paths[0]!r} in {body.text(base)})"
+    record = body.atom(base)
+    return f"({' or '.join(f'{path!r} in {record}' for path in node.paths)})"
+
+
+def _select(body: "Body", node: ir.Select, operand: int) -> str:
+    text = body.text(operand)
+    is_map = node.operand.type.name == "map"
+    if node.test:
+        if is_map:
+            return f"({node.field!r} in {text})"
+        body.may_fail = True
+        return f"has_key({text}, {node.field!r})"
+    if is_map and node.optional:
+        return f"find_key({text}, {node.field!r})"
+    body.may_fail = True
+    if is_map:
+        return _entry(body, text, node.field)
+    return f"{'find_select' if node.optional else 'select'}({text}, {node.field!r})"
+
+
+def _entry(body: "Body", container: str, key: object) -> str:
+    """An entry by a constant key. A KeyError would be taken for a missing fact of the same name."""
+    if key in body.program.fact_names:
+        return f"get_key({container}, {key!r})"
+    return f"{container}[{key!r}]"
+
+
+def _index(body: "Body", node: ir.Index, operands: tuple[int, ...]) -> str:
+    container, at = node.operand.type.name, node.index
+    first = body.text(operands[0])
+    if container == "map" and not node.optional and isinstance(at, ir.Const) and at.type.name in _HASHED:
+        body.may_fail = True
+        return _entry(body, first, at.value)
+    second = body.text(operands[1])
+    if node.optional:
+        body.may_fail = True
+        return f"{'find_key' if container == 'map' else 'find'}({first}, {second})"
+    body.may_fail = True
+    names = {"map": "get_key", "list": "get_element"}
+    return f"{names.get(container, 'index')}({first}, {second})"
+
+
+# Literals
+
+
+def _make_list(body: "Body", node: ir.MakeList, operands: tuple[int, ...]) -> str:
+    body.may_fail = body.may_fail or bool(node.optional)
+    texts = [
+        f"*spread({body.text(n)})" if at in node.optional else body.text(n) for at, n in enumerate(operands)
+    ]
+    return f"[{', '.join(texts)}]"
+
+
+def _make_map(body: "Body", node: ir.MakeMap, operands: tuple[int, ...]) -> str:
+    texts = [body.text(n) for n in operands]
+    keys = [key for key, _ in node.entries]
+    plain = all(isinstance(key, ir.Const) and key.type.name == "string" for key in keys)
+    if plain and not node.optional and len(set(texts[::2])) == len(keys):
+        return "{" + ", ".join(f"{k}: {v}" for k, v in zip(texts[::2], texts[1::2], strict=True)) + "}"
+    body.may_fail = True
+    pairs = "".join(f"({k}, {v}), " for k, v in zip(texts[::2], texts[1::2], strict=True))
+    if node.optional:
+        return f"make_map_with_optionals(({pairs}), {body.program.constant(node.optional)})"
+    return f"make_map({pairs.rstrip(', ')})"
+
+
+def _opt_map(body: "Body", node: ir.OptMap, operands: tuple[int, ...]) -> str:
+    held = body.atom(operands[0])
+    result, value = body.fresh(), body.fresh()
+    with body.loop({node.name: value}) as inner:
+        inner.line(f"{value} = {held}.value")
+        text = body.text(operands[1])
+        inner.line(f"{result} = as_optional({text})" if node.flat else f"{result} = Optional({text})")
+    body.may_fail = body.may_fail or node.flat
+    body.block.line(f"if {held} is NONE:")
+    body.block.nest(one_line(f"{result} = NONE"))
+    body.block.line("else:")
+    body.block.nest(inner)
+    return result

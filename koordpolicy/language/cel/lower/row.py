@@ -1,0 +1,143 @@
+"""Row programs: an expression as one generated Python function of its roots.
+
+The function takes each root's value by position (a record is one flat dict from path to value) and
+gives the value or raises `CelError`. Several outputs compile into one function that gives a dict of
+values, in which an output that failed stands as its `CelError`; what they have in common is computed
+once. No user text is evaluated: names in the generated code are made here, constants are literals or
+looked up.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import CelError, EvaluationError, MissingFact, NoSuchOverload
+from koordpolicy.language.cel.functions import Function
+from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.lower import runtime
+from koordpolicy.language.cel.lower.body import Body, Program
+from koordpolicy.language.cel.lower.operators import GLOBALS
+from koordpolicy.language.cel.lower.source import Block, one_line
+
+
+@dataclass(frozen=True, slots=True)
+class RowProgram:
+    """A compiled expression.
+
+    `call(*roots)` takes the values of `roots` by position; `source` is the generated text; `facts` are
+    the (record, path) pairs that it may read.
+    """
+
+    call: Callable[..., Any]
+    roots: tuple[str, ...]
+    source: str
+    facts: frozenset[tuple[str, str]]
+
+
+def compile_row(
+    roots: Sequence[str],
+    outputs: Mapping[str, ir.Node] | ir.Node,
+    functions: Mapping[str, Function] = FUNCTIONS,
+) -> RowProgram:
+    """Compile one expression, or several with names.
+
+    Raises ValueError for what the graph or the checker should have resolved before: a `Ref`, a root
+    that is not among `roots`, an overload that is not in the table.
+    """
+    single = isinstance(outputs, ir.Node)
+    named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
+    trees = [inline_binds(tree) for tree in named.values()]
+    if unresolved := refs_of(*trees):
+        raise ValueError(f"unresolved references: {sorted(unresolved)}")
+    facts = facts_of(*trees)
+    program = Program(tuple(roots), number(trees), functions, _fact_names(facts))
+    module = Block()
+    _write_main(program, module, None if single else list(named))
+    program.write_parts(module)
+    source = "\n".join(module.lines()) + "\n"
+    code: CodeType = compile(source, "<koordpolicy row program>", "exec")
+    scope: dict[str, Any] = {
+        **GLOBALS,
+        **program.constants,
+        "note": _notes(program.fact_names),
+        "ill_typed": _ill_typed,
+        "ERRORS": (EvaluationError, KeyError),
+        "ANY_ERROR": (CelError, KeyError),
+        "UNSET": _Unset(),
+    }
+    exec(code, scope)  # noqa: S102 - the text was generated above, from nodes and names of our own
+    return RowProgram(scope["main"], tuple(roots), source, facts)
+
+
+class _Unset:
+    """Marks a shared value that has not been needed yet."""
+
+    __slots__ = ()
+
+
+def _write_main(program: Program, module: Block, names: list[str] | None) -> None:
+    numbers = program.numbering.roots
+    body = Body(program, program.roots, frozenset(), steps=False)
+    if any(program.loops[n] for n in numbers):
+        body.block.line("steps = [0]")
+    if names is None:
+        body.block.line(f"return {body.text(numbers[0])}")
+    else:
+        results = [_write_output(body, n) for n in numbers]
+        pairs = ", ".join(f"{name!r}: {result}" for name, result in zip(names, results, strict=True))
+        body.block.line(f"return {{{pairs}}}")
+    module.line(f"def main({', '.join(program.root_names)}):")
+    function = Block()
+    guarded = body.finish()
+    function.line("try:")
+    function.nest(guarded)
+    function.line("except KeyError as error:")
+    function.nest(one_line("raise note(error) from None"))
+    function.line("except (TypeError, AttributeError) as error:")
+    function.nest(one_line("raise ill_typed(error) from error"))
+    module.nest(function)
+
+
+def _write_output(body: Body, n: int) -> str:
+    result = body.fresh()
+    with body.branch() as inner:
+        body.block.line(f"{result} = {body.text(n)}")
+    body.block.line("try:")
+    body.block.nest(inner)
+    body.block.line("except ANY_ERROR as error:")
+    body.block.nest(one_line(f"{result} = note(error)"))
+    body.block.line("except (TypeError, AttributeError) as error:")
+    body.block.nest(one_line(f"{result} = ill_typed(error)"))
+    return result
+
+
+def _fact_names(facts: frozenset[tuple[str, str]]) -> dict[str, str]:
+    """From a path to the name that messages use: one path of two records is named by both."""
+    names: dict[str, list[str]] = {}
+    for record, path in sorted(facts):
+        if path:
+            names.setdefault(path, []).append(f"{record}.{path}")
+    return {path: " or ".join(full) for path, full in names.items()}
+
+
+def _notes(names: Mapping[str, str]) -> Callable[[Exception], CelError]:
+    """The function that turns an exception of generated code into the error it means."""
+
+    def note(error: Exception) -> CelError:
+        if isinstance(error, CelError):
+            return error
+        key = error.args[0] if error.args else None
+        if isinstance(key, str) and key in names:
+            return MissingFact(names[key])
+        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
+            raise error  # not from a subscript of ours: a defect in a library function
+        return runtime.no_such_key(key)
+
+    return note
+
+
+def _ill_typed(error: Exception) -> CelError:
+    return NoSuchOverload(f"a fact is not of its declared type: {error}")
