@@ -9,11 +9,10 @@ from koordpolicy.language.cel.checker_calls import check_call
 from koordpolicy.language.cel.checker_context import Context, Problem, constant
 from koordpolicy.language.cel.checker_macros import check_macro
 from koordpolicy.language.cel.checker_names import check_ident, check_index, check_select, error_at
-from koordpolicy.language.cel.checker_operators import (
-    OPERATORS,
+from koordpolicy.language.cel.checker_operators import OPERATORS, check_operator
+from koordpolicy.language.cel.checker_quantities import (
     as_double,
-    check_operator,
-    open_type,
+    clash,
     operand,
     take_unit,
     zero_as,
@@ -31,7 +30,7 @@ from koordpolicy.language.cel.types import (
 )
 from koordpolicy.language.cel.values import UInt
 from koordpolicy.language.cel.walk import with_types
-from koordpolicy.language.cel.wording import spoken, spoken_bare
+from koordpolicy.language.cel.wording import open_type, spoken, spoken_bare
 
 __all__ = ["Problem", "check", "check_as"]
 
@@ -171,8 +170,7 @@ def _report_mixed(
     context: Context, first: ir.Node, joined: Type, part: ir.Node, given: Type, what: str
 ) -> None:
     if joined.is_number and given.is_number and joined.unit != given.unit:
-        code, message, help = units.clash(",", operand(context, first), operand(context, part))
-        context.fail(code, message, part.start, part.end, help)
+        clash(context, ",", operand(context, first), operand(context, part), part)
         return
     context.fail(
         "KP205",

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker_context import Context, block_slot
+from koordpolicy.language.cel.checker_logic import condition
 from koordpolicy.language.cel.checker_names import error_at
-from koordpolicy.language.cel.checker_operators import condition, open_type
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, INT, Type, list_of, map_of, optional_of
-from koordpolicy.language.cel.wording import spoken
+from koordpolicy.language.cel.wording import open_type, spoken
 
 _COMPREHENSIONS: Mapping[tuple[str, int], tuple[str, int, bool]] = {
     ("all", 2): ("all", 1, True),
@@ -38,6 +38,29 @@ _SORTABLE = frozenset(
         "google.protobuf.Timestamp", "google.protobuf.Duration",
     )
 )  # fmt: skip
+
+
+_USAGE = {
+    "all": "list.all(x, x > 0)",
+    "exists": "list.exists(x, x > 0)",
+    "exists_one": "list.exists_one(x, x > 0)",
+    "existsOne": "list.existsOne(x, x > 0)",
+    "filter": "list.filter(x, x > 0)",
+    "map": "list.map(x, x + 1)",
+    "sortBy": "list.sortBy(x, x.name)",
+    "transformList": "list.transformList(i, x, x + i)",
+    "transformMap": "map.transformMap(k, v, v + 1)",
+    "transformMapEntry": "map.transformMapEntry(k, v, {v: k})",
+    "optMap": "optional.optMap(x, x + 1)",
+    "optFlatMap": "optional.optFlatMap(x, x.?name)",
+    "has": "has(record.field)",
+    "bind": "cel.bind(name, value, name + name)",
+}
+
+
+def macro_usage(name: str) -> str | None:
+    """How the macro of that name is written; None when there is none."""
+    return _USAGE.get(name)
 
 
 def check_macro(context: Context, node: ast.Call) -> ir.Node | None:

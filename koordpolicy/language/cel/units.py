@@ -20,7 +20,7 @@ from koordpolicy.language.cel.wording import spoken, spoken_bare
 KEEPS_UNIT = frozenset(
     (
         "max", "min", "sum", "math.greatest", "math.least", "math.abs", "math.ceil", "math.floor",
-        "math.round", "math.trunc",
+        "math.round", "math.trunc", "sort",
     )
 )  # fmt: skip
 """Functions of numbers whose result has the unit of their arguments."""
@@ -93,8 +93,10 @@ def comparable_as_share(left: Type, right: Type) -> bool:
 
 
 def with_unit(type: Type, unit: Unit) -> Type:
-    """The same type of number under a unit."""
-    return Type(type.name, (), unit) if type.name in ("int", "double") else type
+    """The same type with all its ints and doubles under a unit."""
+    if type.name in ("int", "double"):
+        return Type(type.name, (), unit)
+    return Type(type.name, tuple(with_unit(each, unit) for each in type.params), None, type.record)
 
 
 def without_units(type: Type) -> Type:
@@ -127,6 +129,8 @@ class Operand:
 
     type: Type
     text: str
+    start: int
+    end: int
     literal: int | float | None = None
 
 
@@ -147,8 +151,9 @@ def clash(operator: str, left: Operand, right: Operand) -> tuple[str, str, str |
                 "two percentages cannot be multiplied",
                 f"write `ratio({left.text}) * {right.text}`",
             )
+        same = f"`{left.text}` and `{right.text}` are both {spoken(one)}, their product is no quantity"
         return (
-            "KP204", _both(left, right),
+            "KP204", same if one == other else _both(left, right),
             "multiply by a plain number, a ratio or a percentage; divide equal units for a ratio",
         )  # fmt: skip
     if one.unit is None or other.unit is None:

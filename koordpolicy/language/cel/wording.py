@@ -30,18 +30,47 @@ _TYPES = {
 }
 
 
+_SHORT = {
+    "google.protobuf.Timestamp": "timestamp",
+    "google.protobuf.Duration": "duration",
+    "kubernetes.Quantity": "quantity",
+    "kubernetes.URL": "url",
+    "optional_type": "optional",
+    "null_type": "null",
+    "param": "any",
+    "dyn": "any",
+}
+
+
+def short(type: Type) -> str:
+    """The type in a list of signatures: `list(cpu)`, `timestamp`."""
+    if type.unit is not None or type.name == "record":
+        return str(type)
+    name = _SHORT.get(type.name, type.name)
+    return f"{name}({', '.join(map(short, type.params))})" if type.params else name
+
+
+def open_type(type: Type) -> bool:
+    """Whether only run time can tell what a value is."""
+    return type.name in ("dyn", "param")
+
+
 def spoken(type: Type) -> str:
     """What a value of this type is: `in millicores`, `a string`, `a list of string`."""
     if type.unit is not None:
         return _UNITS[type.unit]
     if type.name == "record":
         return f"the record `{type.record}`"
+    if type.name == "list" and open_type(type.params[0]):
+        return "a list"
+    if type.name == "map" and all(map(open_type, type.params)):
+        return "a map"
     if type.name == "list":
-        return f"a list of {type.params[0]}"
+        return f"a list of {short(type.params[0])}"
     if type.name == "map":
-        return f"a map from {type.params[0]} to {type.params[1]}"
+        return f"a map from {short(type.params[0])} to {short(type.params[1])}"
     if type.name == "optional_type":
-        return f"an optional {type.params[0]}"
+        return f"an optional {short(type.params[0])}"
     return _TYPES.get(type.name, f"a {type.name}")
 
 

@@ -1,0 +1,97 @@
+"""Comparisons: order, equality, membership."""
+
+from koordpolicy.language.cel import ast, ir, units
+from koordpolicy.language.cel.checker_context import Context
+from koordpolicy.language.cel.checker_operands import call, no_operator, settled, sign_of
+from koordpolicy.language.cel.checker_quantities import clash, operand, take_unit, zero_as
+from koordpolicy.language.cel.types import BOOL, DOUBLE, STRING
+from koordpolicy.language.cel.wording import open_type, short, spoken
+
+_ORDERED = frozenset(
+    (
+        "bool", "int", "uint", "double", "string", "bytes",
+        "google.protobuf.Timestamp", "google.protobuf.Duration",
+    )
+)  # fmt: skip
+
+
+def check_relation(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+    """`< <= > >=`: one ordered type, or numbers of any two types."""
+    name = node.function
+    left, right = settled(context, args)
+    if left.unit is not None or right.unit is not None:
+        matched = _matched(context, node, args)
+        if not isinstance(matched, list):
+            return matched
+        args = matched
+        left, right = context.type(args[0]), context.type(args[1])
+    if open_type(left) or open_type(right):
+        if all(open_type(side) or side.name in _ORDERED for side in (left, right)):
+            return call(node, f"{name}(dyn,dyn)", BOOL, args)
+    elif left.name in _ORDERED and (left.name == right.name or (left.is_number and right.is_number)):
+        return call(node, f"{name}({left.name},{right.name})", BOOL, args)
+    return no_operator(context, node, left, right, args)
+
+
+def _matched(context: Context, node: ast.Call, args: list[ir.Node]) -> list[ir.Node] | ir.Node:
+    """Two operands to compare, brought to one unit, or the error node of the report."""
+    args = take_unit(context, args)
+    left, right = context.type(args[0]), context.type(args[1])
+    if not (left.is_number and right.is_number) or left.unit == right.unit:
+        return args
+    if units.comparable_as_share(left, right):
+        return [arg if context.type(arg).unit is None else _as_share(arg) for arg in args]
+    return clash(context, sign_of(node), operand(context, args[0]), operand(context, args[1]), node)
+
+
+def _as_share(node: ir.Node) -> ir.Node:
+    return ir.Call(DOUBLE, "ratio(percent)", (node,), start=node.start, end=node.end)
+
+
+def check_equality(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+    """`==` and `!=`: one type, unless a side is left to run time."""
+    left, right = context.type(args[0]), context.type(args[1])
+    if left.unit is not None or right.unit is not None:
+        matched = _matched(context, node, args)
+        if not isinstance(matched, list):
+            return matched
+        args = matched
+        left, right = context.type(args[0]), context.type(args[1])
+    if context.unifier.join(left, right) is None:
+        help = None
+        if left.is_number and right.is_number:
+            help = "convert one side, or wrap it in `dyn()` to compare across number types"
+        elif STRING in (left, right):
+            other = args[1] if left == STRING else args[0]
+            help = f"compare texts: `string({context.text(other)})`"
+        return context.fail(
+            "KP205",
+            f"`{context.text(args[0])}` is {spoken(left)}, `{context.text(args[1])}` is {spoken(right)}: "
+            "they are never equal",
+            node.start, node.end, help,
+        )  # fmt: skip
+    return call(node, node.function, BOOL, args)
+
+
+def check_membership(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+    """`in`: an element of a list or a key of a map."""
+    element, container = context.type(args[0]), context.type(args[1])
+    if open_type(container):
+        return call(node, "@in(dyn,dyn)", BOOL, args)
+    if container.name not in ("list", "map"):
+        return context.fail(
+            "KP205", f"`{context.text(args[1])}` is {spoken(container)}; `in` looks into lists and maps",
+            args[1].start, args[1].end,
+            "use `text.contains(part)` for a part of a string" if container == STRING else None,
+        )  # fmt: skip
+    inner = container.params[0]
+    if inner.unit is not None and (taken := zero_as(args[0], inner)) is not None:
+        args = [taken, args[1]]
+    elif not context.unifier.fits((element,), (inner,)):
+        what = "elements" if container.name == "list" else "keys"
+        return context.fail(
+            "KP204" if element.unit != inner.unit and element.is_number and inner.is_number else "KP205",
+            f"`{context.text(args[0])}` is {spoken(element)}, the {what} of `{context.text(args[1])}` are {short(inner)}",
+            node.start, node.end,
+        )  # fmt: skip
+    return call(node, f"@in(dyn,{container.name})", BOOL, args)
