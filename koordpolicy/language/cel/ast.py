@@ -87,6 +87,14 @@ class MapLiteral(Node):
     optional: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class MessageLiteral(Node):
+    """`google.protobuf.Int32Value{value: 1}`; `name` is a chain of plain names."""
+
+    name: Node
+    fields: tuple[tuple[str, Node], ...]
+
+
 def children(node: Node) -> tuple[Node, ...]:
     """The subexpressions of a node, from left to right."""
     match node:
@@ -102,4 +110,25 @@ def children(node: Node) -> tuple[Node, ...]:
             return elements
         case MapLiteral(entries=entries):
             return tuple(part for entry in entries for part in entry)
+        case MessageLiteral(fields=fields):
+            return tuple(value for _, value in fields)
     return ()
+
+
+def qualified_name(node: Node) -> str | None:
+    """`a.b.c` when the node is such a chain of plain names."""
+    parts: list[str] = []
+    while isinstance(node, Select) and not (node.optional or node.test):
+        parts.append(node.field)
+        node = node.operand
+    if not isinstance(node, Ident):
+        return None
+    parts.append(node.name)
+    return ".".join(reversed(parts))
+
+
+def root_of(node: Node) -> Node:
+    """What a chain of selections begins with."""
+    while isinstance(node, Select):
+        node = node.operand
+    return node

@@ -8,6 +8,7 @@ from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.checker_calls import check_call
 from koordpolicy.language.cel.checker_context import Context, Problem, constant
 from koordpolicy.language.cel.checker_macros import check_macro
+from koordpolicy.language.cel.checker_messages import check_message
 from koordpolicy.language.cel.checker_names import check_ident, check_index, check_select, error_at
 from koordpolicy.language.cel.checker_operators import OPERATORS, check_operator
 from koordpolicy.language.cel.checker_quantities import (
@@ -95,6 +96,8 @@ def _visit(context: Context, node: ast.Node) -> ir.Node:
             return _list_literal(context, node)
         case ast.MapLiteral():
             return _map_literal(context, node)
+        case ast.MessageLiteral():
+            return check_message(context, node)
     raise TypeError(f"{type(node).__name__} is no syntax node")
 
 

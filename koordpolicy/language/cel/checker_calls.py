@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel import ast, ir
+from koordpolicy.language.cel.ast import qualified_name, root_of
 from koordpolicy.language.cel.checker_call_units import fit_units
-from koordpolicy.language.cel.checker_context import Context, constant, qualified_name, root_of
+from koordpolicy.language.cel.checker_context import Context, constant
 from koordpolicy.language.cel.checker_library import call_library
 from koordpolicy.language.cel.checker_literals import check_literals
 from koordpolicy.language.cel.checker_macros import macro_usage

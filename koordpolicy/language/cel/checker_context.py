@@ -118,22 +118,3 @@ def block_slot(node: ast.Node) -> str | None:
 def constant(type: Type, value: object, start: int = 0, end: int = 0) -> ir.Const:
     """A constant; its key tells 1, 1.0, 1u and true apart."""
     return ir.Const(type, value, f"{type}:{value!r}", start=start, end=end)
-
-
-def qualified_name(node: ast.Node) -> str | None:
-    """`a.b.c` when the node is such a chain of plain names."""
-    parts: list[str] = []
-    while isinstance(node, ast.Select) and not (node.optional or node.test):
-        parts.append(node.field)
-        node = node.operand
-    if not isinstance(node, ast.Ident):
-        return None
-    parts.append(node.name)
-    return ".".join(reversed(parts))
-
-
-def root_of(node: ast.Node) -> ast.Node:
-    """What a chain of selections begins with."""
-    while isinstance(node, ast.Select):
-        node = node.operand
-    return node

@@ -7,6 +7,7 @@ long list of conditions.
 from dataclasses import replace
 
 from koordpolicy.language.cel import ast
+from koordpolicy.language.cel.ast import qualified_name
 from koordpolicy.language.cel.lexer import Token, tokens
 from koordpolicy.language.cel.syntax import MAX_DEPTH, MAX_NODES, RESERVED, SyntaxProblem
 from koordpolicy.language.cel.types import BOOL, BYTES_VALUE, DOUBLE, INT, NULL, STRING, UINT
@@ -213,11 +214,8 @@ class _Parser:
                 index = self.expression()
                 close = self.expect("]", "`]`")
                 node = ast.Index(node.start, close.end, node, index, optional)
-            elif kind == "{" and isinstance(node, ast.Ident | ast.Select):
-                raise SyntaxProblem(
-                    "message literals are not supported", node.start, self.token.end,
-                    "write a map with its keys in quotes: `{'name': value}`",
-                )  # fmt: skip
+            elif kind == "{" and qualified_name(node) is not None:
+                node = self.message_literal(node)
             else:
                 return node
 
@@ -280,6 +278,21 @@ class _Parser:
             self.advance()
         end = self.expect("}", "`,` or `}`").end
         return ast.MapLiteral(start, end, tuple(entries), frozenset(optional))
+
+    def message_literal(self, name: ast.Node) -> ast.Node:
+        self.advance()
+        fields: list[tuple[str, ast.Node]] = []
+        while self.token.kind != "}":
+            if self.token.kind not in ("name", "quoted"):
+                raise self.unexpected("the name of a field")
+            field = str(self.advance().value)
+            self.expect(":", "`:` after the field")
+            fields.append((field, self.expression()))
+            if self.token.kind != ",":
+                break
+            self.advance()
+        end = self.expect("}", "`,` or `}`").end
+        return ast.MessageLiteral(name.start, end, name, tuple(fields))
 
 
 _CONSTANTS = {"true": (BOOL, True), "false": (BOOL, False), "null": (NULL, None)}

@@ -49,15 +49,20 @@ def _spelt(node: ast.Node) -> tuple[str, int]:
                 for at, (key, value) in enumerate(entries)
             )
             return f"{{{', '.join(parts)}}}", _MEMBER
+        case ast.MessageLiteral(name=name, fields=fields):
+            parts = (f"{_field(field)}: {unparse(value)}" for field, value in fields)
+            return f"{unparse(name)}{{{', '.join(parts)}}}", _MEMBER
         case ast.Call():
             return _call(node)
     raise TypeError(f"{type(node).__name__} is no syntax node")
 
 
 def _selection(node: ast.Select) -> str:
-    plain = _NAME.fullmatch(node.field) and node.field not in KEYWORDS
-    field = node.field if plain else f"`{node.field}`"
-    return f"{_text(node.operand, _MEMBER)}.{'?' if node.optional else ''}{field}"
+    return f"{_text(node.operand, _MEMBER)}.{'?' if node.optional else ''}{_field(node.field)}"
+
+
+def _field(name: str) -> str:
+    return name if _NAME.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
 
 
 def _call(node: ast.Call) -> tuple[str, int]:
