@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from koordpolicy.model.facts_pod import PodDemand
 from koordpolicy.model.pod import Container, Pod, larger
 from koordpolicy.model.protocol import CPU, HUGEPAGES_PREFIX, MEMORY
 from koordpolicy.model.reading import NOTHING, Amounts
@@ -66,6 +67,11 @@ def occupied_nonzero_requests(pod: Pod, unstated: Amounts = STOCK_UNSTATED) -> d
         whole = _whole(pod, held, pod.pod_requests)
         unstated = {resource: value for resource, value in unstated.items() if resource not in whole}
     return _whole(pod, lambda container: {**unstated, **held(container)}, pod.pod_requests)
+
+
+def pod_demand(pod: Pod, unstated: Amounts = STOCK_UNSTATED) -> PodDemand:
+    """All three at once, for the pod's facts."""
+    return PodDemand(effective_requests(pod), effective_limits(pod), nonzero_requests(pod, unstated))
 
 
 def requests_anything(requests: Mapping[str, int]) -> bool:

@@ -19,6 +19,7 @@ from koordpolicy.model.protocol import (
     QOS_BURSTABLE,
     QOS_GUARANTEED,
     RESIZE_INFEASIBLE,
+    RESOURCE_STATUS,
     RESTART_ALWAYS,
     SUB_PRIORITY,
 )
@@ -29,6 +30,7 @@ from koordpolicy.model.reading import (
     Json,
     ObjectError,
     amounts,
+    embedded_object,
     flag,
     integer,
     mapping,
@@ -223,6 +225,21 @@ def computed_qos(
     if not requests and not limits:
         return QOS_BEST_EFFORT
     return QOS_GUARANTEED if every_limit and requests == limits else QOS_BURSTABLE
+
+
+def allocated_zones(annotations: Mapping[str, str]) -> tuple[int, ...]:
+    """The NUMA nodes that the scheduler allocated a pod to, in its order; empty without an allocation.
+
+    Raises ObjectError when the annotation is malformed.
+    """
+    source = annotations.get(RESOURCE_STATUS)
+    if not source:
+        return ()
+    zones = []
+    for allocated in objects(embedded_object(source, RESOURCE_STATUS), "numaNodeResources", RESOURCE_STATUS):
+        zone = integer(allocated, "node", RESOURCE_STATUS)
+        zones.append(0 if zone is None else zone)
+    return tuple(zones)
 
 
 def read_owner(reference: Json) -> Owner:

@@ -1,0 +1,140 @@
+"""Fact records of nodes, their zones and host applications, and of the cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from koordpolicy.model.facts import BASIC, COUNTED, REQUESTABLE, Record, Times, paths, put_all, put_present
+from koordpolicy.model.metric import HostApplicationMetric, NodeMetric
+from koordpolicy.model.node import Node, annotation_reserved, physical_allocatable
+from koordpolicy.model.pod import larger
+from koordpolicy.model.protocol import EPHEMERAL_STORAGE, PODS
+from koordpolicy.model.reading import NOTHING, Amounts
+
+AGGREGATIONS: Final = ("avg", "p50", "p90", "p95", "p99")
+
+_CAPACITY: Final = paths("capacity", COUNTED)
+_ALLOCATABLE: Final = paths("allocatable", COUNTED)
+_PHYSICAL: Final = paths("physical", COUNTED)
+_REQUESTED: Final = paths("requested", COUNTED)
+_NONZERO: Final = paths("nonzeroRequested", COUNTED)
+_FREE: Final = paths("free", COUNTED)
+_RESERVED: Final = paths("reserved", BASIC)
+_RESERVED_KUBELET: Final = paths("reserved.kubelet", BASIC)
+_RESERVED_ANNOTATION: Final = paths("reserved.annotation", BASIC)
+_USAGE_TOTAL: Final = paths("usage.total", BASIC)
+_USAGE_SYSTEM: Final = paths("usage.system", BASIC)
+_USAGE_AGGREGATED: Final = {name: paths(f"usage.{name}", BASIC) for name in AGGREGATIONS}
+_USAGE: Final = paths("usage", BASIC)
+_BASIC: Final = tuple(BASIC.items())
+_ZONE_CAPACITY: Final = paths("capacity", BASIC)
+_IN_ZONES: Final = {step: name for step, name in REQUESTABLE.items() if name != EPHEMERAL_STORAGE}
+_ZONE_ALLOCATABLE: Final = paths("allocatable", _IN_ZONES)
+_ZONE_REQUESTED: Final = paths("requested", _IN_ZONES)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDemand:
+    """What the pods on a node ask for together; `pods` is how many they are."""
+
+    requested: Amounts = field(default_factory=lambda: NOTHING)
+    nonzero: Amounts = field(default_factory=lambda: NOTHING)
+    pods: int = 0
+
+
+def node_facts(
+    node: Node, demand: NodeDemand, pods: Sequence[Record] = (), zones: Sequence[Record] = ()
+) -> Record:
+    """What follows from a node and the pods on it.
+
+    Left to the component: measured use (`metric_facts`), sums by band (`usage.prod`, `usage.highPriority`),
+    `load`, `hostApplications`.
+    """
+    physical = physical_allocatable(node)
+    requested = {**demand.requested, PODS: demand.pods}
+    nonzero = {**demand.nonzero, PODS: demand.pods}
+    kubelet, annotation = node.kubelet_reserved, annotation_reserved(node)
+    record: Record = {
+        "name": node.name,
+        "labels": node.labels,
+        "annotations": node.annotations,
+        "unschedulable": node.unschedulable,
+        "pods": pods,
+        "zones": zones,
+        "resources.capacity": node.capacity,
+        "resources.allocatable": node.allocatable,
+        "resources.physical": physical,
+        "resources.requested": requested,
+        "resources.nonzeroRequested": nonzero,
+    }
+    put_all(record, _CAPACITY, node.capacity)
+    put_all(record, _ALLOCATABLE, node.allocatable)
+    put_all(record, _PHYSICAL, physical)
+    put_all(record, _REQUESTED, requested)
+    put_all(record, _NONZERO, nonzero)
+    put_all(record, _RESERVED, larger(kubelet, annotation))
+    put_all(record, _RESERVED_KUBELET, kubelet)
+    put_all(record, _RESERVED_ANNOTATION, annotation)
+    for path, resource in _FREE:
+        record[path] = node.allocatable.get(resource, 0) - requested.get(resource, 0)
+    return record
+
+
+def metric_facts(metric: NodeMetric, now: int, times: Times, counted_host_usage: Amounts = NOTHING) -> Record:
+    """What a node's report says, as facts of the node. `now` in nanoseconds since 1970.
+
+    `counted_host_usage` is what host applications use that policy counts as system use. Without a time
+    of update there is no age; without a node part in the report there is no usage.
+    """
+    record: Record = {}
+    if metric.updated_at is not None:
+        record["metric.updatedAt"] = times.timestamp(metric.updated_at)
+        record["metric.age"] = times.duration(now - metric.updated_at)
+    if metric.node_usage is None:
+        return record
+    record["resources.usage"] = metric.node_usage
+    put_present(record, _USAGE_TOTAL, metric.node_usage)
+    for path, resource in _USAGE_SYSTEM:
+        record[path] = metric.system_usage.get(resource, 0) + counted_host_usage.get(resource, 0)
+    for name, where in _USAGE_AGGREGATED.items():
+        aggregated = metric.longest(name)
+        if aggregated is not None:
+            put_present(record, where, aggregated)
+    return record
+
+
+def host_application_facts(application: HostApplicationMetric, band: str) -> Record:
+    """What was measured of a host application, and the band policy gives its class."""
+    record: Record = {"name": application.name, "qos": application.qos, "band": band}
+    put_all(record, _USAGE, application.usage)
+    return record
+
+
+def zone_facts(index: int, count: int, allocatable: Amounts, capacity: Amounts, requested: Amounts) -> Record:
+    """What follows from one NUMA zone of `count`. The zone's shares of use and reservation are added."""
+    record: Record = {
+        "index": index,
+        "count": count,
+        "resources.allocatable": allocatable,
+        "resources.requested": requested,
+    }
+    put_all(record, _ZONE_CAPACITY, capacity)
+    put_all(record, _ZONE_ALLOCATABLE, allocatable)
+    put_all(record, _ZONE_REQUESTED, requested)
+    return record
+
+
+def amount_facts(prefix: str, amounts: Mapping[str, int]) -> Record:
+    """cpu and memory under a prefix of the component's own, such as `usage.prod` or `load`."""
+    return {f"{prefix}.{step}": amounts.get(resource, 0) for step, resource in _BASIC}
+
+
+def cluster_facts(name: str, nodes: int, pods: int, allocatable: Amounts, requested: Amounts) -> Record:
+    """The cluster as a whole: counts and sums over all nodes."""
+    return {
+        "name": name,
+        "nodes": nodes,
+        "pods": pods,
+        **{f"allocatable.{step}": allocatable.get(resource, 0) for step, resource in _BASIC},
+        **{f"requested.{step}": requested.get(resource, 0) for step, resource in _BASIC},
+    }

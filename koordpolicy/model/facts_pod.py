@@ -1,0 +1,120 @@
+"""Fact records of pods, their containers, and namespaces."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.model.facts import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
+from koordpolicy.model.pod import Container, Pod, allocated_zones
+from koordpolicy.model.protocol import DAEMON_SET, PHASE_PENDING, PHASE_RUNNING
+from koordpolicy.model.reading import Amounts, Json, ObjectError, mapping, text, texts
+
+_REQUEST: Final = paths("request", REQUESTABLE)
+_LIMIT: Final = paths("limit", REQUESTABLE)
+_NONZERO: Final = paths("nonzeroRequest", REQUESTABLE)
+_USAGE: Final = paths("usage", BASIC)
+
+
+@dataclass(frozen=True, slots=True)
+class PodDemand:
+    """What a pod asks for as a whole, as the mechanism computed it: effective amounts by resource."""
+
+    request: Amounts
+    limit: Amounts
+    nonzero: Amounts
+
+
+def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
+    """What follows from a pod alone.
+
+    Left to the component: class and bands (`class_facts`), measured use (`pod_usage_facts`), `queuedAt`.
+    """
+    controller = pod.controller
+    phase = pod.phase or PHASE_PENDING
+    record: Record = {
+        "name": pod.name,
+        "namespace": pod.namespace,
+        "uid": pod.uid,
+        "labels": pod.labels,
+        "annotations": pod.annotations,
+        "nodeName": pod.node_name,
+        "phase": phase,
+        "schedulerName": pod.scheduler_name,
+        "priorityClassName": pod.priority_class_name,
+        "subPriority": pod.sub_priority,
+        "kubernetesQoS": pod.kubernetes_qos,
+        "ownedByDaemonSet": any(owner.kind == DAEMON_SET for owner in pod.owners),
+        "ownerKind": "" if controller is None else controller.kind,
+        "containers": _containers(pod),
+        "numaNodes": _zones(pod),
+        "active": phase in (PHASE_PENDING, PHASE_RUNNING),
+        "known": True,
+        "resources.request": demand.request,
+        "resources.limit": demand.limit,
+        "resources.nonzeroRequest": demand.nonzero,
+    }
+    put_all(record, _REQUEST, demand.request)
+    put_all(record, _LIMIT, demand.limit)
+    put_all(record, _NONZERO, demand.nonzero)
+    if pod.priority is not None:
+        record["priority"] = pod.priority
+    if pod.created_at is not None:
+        record["createdAt"] = times.timestamp(pod.created_at)
+    return record
+
+
+def class_facts(qos: str, qos_label: str, band: str, raw_band: str) -> Record:
+    """What policy says a pod is: effective and labelled QoS class, band with and without default."""
+    return {"qos": qos, "qosLabel": qos_label, "band": band, "rawBand": raw_band}
+
+
+def pod_usage_facts(usage: Amounts, reported_band: str | None) -> Record:
+    """What was measured of a pod. `reported_band` is None when the report names no pod of that name."""
+    record: Record = {"resources.usage": usage}
+    put_present(record, _USAGE, usage)
+    if reported_band is not None:
+        record["reported.band"] = reported_band
+    return record
+
+
+def container_facts(container: Container, *, init: bool) -> Record:
+    """What follows from one container. `init` says that it stands among the init containers."""
+    record: Record = {
+        "name": container.name,
+        "image": container.image,
+        "init": init and not container.sidecar,
+        "sidecar": container.sidecar,
+        "resources.request": container.requests,
+        "resources.limit": container.limits,
+    }
+    put_all(record, _REQUEST, container.requests)
+    put_all(record, _LIMIT, container.limits)
+    return record
+
+
+def namespace_facts(obj: Json) -> Record:
+    """What follows from a Namespace object. Raises ObjectError when it is malformed."""
+    metadata = mapping(obj, "metadata")
+    return {
+        "name": text(metadata, "name", "metadata"),
+        "labels": texts(metadata, "labels", "metadata"),
+        "annotations": texts(metadata, "annotations", "metadata"),
+    }
+
+
+def _containers(pod: Pod) -> list[Record]:
+    return [
+        *_records(pod.init_containers, init=True),
+        *_records(pod.containers, init=False),
+    ]
+
+
+def _records(containers: Iterable[Container], *, init: bool) -> list[Record]:
+    return [container_facts(container, init=init) for container in containers]
+
+
+def _zones(pod: Pod) -> list[int]:
+    try:
+        return list(allocated_zones(pod.annotations))
+    except ObjectError:
+        return []  # an unreadable allocation binds the pod to no zone

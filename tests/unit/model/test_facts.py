@@ -1,0 +1,191 @@
+"""The records that the builders make are those that the policy language declares."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from koordpolicy.language.cel.types import BOOL, DURATION, INT, STRING, TIMESTAMP, Type
+from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.language.facts import FACTS
+from koordpolicy.mechanism.pod_request import pod_demand
+from koordpolicy.model import protocol as wire
+from koordpolicy.model.facts import Record, Times
+from koordpolicy.model.facts_node import (
+    NodeDemand,
+    amount_facts,
+    cluster_facts,
+    host_application_facts,
+    metric_facts,
+    node_facts,
+    zone_facts,
+)
+from koordpolicy.model.facts_pod import class_facts, namespace_facts, pod_facts, pod_usage_facts
+from koordpolicy.model.metric import AggregatedUsage, HostApplicationMetric, NodeMetric
+from koordpolicy.model.node import Node
+from koordpolicy.model.pod import Container, Owner, Pod
+from koordpolicy.model.time import NANOSECONDS
+
+TIMES = Times(Timestamp, Duration)
+USED = {"cpu": 1500, "memory": 2**30}
+
+POD = Pod(
+    name="p",
+    labels={"app": "web"},
+    annotations={wire.RESOURCE_STATUS: '{"numaNodeResources": [{"node": 1, "resources": {"cpu": 1}}]}'},
+    owners=(Owner("ReplicaSet", "web", controller=True),),
+    priority=9000,
+    created_at=7 * NANOSECONDS,
+    overhead={"cpu": 50},
+    init_containers=(Container("i", requests={"cpu": 900}), Container("s", sidecar=True)),
+    containers=(Container("c", "web:1", {"cpu": 500, wire.BATCH_CPU: 300}, {"cpu": 1000, "memory": 5}),),
+)
+NODE = Node(
+    "n",
+    labels={"pool": "a"},
+    annotations={
+        wire.NODE_RESERVATION: '{"resources": {"memory": "2Gi"}}',
+        wire.RAW_ALLOCATABLE: '{"cpu": "8"}',
+    },
+    capacity={"cpu": 10000, "memory": 10 * 2**30, "pods": 110},
+    allocatable={"cpu": 9000, "memory": 9 * 2**30, "pods": 110, wire.BATCH_CPU: 4000},
+)
+METRIC = NodeMetric(
+    "n",
+    updated_at=100 * NANOSECONDS,
+    node_usage=USED,
+    system_usage={"cpu": 200},
+    aggregated=tuple(
+        AggregatedUsage(300 * NANOSECONDS, {name: USED}) for name in ("avg", "p50", "p90", "p95", "p99")
+    ),
+)
+
+
+def whole_pod() -> Record:
+    return {
+        **pod_facts(POD, pod_demand(POD), TIMES),
+        **class_facts("LS", "", "prod", ""),
+        **pod_usage_facts(USED, "prod"),
+        "queuedAt": Timestamp(1),
+    }
+
+
+def whole_node() -> Record:
+    demand = NodeDemand({"cpu": 3000, wire.BATCH_CPU: 5000}, {"cpu": 3100}, 3)
+    return {
+        **node_facts(NODE, demand, [whole_pod()]),
+        **metric_facts(METRIC, 130 * NANOSECONDS, TIMES, {"cpu": 50, "memory": 7}),
+        **amount_facts("usage.prod", USED),
+        **amount_facts("usage.highPriority", USED),
+        **amount_facts("load", USED),
+        "resources.load": USED,
+        "hostApplications": [],
+    }
+
+
+def whole_zone() -> Record:
+    return {
+        **zone_facts(0, 2, USED, USED, {}),
+        **amount_facts("usage.system", USED),
+        **amount_facts("usage.highPriority", USED),
+        **amount_facts("reserved", USED),
+    }
+
+
+RECORDS: Mapping[str, Record] = {
+    "pod": whole_pod(),
+    "container": whole_pod()["containers"][0],  # type: ignore[index]  # a list of records
+    "node": whole_node(),
+    "zone": whole_zone(),
+    "hostApplication": host_application_facts(HostApplicationMetric("a", USED, "koord-prod", "LS"), "prod"),
+    "namespace": namespace_facts({"metadata": {"name": "default", "labels": {"a": "b"}}}),
+    "cluster": cluster_facts("east", 3, 5, USED, {}),
+}
+
+CLASSES: Mapping[Type, type] = {
+    BOOL: bool,
+    INT: int,
+    STRING: str,
+    TIMESTAMP: Timestamp,
+    DURATION: Duration,
+}
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_has_exactly_the_declared_facts(name: str) -> None:
+    declared = FACTS.record(name)
+    assert declared is not None
+    assert sorted(RECORDS[name]) == sorted(fact.path for fact in declared.facts)
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_values_have_the_declared_types(name: str) -> None:
+    declared = FACTS.record(name)
+    assert declared is not None
+    for fact in declared.facts:
+        value = RECORDS[name][fact.path]
+        plain = Type(fact.type.name) if fact.type.is_number else fact.type
+        if plain in CLASSES:
+            assert type(value) is CLASSES[plain], fact.path
+        elif fact.type.name == "map":
+            assert isinstance(value, Mapping), fact.path
+        else:
+            assert isinstance(value, list | tuple), fact.path
+
+
+def test_pod_facts_speak_of_the_whole_pod() -> None:
+    pod = RECORDS["pod"]
+    assert (pod["request.cpu"], pod["request.batch.cpu"], pod["request.memory"]) == (950, 300, 0)
+    assert (pod["limit.cpu"], pod["limit.memory"]) == (1050, 5)
+    assert pod["nonzeroRequest.memory"] == 400 * 2**20  # container and sidecar
+    assert (pod["numaNodes"], pod["ownerKind"], pod["phase"], pod["active"]) == (
+        [1],
+        "ReplicaSet",
+        "Pending",
+        True,
+    )
+    containers = pod["containers"]
+    assert isinstance(containers, list)
+    assert [(one["name"], one["init"], one["sidecar"]) for one in containers] == [
+        ("i", True, False),
+        ("s", False, True),
+        ("c", False, False),
+    ]
+
+
+def test_node_facts_speak_of_the_node_and_its_pods() -> None:
+    node = RECORDS["node"]
+    assert (node["physical.cpu"], node["allocatable.cpu"], node["free.cpu"]) == (8000, 9000, 6000)
+    assert (node["free.batch.cpu"], node["requested.pods"], node["free.pods"]) == (-1000, 3, 107)
+    assert (node["reserved.cpu"], node["reserved.memory"]) == (1000, 2 * 2**30)
+    assert (node["usage.system.cpu"], node["usage.system.memory"]) == (250, 7)
+    assert node["metric.age"] == Duration(30 * NANOSECONDS)
+
+
+def test_what_is_unknown_is_missing_rather_than_zero() -> None:
+    unset = pod_facts(Pod("p"), pod_demand(Pod("p")), TIMES)
+    assert {"priority", "createdAt", "qos", "usage.cpu"}.isdisjoint(unset)
+    assert metric_facts(NodeMetric("n"), 5, TIMES) == {}
+    without_node = metric_facts(NodeMetric("n", updated_at=1), 5, TIMES)
+    assert set(without_node) == {"metric.age", "metric.updatedAt"}
+    partial = metric_facts(NodeMetric("n", node_usage={"cpu": 1}), 5, TIMES)
+    assert {"usage.total.memory", "usage.p95.cpu"}.isdisjoint(partial)
+    assert "reported.band" not in pod_usage_facts({}, None)
+
+
+def test_an_unreadable_allocation_binds_to_no_zone() -> None:
+    pod = Pod("p", annotations={wire.RESOURCE_STATUS: "{"})
+    assert pod_facts(pod, pod_demand(pod), TIMES)["numaNodes"] == []
+
+
+@pytest.mark.parametrize(
+    ("phase", "active"), [("", True), ("Running", True), ("Succeeded", False), ("Unknown", False)]
+)
+def test_active_is_pending_or_running(phase: str, active: bool) -> None:
+    pod = Pod("p", phase=phase)
+    assert pod_facts(pod, pod_demand(pod), TIMES)["active"] is active
+
+
+def test_any_daemon_set_among_the_owners_counts() -> None:
+    pod = Pod("p", owners=(Owner("DaemonSet", "d"),))
+    facts = pod_facts(pod, pod_demand(pod), TIMES)
+    assert (facts["ownedByDaemonSet"], facts["ownerKind"]) == (True, "")
