@@ -8,6 +8,7 @@ from koordpolicy.language.cel.checker import check
 from koordpolicy.language.cel.checker_context import Problem
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower.row import compile_row
@@ -64,8 +65,28 @@ def evaluate(data: Mapping[str, object]) -> Value:
     typed = _checked(data)
     bindings: Mapping[str, Json] = data.get("bindings", {})  # type: ignore[assignment]
     names = sorted({*bindings, *_declared_variables(data)})
-    program = compile_row([name for name in names if name in bindings], typed)
-    return program.call(*(read_value(bindings[name]) for name in names if name in bindings))
+    roots = [name for name in names if name in bindings]
+    values = [read_value(bindings[name]) for name in roots]
+    outcomes = [_outcome(roots, tree, values) for tree in (typed, fold(typed))]
+    if not _agree(*outcomes):
+        raise AssertionError(f"folding changes the result: {outcomes[0]!r}, folded {outcomes[1]!r}")
+    if isinstance(outcomes[0], CelError):
+        raise outcomes[0]
+    return outcomes[0]
+
+
+def _outcome(roots: list[str], tree: ir.Node, values: list[Value]) -> Value:
+    """The value, or the error as a value."""
+    try:
+        return compile_row(roots, tree).call(*values)
+    except CelError as error:
+        return error
+
+
+def _agree(one: Value, other: Value) -> bool:
+    if isinstance(one, CelError) or isinstance(other, CelError):
+        return isinstance(one, CelError) and isinstance(other, CelError)
+    return same(one, other)
 
 
 def _declared_variables(data: Mapping[str, object]) -> dict[str, Type]:

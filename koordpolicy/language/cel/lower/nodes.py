@@ -4,6 +4,8 @@ import math
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import InvalidArgument
+from koordpolicy.language.cel.library.regex import compile_pattern
 from koordpolicy.language.cel.lower.dispatch import dispatcher
 from koordpolicy.language.cel.lower.operators import OPERATORS, Inline, specialise
 from koordpolicy.language.cel.lower.source import Block, one_line
@@ -21,6 +23,7 @@ _SCALARS = frozenset(
 _TIMES = frozenset(("google.protobuf.Timestamp", "google.protobuf.Duration"))
 _HASHED = frozenset(("string", "int"))
 _SHORT = 3
+_MATCHES = frozenset(("matches(string,string)", ".matches(string,string)"))
 _OR_ELSE = {"or(optional_type(T),optional_type(T))": "", "orValue(optional_type(T),T)": ".value"}
 
 
@@ -83,6 +86,10 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
             return special
     if node.overload in _OR_ELSE:
         return _or_else(body, operands, _OR_ELSE[node.overload])
+    if node.overload in _MATCHES and isinstance(node.args[1], ir.Const):
+        special = _match(body, node.args[1].value, operands[0])
+        if special is not None:
+            return special
     row = specialise(node.overload, known) or OPERATORS.get(node.overload)
     if row is not None:
         return _inline(body, row, operands)
@@ -95,6 +102,18 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
         raise ValueError(f"no function has the overload `{node.overload}`")
     name = body.program.constant(implementation, ("function", node.overload))
     return f"{name}({', '.join(body.text(n) for n in operands)})"
+
+
+def _match(body: "Body", pattern: object, operand: int) -> str | None:
+    """`matches` with a constant pattern, compiled now; None for a pattern that has to fail later."""
+    try:
+        compiled = compile_pattern(pattern) if isinstance(pattern, str) else None
+    except InvalidArgument:
+        return None
+    if compiled is None:
+        return None
+    search = body.program.constant(compiled.search, ("pattern", pattern))
+    return f"({search}({body.text(operand)}) is not None)"
 
 
 def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:

@@ -130,11 +130,6 @@ _ROWS: tuple[tuple[str, Inline], ...] = (
             "number(int)", "number(double)", "amount(int)", "millicores(int)", "bytesOf(int)", "percent(double)",
         )
     ),
-    *(
-        (f"{name}({kind},{kind})", Inline(f"({{1}} if {{1}} {sign} {{0}} else {{0}})", fails=False, atoms=(0, 1)))
-        for kind in ("int", "uint", "double")
-        for name, sign in (("max", ">"), ("min", "<"), ("math.greatest", ">"), ("math.least", "<"))
-    ),
     # Optionals
     ("optional.of(T)", _safe("Optional({0})")),
     ("optional.none()", _safe("NONE")),
@@ -158,15 +153,28 @@ _BY_CONSTANT: Mapping[str, Inline] = MappingProxyType(
 )
 """Shorter forms where the second operand is a positive constant."""
 
+_OF_TWO: Mapping[str, Inline] = MappingProxyType(
+    {
+        f"{name}({kind})": Inline(f"({{1}} if {{1}} {sign} {{0}} else {{0}})", fails=False, atoms=(0, 1))
+        for kind in ("int", "uint", "double")
+        for name, sign in (("max", ">"), ("min", "<"), ("math.greatest", ">"), ("math.least", "<"))
+    }
+)
+"""Functions of any number of arguments, called with two."""
+
 _EXACT = 2**53
 
 
 def specialise(overload: str, operands: Sequence[ir.Node]) -> Inline | None:
-    """A shorter form of an operator, where constant operands permit one."""
-    last = operands[-1] if operands else None
-    if not isinstance(last, ir.Const):
+    """A shorter form of a call, where constant operands or their number permit one."""
+    if len(operands) != 2:
         return None
+    last = operands[1]
+    if not isinstance(last, ir.Const):
+        return _OF_TWO.get(overload)
     value = last.value
+    if overload in _OF_TWO:
+        return _OF_TWO[overload]
     if overload in _BY_CONSTANT:
         return _BY_CONSTANT[overload] if isinstance(value, (int, float)) and value > 0 else None
     # Python compares an int with a double exactly, CEL by the int's nearest double: the same for ints
