@@ -19,6 +19,7 @@ from koordpolicy.language.cel.checker_quantities import (
     zero_as,
 )
 from koordpolicy.language.cel.environment import Environment
+from koordpolicy.language.cel.syntax import MAX_TYPED_DEPTH
 from koordpolicy.language.cel.types import (
     DOUBLE,
     DYN,
@@ -30,7 +31,7 @@ from koordpolicy.language.cel.types import (
     map_of,
 )
 from koordpolicy.language.cel.values import UInt
-from koordpolicy.language.cel.walk import with_types
+from koordpolicy.language.cel.walk import depth, with_types
 from koordpolicy.language.cel.wording import open_type, spoken, spoken_bare
 
 __all__ = ["Problem", "check", "check_as"]
@@ -71,6 +72,11 @@ def _context(environment: Environment, problems: list[Problem], source: str) -> 
 
 
 def _finished(context: Context, root: ir.Node) -> ir.Node:
+    if context.expanded and depth(root) > MAX_TYPED_DEPTH:
+        return context.fail(
+            "KP211", "the functions called here nest too deeply", root.start, root.end,
+            "bind intermediate results to variables",
+        )  # fmt: skip
     return with_types(root, context.unifier.final) if context.unifier.used else root
 
 

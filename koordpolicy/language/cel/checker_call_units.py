@@ -35,7 +35,7 @@ def fit_units(
         args = [zero_as(arg, quantity) or arg for arg in args]
         types = [context.type(arg) for arg in args]
         found = matches(context.unifier, overloads, types)
-        if found:
+        if found and function.name not in units.KEEPS_UNIT:
             return args, types, found
     plain = [units.without_units(each) for each in types]
     found = matches(context.unifier, overloads, plain)

@@ -14,6 +14,7 @@ from koordpolicy.language.cel.checker_names import Group, Space, as_value, error
 from koordpolicy.language.cel.checker_overloads import choose, loose, matches, spread, takers
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.types import DYN, ERROR, INT, STRING, Type, list_of
+from koordpolicy.language.cel.units import KEEPS_UNIT, units_of
 from koordpolicy.language.cel.wording import short, spoken
 
 _MIXES_NUMBERS = frozenset(("math.greatest", "math.least"))
@@ -68,11 +69,11 @@ def _method_call(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
     else:
         receiver = where
         function = context.environment.function(node.function)
-    args = _arguments(context, node, function, True)
-    if receiver.type == ERROR:
-        return error_at(node)
-    if function is None:
+    if function is None and (context.environment.unchecked or receiver.type != ERROR):
         return _unknown_method(context, node, node.function)
+    args = _arguments(context, node, function, True)
+    if receiver.type == ERROR or function is None:
+        return error_at(node)
     return (
         error_at(node)
         if args is None
@@ -126,7 +127,9 @@ def _resolve(
         return _dispatch(node, function, args, receiver, DYN)
     unifier = context.unifier
     types = [context.type(arg) for arg in args]
-    found = matches(unifier, overloads, types)
+    # A function that keeps units must see them even where it would take a list of anything.
+    keeps = function.name in KEEPS_UNIT and not units_of(types) <= {None}
+    found = [] if keeps else matches(unifier, overloads, types)
     mixes = function.name in _MIXES_NUMBERS
     if not found:
         fitted = fit_units(context, node, function, overloads, args)

@@ -1,6 +1,7 @@
 """Comparisons: order, equality, membership."""
 
 from koordpolicy.language.cel import ast, ir, units
+from koordpolicy.language.cel.checker_bounds import warn_if_decided
 from koordpolicy.language.cel.checker_context import Context
 from koordpolicy.language.cel.checker_operands import call, no_operator, settled, sign_of
 from koordpolicy.language.cel.checker_quantities import clash, operand, take_unit, zero_as
@@ -25,6 +26,7 @@ def check_relation(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.
             return matched
         args = matched
         left, right = context.type(args[0]), context.type(args[1])
+    warn_if_decided(context, node, args)
     if open_type(left) or open_type(right):
         if all(open_type(side) or side.name in _ORDERED for side in (left, right)):
             return call(node, f"{name}(dyn,dyn)", BOOL, args)
@@ -70,6 +72,7 @@ def check_equality(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.
             "they are never equal",
             node.start, node.end, help,
         )  # fmt: skip
+    warn_if_decided(context, node, args)
     return call(node, node.function, BOOL, args)
 
 
@@ -88,9 +91,12 @@ def check_membership(context: Context, node: ast.Call, args: list[ir.Node]) -> i
     if inner.unit is not None and (taken := zero_as(args[0], inner)) is not None:
         args = [taken, args[1]]
     elif not context.unifier.fits((element,), (inner,)):
+        if element.is_number and inner.is_number and element.unit is not inner.unit:
+            among = units.Operand(inner, context.text(args[1]), args[1].start, args[1].end)
+            return clash(context, "in", operand(context, args[0]), among, node)
         what = "elements" if container.name == "list" else "keys"
         return context.fail(
-            "KP204" if element.unit != inner.unit and element.is_number and inner.is_number else "KP205",
+            "KP205",
             f"`{context.text(args[0])}` is {spoken(element)}, the {what} of `{context.text(args[1])}` are {short(inner)}",
             node.start, node.end,
         )  # fmt: skip

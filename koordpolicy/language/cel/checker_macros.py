@@ -6,6 +6,7 @@ from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker_context import Context, block_slot
 from koordpolicy.language.cel.checker_logic import condition
 from koordpolicy.language.cel.checker_names import error_at
+from koordpolicy.language.cel.syntax import MAX_DEPTH
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, INT, Type, list_of, map_of, optional_of
 from koordpolicy.language.cel.wording import open_type, spoken
 
@@ -232,6 +233,8 @@ def _bind(context: Context, node: ast.Call) -> ir.Node:
 
 def _block(context: Context, node: ast.Call, values: ast.ListLiteral) -> ir.Node:
     """`cel.block([a, b], body)`: an optimiser's list of shared values, each seeing those before it."""
+    if len(values.elements) > MAX_DEPTH:
+        return context.fail("KP211", "the block holds too many values", node.start, node.end)
     bound: list[tuple[str, ir.Node]] = []
     before = context.scope
     try:
@@ -245,6 +248,7 @@ def _block(context: Context, node: ast.Call, values: ast.ListLiteral) -> ir.Node
         context.scope = before
     if body.type == ERROR or any(value.type == ERROR for _, value in bound):
         return error_at(node)
+    context.expanded += len(bound)
     for name, value in reversed(bound):
         body = ir.Bind(body.type, name, value, body, start=node.start, end=node.end)
     return body

@@ -207,16 +207,23 @@ def _member(context: Context, operand: ir.Node, node: ast.Select) -> Place:
     elif inner.name == "map" and context.unifier.fits((STRING,), (inner.params[0],)):
         value = inner.params[1]
     else:
-        why = "its keys are no strings" if inner.name == "map" else "it has no fields"
-        return context.fail(
-            "KP205", f"`{context.text(operand)}` is {spoken(inner)}, {why}",
-            node.field_start, node.field_start + len(node.field),
-        )  # fmt: skip
+        return _no_fields(context, operand, inner, node)
     if node.test:
         result = BOOL
     else:
         result = optional_of(value) if optional or node.optional else value
     return ir.Select(result, operand, node.field, node.optional, node.test, start=node.start, end=node.end)
+
+
+def _no_fields(context: Context, operand: ir.Node, type: Type, node: ast.Select) -> ir.Node:
+    text, field = context.text(operand), node.field
+    why = "its keys are no strings" if type.name == "map" else "it has no fields"
+    function = context.environment.function(field)
+    method = function is not None and any(overload.receiver for overload in function.overloads)
+    return context.fail(
+        "KP205", f"`{text}` is {spoken(type)}, {why}", node.field_start, node.field_start + len(field),
+        f"`{field}` is a method: write `{text}.{field}()`" if method else None,
+    )  # fmt: skip
 
 
 def _step(context: Context, group: Group, node: ast.Select) -> Place:

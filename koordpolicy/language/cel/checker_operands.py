@@ -2,7 +2,7 @@
 
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.types import INT, STRING, Type
+from koordpolicy.language.cel.types import DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.wording import open_type, spoken
 
 _VERBS = {"_+_": "added", "_-_": "subtracted", "_*_": "multiplied", "_/_": "divided", "_%_": "divided"}
@@ -42,17 +42,23 @@ def _conversion(context: Context, left: Type, right: Type, args: list[ir.Node]) 
     """How two operands of different types might be brought together."""
     if left.is_number and right.is_number:
         target = "double" if "double" in (left.name, right.name) else "int"
-        other = args[0] if left.name != target else args[1]
-        text = context.text(other)
-        if isinstance(other, ir.Const) and other.type == INT:
-            return f"write `{text}.0`"
-        return f"convert it: `{target}({text})`"
-    for one, other in ((left, args[1]), (right, args[0])):
-        if one == STRING and "optional_type" not in (left.name, right.name):
-            return f"convert it: `string({context.text(other)})`"
-    for side, node in ((left, args[0]), (right, args[1])):
-        if side.name == "optional_type":
-            return f"take its value: `{context.text(node)}.orValue(..)`"
+        narrow = args[0] if left.name != target else args[1]
+        text = context.text(narrow)
+        whole = isinstance(narrow, ir.Const) and narrow.type == INT
+        return f"write `{text}.0`" if whole else f"convert it: `{target}({text})`"
+    for one, other, node in ((left, right, args[1]), (right, left, args[0])):
+        text = context.text(node)
+        if other.name == "optional_type":
+            return f"take its value: `{text}.orValue(..)`"
+        if one == TIMESTAMP and other == STRING:
+            return f"convert it: `timestamp({text})`"
+        if one == DURATION and other == STRING:
+            return f"convert it: `duration({text})`"
+        if one == DURATION and other.is_number:
+            return f"write a duration: `duration('{text}s')`" if isinstance(node, ir.Const) else None
+    for one, node in ((left, args[1]), (right, args[0])):
+        if one == STRING:
+            return f"convert it: `string({context.text(node)})`"
     return None
 
 

@@ -9,6 +9,9 @@ MAX_NODES = 20_000
 MAX_DEPTH = 100
 """Levels of one syntax tree. The language asks for 32; recursion over a tree stays this shallow."""
 
+MAX_TYPED_DEPTH = 2 * MAX_DEPTH
+"""Levels of one typed expression, the bodies of Library functions in place of their calls."""
+
 KEYWORDS = frozenset(("true", "false", "null", "in"))
 """Words with a meaning of their own, never a name or a field."""
 

@@ -42,6 +42,15 @@ def nodes(root: ir.Node) -> Iterator[ir.Node]:
         pending.extend(reversed(children(node)))
 
 
+def depth(root: ir.Node) -> int:
+    """How many levels an expression has. Does not recurse."""
+    level, count = [root], 0
+    while level:
+        count += 1
+        level = [child for node in level for child in children(node)]
+    return count
+
+
 def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Node:
     """The node with `change` applied to each subexpression; the node itself when none differs."""
     match node:
