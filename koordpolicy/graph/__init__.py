@@ -7,12 +7,13 @@ look behind it. Nothing here touches files, the cluster, the clock or randomness
 """
 
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
-from koordpolicy.graph.compiler import Compiler, compile_policies
+from koordpolicy.graph.compiler import Compilation, Compiler, compile_policies
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.layers import Layer
 
 __all__ = [
     "Answer",
+    "Compilation",
     "Compiler",
     "FactRead",
     "Layer",

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from koordpolicy.graph.constants import constant
 from koordpolicy.graph.rules import Decision, DecisionKey
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
 from koordpolicy.language.cel.types import INT
 
@@ -53,14 +54,17 @@ class Expressions:
         return self._chain(decision, places, constant(INT, NO_RULE))
 
     def resolved(self, node: ir.Node, key: DecisionKey) -> ir.Node:
-        """The expression with every parameter replaced by its decision, every constant by its value."""
+        """The expression with every parameter replaced by its decision, every constant by its value.
+
+        What that makes constant is folded, so that a literal parameter costs nothing at run time.
+        """
         refs = refs_of(node)
         values = {ref: self._constants[ref] for ref in refs if ref in self._constants}
         for used in parameters_of(node, key):
             decision = self._decisions.get(used)
             if decision is not None:
                 values["parameters", used.field.removeprefix("parameters.")] = self.value(decision)
-        return substitute(node, values) if values else node
+        return fold(substitute(node, values)) if values else node
 
     def _chain(self, decision: Decision, values: Sequence[ir.Node], nothing: ir.Node) -> ir.Node:
         chain = nothing

@@ -38,7 +38,7 @@ def scope_of(state: State, unit: Unit, texts: Texts) -> Scope:
     if not isinstance(unit.spec, PolicySpec):
         return Scope(base, {}, RuleMatch())
     inlined: dict[str, ir.Node] = {}
-    types: dict[str, Type] = {}
+    types: dict[str, Type] = {variable.name: ERROR for variable in unit.spec.variables}
     for at, name in _in_order(state, unit, texts):
         path = ("spec", "variables", at, "expression")
         text = unit.spec.variables[at].expression

@@ -59,10 +59,10 @@ def _other(value: object) -> object:
 def show(facts: Mapping[str, Mapping[str, Any]]) -> str:
     """The example in one line, as a note shows it."""
     parts = []
-    for root, record in facts.items():
-        for path, value in record.items():
+    for root, record in sorted(facts.items()):
+        for path, value in sorted(record.items()):
             if isinstance(value, dict):
-                parts += [f"{root}.{path}[{key!r}] = {item!r}" for key, item in value.items()]
+                parts += [f"{root}.{path}[{key!r}] = {item!r}" for key, item in sorted(value.items())]
             elif value not in (None, [], ""):
                 parts.append(f"{root}.{path} = {value!r}")
     return ", ".join(parts) or "any input"
