@@ -83,14 +83,15 @@ class _Builder:
         data: Data = event.value
         if event.tag is not None and event.tag != "!":
             data = self.by_tag(event.tag, event.value, start, end, event.start_mark.index + self.base)
-        elif style == "" and event.implicit[0]:
+        elif style == "" and event.tag is None:
             try:
                 data = plain(event.value)
             except NotANumberHere as reason:
                 self.found.add("KP107", self.lines.span(start, end), str(reason))
-        elif style in ("|", ">"):
-            end = start + len(self.lines.text[start:end].rstrip())
-        place = Place(start, end, data, style)
+        text_end = None
+        if style in ("|", ">"):
+            text_end, end = end, start + len(self.lines.text[start:end].rstrip())
+        place = Place(start, end, data, style, text_end=text_end)
         if event.anchor is not None:
             self.anchors[event.anchor] = place
         self.attach(place)
@@ -180,6 +181,7 @@ class _Builder:
                 origin.children,
                 origin.origin or origin,
                 origin.weight,
+                origin.text_end,
             )
         )
 
@@ -199,6 +201,10 @@ class _Builder:
         else:
             key, name = opened.key, opened.name
             opened.key = opened.name = None
+            if place.start == place.end and place.data is None and place.style == "":
+                # The library puts an absent value where the next thing begins; authors look after the colon.
+                colon = self.lines.text.find(":", key.end)
+                place.start = place.end = colon + 1 if colon >= 0 else key.end
             if name == "<<" and key.style == "" and key.origin is None:
                 self.collect_merge(place, opened)
             elif name is not None:

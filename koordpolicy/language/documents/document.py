@@ -42,7 +42,7 @@ class Positions:
         place = place.origin or place
         if place.style is None or not isinstance(place.data, str):
             return None
-        return TextMap(self.lines, place.start, place.end, place.style, place.data)
+        return TextMap(self.lines, place.start, place.text_end or place.end, place.style, place.data)
 
     def text_span(self, path: Path, start: int, end: int) -> Span:
         """Where `value[start:end]` of the string at `path` stands; the value's place if no string does."""

@@ -77,7 +77,7 @@ def events(text: str) -> Iterator[object]:
         mark = fault.problem_mark or fault.context_mark
         context = fault.context_mark
         raise SyntaxFault(
-            str(fault.problem or "not YAML"),
+            str(fault.problem or fault.context or "a fault"),
             mark.index if mark else 0,
             str(fault.context or ""),
             context.index if context else None,

@@ -6,6 +6,7 @@ from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.language.documents.build import MAX_DEPTH, MAX_NODES, TooLarge, build
 from koordpolicy.language.documents.document import Document, Positions
 from koordpolicy.language.documents.events import SyntaxFault, split
+from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.wording import explain_fault
 
@@ -54,7 +55,7 @@ def read_documents(file: str, text: str, found: Diagnostics) -> list[Document]:
 def _read_one(lines: Lines, base: int, text: str, index: int, found: Diagnostics) -> Document | None:
     """One document of the file, whose text begins at offset `base`."""
     try:
-        root = build(lines, base, text, found)
+        root = quick(text, base) or build(lines, base, text, found)
     except SyntaxFault as fault:
         message, help, note = explain_fault(fault)
         at = base + min(fault.offset, max(len(text) - 1, 0))

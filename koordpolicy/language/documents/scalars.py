@@ -4,7 +4,7 @@ import re
 
 from koordpolicy.language.documents.tree import Scalar
 
-_WORDS: dict[str, Scalar] = {
+WORDS: dict[str, Scalar] = {
     "": None,
     "~": None,
     "null": None,
@@ -17,6 +17,7 @@ _WORDS: dict[str, Scalar] = {
     "False": False,
     "FALSE": False,
 }
+"""Plain scalars that are no strings by their word alone."""
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _OCTAL = re.compile(r"0o[0-7]+\Z")
 _HEX = re.compile(r"0x[0-9a-fA-F]+\Z")
@@ -39,8 +40,8 @@ def plain(text: str) -> Scalar:
         return None
     if text[0] not in _MAY_MEAN_MORE:
         return text
-    if text in _WORDS:
-        return _WORDS[text]
+    if text in WORDS:
+        return WORDS[text]
     if _INT.match(text):
         return _bounded(text, 10)
     if _FLOAT.match(text):

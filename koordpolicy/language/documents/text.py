@@ -44,7 +44,10 @@ class Lines:
 
     def span(self, start: int, end: int) -> Span:
         """The span of `start:end`, at least one character wide."""
-        return Span(self.file, self.position(start), self.position(max(end, start + 1)))
+        first = self.position(start)
+        if end <= start + 1:  # at the end of a line too, where the next character is on the next one
+            return Span(self.file, first, Position(first.line, first.column + 1))
+        return Span(self.file, first, self.position(end))
 
 
 @dataclass(slots=True)
@@ -79,7 +82,8 @@ class TextMap:
         after = self.offset(end)
         # A fold or escape may put much between two characters; an ordinary one is one wide.
         character = self.value[end - 1 : end]
-        width = 1 if self.lines.text[last : last + 1] == character and character != "'" else after - last
+        plain = self.lines.text[last : last + 1] == character and character not in "'\\"
+        width = 1 if plain else after - last
         return self.lines.span(first, last + max(1, width))
 
     def _resolve(self) -> list[int]:
@@ -224,14 +228,12 @@ def _block(text: str, start: int, end: int, folded: bool) -> tuple[str, list[int
         previous_more, begun, last = more, True, line_end
     if "+" in indicators:
         kept = pending
-    elif "-" in indicators or not begun:
-        kept = []
     else:
-        kept = pending[:1]
+        kept = [] if "-" in indicators or not begun else pending[:1]
+    kept = [offset for offset in kept if offset < len(text)]  # the last line may lack its break
     for offset in kept:
-        if offset < len(text):
-            out.add("\n", offset)
-    return out.done(last if begun else end)
+        out.add("\n", offset)
+    return out.done(max([last, *kept]) if begun else end)
 
 
 def _block_lines(text: str, start: int, end: int) -> list[tuple[int, int]]:

@@ -10,7 +10,8 @@ Data = Scalar | list["Data"] | dict[str, "Data"]
 class Place:
     """One node of a document.
 
-    `start:end` are code-point offsets in the file, without anchor and tag. `style` is `'`, `"`, `|`,
+    `start:end` are code-point offsets in the file, without anchor and tag. A block scalar's text may
+    go on to `text_end`, over blank lines that belong to it but to no underlined stretch. `style` is `'`, `"`, `|`,
     `>` or empty for a plain scalar, and `None` for a collection. A mapping has `keys` and
     `children` by key, a sequence `children` by index. For an alias `origin` is the anchored place:
     text is found there, while `start:end` is the alias itself. `weight` counts the nodes below,
@@ -25,6 +26,7 @@ class Place:
     children: "dict[str, Place] | list[Place] | None" = None
     origin: "Place | None" = None
     weight: int = 1
+    text_end: int | None = None
 
     def child(self, step: str | int) -> "Place | None":
         """The value under a key or index, if there is one."""

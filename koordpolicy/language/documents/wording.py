@@ -31,7 +31,7 @@ _WORDS: tuple[tuple[str, str, str | None], ...] = (
         "separate entries by `,` and close with `}`",
     ),
     (
-        "block sequence entries are not allowed",
+        "sequence entries are not allowed",
         "a list element cannot begin here",
         "put the `-` on a line of its own, indented below the key",
     ),
@@ -49,6 +49,11 @@ _WORDS: tuple[tuple[str, str, str | None], ...] = (
     ("expected escape sequence", "an escape with too few hexadecimal digits", None),
     ("expected chomping or indentation", "after `|` and `>` only `+`, `-` and a digit may stand", None),
     ("expected indentation indicator", "the indentation of a block text is 1 to 9", None),
+    (
+        "more indented follow up line",
+        "the text begins further right than a blank line before it says",
+        "remove the spaces from the blank lines above",
+    ),
     ("found undefined tag handle", "a tag whose handle is not declared", "remove the tag"),
     ("found duplicate anchor", "an anchor of the same name stands before", None),
     ("but found another document", "a second document without `---`", None),
@@ -80,4 +85,4 @@ def explain_fault(fault: SyntaxFault) -> tuple[str, str | None, str | None]:
     for part, message, help in _WORDS:
         if part in fault.problem:
             return message, help, note
-    return f"not valid YAML: {fault.problem.lower().rstrip('.')}", None, note
+    return f"this is not YAML: {fault.problem.lower().rstrip('.')}", None, note
