@@ -1,7 +1,6 @@
 """KP2xx: CEL expressions whose syntax, names, types or units are wrong."""
 
 from koordpolicy.diagnostics.catalogue.code import Code
-from koordpolicy.diagnostics.value import Severity
 
 EXPRESSIONS: tuple[Code, ...] = (
     Code.written(
@@ -44,9 +43,8 @@ EXPRESSIONS: tuple[Code, ...] = (
             kind: CPUSuppress
             metadata: {name: default}
             spec:
-              variables:
-                - {name: budget, expression: node.capacity.cpu * percent(65)}
-              target: {cel: budget - node.usage.prod.cpu}
+              parameters: {share: {type: percent, value: 65%}}
+              target: {cel: nodes.capacity.cpu * parameters.share}
             """,
         advice="""
             Take the suggested name. Variables, parameters and constants are reached through their group:
@@ -57,9 +55,8 @@ EXPRESSIONS: tuple[Code, ...] = (
             kind: CPUSuppress
             metadata: {name: default}
             spec:
-              variables:
-                - {name: budget, expression: node.capacity.cpu * percent(65)}
-              target: {cel: variables.budget - node.usage.prod.cpu}
+              parameters: {share: {type: percent, value: 65%}}
+              target: {cel: node.capacity.cpu * parameters.share}
             """,
     ),
     Code.written(
@@ -151,23 +148,23 @@ EXPRESSIONS: tuple[Code, ...] = (
         why="The value would be missing every time the rule is asked, so the rule would never apply, or always fail.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: CPUSuppress
-            metadata: {name: default}
+            kind: ColocationProfile
+            metadata: {name: small-work}
             spec:
-              match: {condition: pod.priority > 9000}
-              target: {cel: node.capacity.cpu * percent(65)}
+              match: {condition: pod.usage.cpu < cpu("2")}
+              band: batch
             """,
         advice="""
-            Use a fact that the message's component has, or move the rule to a kind that is asked where the fact is known.
+            Use a fact that is known there, or move the rule to a kind that is asked where the fact is known.
             The manual lists for each fact which components supply it.
             """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: CPUSuppress
-            metadata: {name: default}
+            kind: ColocationProfile
+            metadata: {name: small-work}
             spec:
-              match: {condition: "node.pods.exists(p, p.?priority.orValue(0) > 9000)"}
-              target: {cel: node.capacity.cpu * percent(65)}
+              match: {condition: pod.request.cpu < cpu("2")}
+              band: batch
             """,
     ),
     Code.written(
@@ -182,7 +179,7 @@ EXPRESSIONS: tuple[Code, ...] = (
             apiVersion: koordpolicy.io/v1alpha1
             kind: CPUSuppress
             metadata: {name: default}
-            spec: {target: {cel: maximum(node.capacity.cpu * percent(65), cpu("1"))}}
+            spec: {target: {cel: 'maximum(node.capacity.cpu * percent(65), cpu("1"))'}}
             """,
         advice="Take the suggested name, look it up in the manual's list of functions, or define it in a `Library`.",
         remedy="""
@@ -204,9 +201,9 @@ EXPRESSIONS: tuple[Code, ...] = (
             apiVersion: koordpolicy.io/v1alpha1
             kind: CPUSuppress
             metadata: {name: default}
-            spec: {target: {cel: node.usage.total.cpu / node.capacity.cpu}}
+            spec: {target: {cel: node.usage.total.memory}}
             """,
-        advice="The message names both types. A ratio becomes an amount by multiplying with one; a comparison gives a truth value.",
+        advice="The message names both types. A ratio becomes an amount when multiplied by one; a comparison gives a truth value.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: CPUSuppress
@@ -346,10 +343,9 @@ EXPRESSIONS: tuple[Code, ...] = (
     Code.written(
         "KP214",
         "comparison that never changes",
-        severity=Severity.WARNING,
         explanation="""
-            A comparison comes out the same for every possible input: the fact cannot exceed its declared bounds, the
-            types can never be equal, or both sides are one expression.
+            A comparison comes out the same for every possible input: one side cannot exceed the other's bound (a size is
+            never negative), both sides are the same, or their types can never be equal.
             """,
         why="The author had a distinction in mind that the expression does not make.",
         example="""
@@ -357,7 +353,7 @@ EXPRESSIONS: tuple[Code, ...] = (
             kind: CPUSuppress
             metadata: {name: default}
             spec:
-              match: {condition: node.capacity.cpu >= 0}
+              match: {condition: size(node.zones) >= 0}
               target: {cel: node.capacity.cpu * percent(65)}
             """,
         advice="Correct the bound or the fact; remove the comparison if nothing is to be distinguished.",
@@ -366,7 +362,7 @@ EXPRESSIONS: tuple[Code, ...] = (
             kind: CPUSuppress
             metadata: {name: default}
             spec:
-              match: {condition: node.capacity.cpu >= cpu("8")}
+              match: {condition: size(node.zones) >= 2}
               target: {cel: node.capacity.cpu * percent(65)}
             """,
     ),

@@ -207,20 +207,22 @@ GRAPH: tuple[Code, ...] = (
         why="The rule would wait for a pod of a band that no pod can have, or call a mechanism that does not exist.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: SchedulingProfile
-            metadata: {name: koord-scheduler}
+            kind: QoSClass
+            metadata: {name: gold}
             spec:
-              filters:
-                - {mechanism: NodeResource}
+              value: GOLD
+              permittedBands: [prod, midd]
+              defaultBand: prod
             """,
         advice="Take the suggested name, or define what is missing.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: SchedulingProfile
-            metadata: {name: koord-scheduler}
+            kind: QoSClass
+            metadata: {name: gold}
             spec:
-              filters:
-                - {mechanism: NodeResources}
+              value: GOLD
+              permittedBands: [prod, mid]
+              defaultBand: prod
             """,
     ),
     Code.written(
@@ -313,26 +315,28 @@ GRAPH: tuple[Code, ...] = (
         "KP311",
         "required decision nowhere set",
         explanation="""
-            A component always asks this decision of a subject, and no rule of the bundle or of the packs below sets it
-            without a match that may fail.
+            A component always needs this value, and no document of the bundle or of the packs below gives it: an end of
+            a band's range, or a parameter that is declared without a value and not as optional.
             """,
-        why="On the first node or pod that no rule matches, the component would have no answer.",
+        why="The component would have no answer on the first node or pod that it asks for.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: Overcommit
-            metadata: {name: spare}
+            kind: PriorityBand
+            metadata: {name: spot}
             spec:
-              resource: spare
-              cpu: {cel: node.capacity.cpu * percent(10)}
+              range: {from: 6000}
+              default: 6500
+              resources: {mode: Native}
             """,
-        advice="Add a document without `match` that sets it, or extend the built-in pack, which does.",
+        advice="Give the value, in this document or in another of the same kind and name; the message says which is missing.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: Overcommit
-            metadata: {name: batch}
+            kind: PriorityBand
+            metadata: {name: spot}
             spec:
-              resource: batch
-              cpu: {cel: node.capacity.cpu * percent(10)}
+              range: {from: 6000, to: 6999}
+              default: 6500
+              resources: {mode: Native}
             """,
     ),
 )

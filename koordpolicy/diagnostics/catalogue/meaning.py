@@ -33,7 +33,8 @@ MEANING: tuple[Code, ...] = (
         "KP402",
         "gap between bands",
         explanation="""
-            Between two bands lie priorities that belong to none, and no document says that this is intended.
+            Between a band and the next lower one lie priorities that belong to no band, and the upper one does not say
+            `gapBelow: Permitted`.
             """,
         why="""
             A pod whose priority falls into the gap has no band: it is treated as a pod from outside the system, and
@@ -44,17 +45,17 @@ MEANING: tuple[Code, ...] = (
             kind: PriorityBand
             metadata: {name: spot}
             spec:
-              range: {from: 6100, to: 6899}
-              default: 6100
+              range: {from: 6100, to: 6999}
+              default: 6500
             """,
-        advice="Let the bands meet, or leave the gap on purpose and say so in the band above it.",
+        advice="Let the bands meet, or say `gapBelow: Permitted` in the upper one if the gap is meant.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: PriorityBand
             metadata: {name: spot}
             spec:
               range: {from: 6000, to: 6999}
-              default: 6100
+              default: 6500
             """,
     ),
     Code.written(
@@ -82,49 +83,57 @@ MEANING: tuple[Code, ...] = (
     ),
     Code.written(
         "KP404",
-        "Kubernetes QoS mapped by two classes",
+        "Kubernetes QoS claimed by two classes",
         explanation="""
-            Two QoS classes both say that they are the default of the same Kubernetes QoS (`Guaranteed`, `Burstable` or
-            `BestEffort`).
+            Two QoS classes both list the same Kubernetes QoS (`Guaranteed`, `Burstable` or `BestEffort`) under
+            `kubernetes`.
             """,
         why="A pod without a class label gets the class of its Kubernetes QoS. With two of them it would get either.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: QoSClass
-            metadata: {name: LSX}
+            metadata: {name: gold}
             spec:
-              defaultFor: [Guaranteed]
+              value: GOLD
+              kubernetes: [Guaranteed]
+              defaultBand: prod
             """,
-        advice="Take the Kubernetes QoS out of one of the two classes.",
+        advice="""
+            Take it out of one of the two. A class of a pack loses its claim by a document of the same name with another
+            list.
+            """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: QoSClass
-            metadata: {name: LSX}
+            metadata: {name: gold}
             spec:
-              defaultFor: []
+              value: GOLD
+              kubernetes: [Guaranteed]
+              defaultBand: prod
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: QoSClass
+            metadata: {name: lsr}
+            spec: {kubernetes: []}
             """,
     ),
     Code.written(
         "KP405",
-        "Kubernetes QoS mapped by no class",
-        explanation="""
-            No QoS class says that it is the default of one of the three Kubernetes QoS classes.
-            """,
+        "Kubernetes QoS claimed by no class",
+        explanation="One of the three Kubernetes QoS classes stands in the `kubernetes` list of no QoS class.",
         why="A pod of that Kubernetes QoS without a class label would have no class, so no rule about classes covers it.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: QoSClass
-            metadata: {name: BE}
-            spec:
-              defaultFor: []
+            metadata: {name: lsr}
+            spec: {kubernetes: []}
             """,
         advice="Name `Guaranteed`, `Burstable` and `BestEffort` each in exactly one class.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: QoSClass
-            metadata: {name: BE}
-            spec:
-              defaultFor: [BestEffort]
+            metadata: {name: lsr}
+            spec: {kubernetes: [Guaranteed]}
             """,
     ),
     Code.written(
@@ -156,27 +165,25 @@ MEANING: tuple[Code, ...] = (
         "thresholds in the wrong order",
         explanation="""
             Two thresholds that belong together stand the wrong way round: the level at which something is released is not
-            below the one that triggers it, or a minimum exceeds its maximum.
+            below the one that triggers it, a minimum exceeds its maximum, or a range ends before it begins.
             """,
         why="The mechanism would trigger again at once after it has released, or never end, or never begin.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: CPUSuppress
-            metadata: {name: default}
+            kind: PriorityBand
+            metadata: {name: spot}
             spec:
-              target: {cel: node.capacity.cpu * percent(65)}
-              minimum: "8"
-              maximum: "4"
+              range: {from: 6999, to: 6000}
+              default: 6500
             """,
         advice="Swap or correct them, and leave a distance that the measured value cannot cross by noise.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: CPUSuppress
-            metadata: {name: default}
+            kind: PriorityBand
+            metadata: {name: spot}
             spec:
-              target: {cel: node.capacity.cpu * percent(65)}
-              minimum: "4"
-              maximum: "8"
+              range: {from: 6000, to: 6999}
+              default: 6500
             """,
     ),
 )

@@ -17,10 +17,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: best-effort work gets what is left of 65 %
-                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                - name: an idle node leaves 65 % to best-effort work
+                  given: {node: {capacity: {cpu: "10"}}}
                   expect:
-                    CPUSuppress.target: 4500m
+                    CPUSuppress.target: "7"
             """,
         advice="""
             Correct the policy or the expected value. `koordpolicy explain` shows how the decision came about, and
@@ -32,10 +32,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: best-effort work gets what is left of 65 %
-                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                - name: an idle node leaves 65 % to best-effort work
+                  given: {node: {capacity: {cpu: "10"}}}
                   expect:
-                    CPUSuppress.target: 3500m
+                    CPUSuppress.target: 6500m
             """,
     ),
     Code.written(
@@ -49,10 +49,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: best-effort work gets what is left of 65 %
-                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                - name: an idle node leaves 65 % to best-effort work
+                  given: {node: {capacity: {cpu: "10"}}}
                   expect:
-                    CPUSuppress.targets: 3500m
+                    CPUSuppress.targets: 6500m
             """,
         advice="Take the suggested name. `koordpolicy graph` lists the decisions of a bundle.",
         remedy="""
@@ -61,10 +61,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: best-effort work gets what is left of 65 %
-                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                - name: an idle node leaves 65 % to best-effort work
+                  given: {node: {capacity: {cpu: "10"}}}
                   expect:
-                    CPUSuppress.target: 3500m
+                    CPUSuppress.target: 6500m
             """,
     ),
     Code.written(
@@ -81,10 +81,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: best-effort work gets what is left of 65 %
-                  facts: {node: {capacity.cpus: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                - name: an idle node leaves 65 % to best-effort work
+                  given: {node: {capacity: {cpus: "10"}}}
                   expect:
-                    CPUSuppress.target: 3500m
+                    CPUSuppress.target: 6500m
             """,
         advice="Take the suggested name; the manual lists facts with their types. Write quantities as policies do.",
         remedy="""
@@ -93,10 +93,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: best-effort work gets what is left of 65 %
-                  facts: {node: {capacity.cpu: "10", usage.prod.cpu: "2", usage.system.cpu: "1"}}
+                - name: an idle node leaves 65 % to best-effort work
+                  given: {node: {capacity: {cpu: "10"}}}
                   expect:
-                    CPUSuppress.target: 3500m
+                    CPUSuppress.target: 6500m
             """,
     ),
 )

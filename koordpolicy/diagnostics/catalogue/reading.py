@@ -167,7 +167,9 @@ READING: tuple[Code, ...] = (
             apiVersion: koordpolicy.io/v1alpha1
             kind: CPUSuppress
             metadata: {name: default}
-            spec: !include suppress.yaml
+            spec:
+              mechanism: !literal cpuset
+              target: {cel: node.capacity.cpu * percent(65)}
             """,
         advice="""
             Remove the tag and write the value. What several documents share belongs in a `Library` or in a parameter.
@@ -177,7 +179,9 @@ READING: tuple[Code, ...] = (
             apiVersion: koordpolicy.io/v1alpha1
             kind: CPUSuppress
             metadata: {name: default}
-            spec: {target: {cel: node.capacity.cpu * percent(65)}}
+            spec:
+              mechanism: cpuset
+              target: {cel: node.capacity.cpu * percent(65)}
             """,
     ),
 )

@@ -1,0 +1,56 @@
+"""Every page tells the truth: its example is reported by its code alone, and its remedy is clean."""
+
+import pytest
+
+from koordpolicy import resources
+from koordpolicy.diagnostics.catalogue import CATALOGUE, Code
+from koordpolicy.diagnostics.render import render
+from koordpolicy.graph import Layer, compile_policies
+
+ELSEWHERE = {
+    "KP001": "files are read before anything is compiled",
+    "KP211": "a text long enough would fill pages",
+    "KP406": "no value of the built-in kinds is judged yet",
+    "KP501": "tests run on a compiled graph",
+    "KP502": "tests run on a compiled graph",
+    "KP503": "tests run on a compiled graph",
+    "KP601": "cost is estimated after compiling",
+}
+"""Codes whose example the compiler alone cannot report."""
+
+FOLLOWED_BY = {"KP306": {"KP311"}}
+"""What else an example leads to: a parameter whose only value is refused has none."""
+
+EACH = [pytest.param(code, id=code.code) for code in CATALOGUE.values()]
+COMPILED = [pytest.param(code, id=code.code) for code in CATALOGUE.values() if code.code not in ELSEWHERE]
+
+
+@pytest.fixture(scope="module")
+def pack() -> Layer:
+    root = resources.policies()
+    files = {
+        f"policies/{path.relative_to(root).as_posix()}": path.read_text()
+        for path in sorted(root.rglob("*.yaml"))
+    }
+    return Layer("koordinator", files)
+
+
+def check(text: str, pack: Layer) -> tuple[set[str], str]:
+    """The codes that a file above the built-in pack is reported with, and the report."""
+    own = Layer("example", {"example.yaml": text + "\n"})
+    done = compile_policies(own, lambda name: pack if name == pack.name else None)
+    return {finding.code for finding in done.found}, render("text", done.found, done.sources)
+
+
+@pytest.mark.parametrize("code", COMPILED)
+def test_the_example_is_reported_by_its_code(code: Code, pack: Layer) -> None:
+    codes, report = check(code.example, pack)
+    assert code.code in codes, report
+    assert codes <= {code.code, *FOLLOWED_BY.get(code.code, ())}, report
+    assert f"{code.severity}[{code.code}]" in report
+
+
+@pytest.mark.parametrize("code", EACH)
+def test_the_remedy_is_clean(code: Code, pack: Layer) -> None:
+    codes, report = check(code.remedy, pack)
+    assert codes == set(), report
