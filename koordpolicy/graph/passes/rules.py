@@ -87,7 +87,7 @@ def _one(state: State, draft: Draft, raw: object, path: Path, scope: Scope, text
             place = document.positions.value((*path, *problem.path))
             state.found.add("KP107", place, problem.message, help=problem.help)
             return None
-        return constant(slot.type, Optional(value) if optional else value)  # type: ignore[arg-type]  # a CEL value
+        return constant(slot.type, Optional(value) if optional else value)
     node = texts.check(raw.text, scope.vocabulary, document, (*path, "cel"))
     if node is None:
         return None

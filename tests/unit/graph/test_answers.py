@@ -6,6 +6,7 @@ import pytest
 
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.language.cel.errors import MissingFact
+from koordpolicy.language.facts import Component
 from tests.unit.graph.policies_text import document, graph
 
 BASE = document(
@@ -139,8 +140,6 @@ def test_the_graph_does_not_depend_on_the_order_or_layout_of_files() -> None:
 
 
 def test_a_component_gets_only_what_it_can_ask() -> None:
-    from koordpolicy.language.facts import Component
-
     whole = graph(BASE)
     assert "CPUSuppress.target" in whole.for_component(Component.AGENT)
     assert "CPUSuppress.target" not in whole.for_component(Component.SCHEDULER)

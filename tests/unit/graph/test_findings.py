@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.unit.graph.policies_text import codes, compiled, document
+from koordpolicy.graph import Compiler, Layer
+from tests.unit.graph.policies_text import BUNDLE, codes, compiled, document
 
 TARGET = "  target: {cel: node.capacity.cpu}\n"
 
@@ -125,9 +126,6 @@ def test_a_pack_may_be_overridden_without_a_finding() -> None:
 
 
 def test_unchanged_files_are_not_compiled_again() -> None:
-    from koordpolicy.graph import Compiler, Layer
-    from tests.unit.graph.policies_text import BUNDLE
-
     compiler = Compiler()
     files = {"koordpolicy.yaml": BUNDLE, "a.yaml": suppress("a"), "b.yaml": suppress("b")}
     first = compiler.compile(Layer("test", files))
