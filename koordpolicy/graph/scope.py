@@ -31,10 +31,13 @@ class Scope:
 
 def scope_of(state: State, unit: Unit, texts: Texts) -> Scope:
     """Check the variables in the order they need each other, then the match."""
-    base = state.vocabulary.extended(
-        roots={name: ROOTS[name].type for name in unit.kind.roots},
-        parameters=state.parameter_types(unit.target),
-    )
+    base = state.target_vocabularies.get(unit.target)
+    if base is None:
+        base = state.vocabulary.extended(
+            roots={name: ROOTS[name].type for name in unit.kind.roots},
+            parameters=state.parameter_types(unit.target),
+        )
+        state.target_vocabularies[unit.target] = base
     if not isinstance(unit.spec, PolicySpec):
         return Scope(base, {}, RuleMatch())
     inlined: dict[str, ir.Node] = {}

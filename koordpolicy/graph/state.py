@@ -78,6 +78,7 @@ class State:
     units: list[Unit] = field(default_factory=list)
     classes: Classes = field(default_factory=Classes)
     vocabulary: Vocabulary = field(default_factory=lambda: Vocabulary(Environment()))
+    target_vocabularies: dict[str, Vocabulary] = field(default_factory=dict)
     constants: dict[tuple[str, str], ir.Node] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
     parameters: dict[str, dict[str, Type]] = field(default_factory=dict)

@@ -32,7 +32,9 @@ def decisions(state: State) -> None:
 def _add_unset_parameters(state: State) -> None:
     """A declared parameter that nobody sets is none when it is optional, and a mistake otherwise."""
     drafted = {draft.key for draft in state.drafts}
-    for unit in state.units:
+    # The lowest document of a target stands for it: packs declare, bundles set.
+    speakers = {unit.target: unit for unit in reversed(state.units)}
+    for unit in speakers.values():
         for name, kind in state.parameter_types(unit.target).items():
             key = DecisionKey(unit.kind.name, unit.subject, f"parameters.{name}")
             if key in state.decisions or key in drafted:
