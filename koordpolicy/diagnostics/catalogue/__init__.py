@@ -50,12 +50,12 @@ class UnknownCodeError(KeyError):
         return str(self.args[0])
 
 
-def page(code: str) -> str:
-    """The page of a code as Markdown, ending with a newline. Case does not matter.
+def page(code: str, width: int = 80) -> str:
+    """The page of a code as Markdown, its prose wrapped to `width` columns. The code's case does not matter.
 
     Raises `UnknownCodeError` when there is no such code.
     """
     found = CATALOGUE.get(code.strip().upper())
     if found is None:
         raise UnknownCodeError(code)
-    return found.markdown() + "\n"
+    return found.markdown(width=width) + "\n"

@@ -50,20 +50,20 @@ class Code:
             textwrap.dedent(remedy).strip("\n"),
         )
 
-    def markdown(self, level: int = 1) -> str:
-        """The page as Markdown, its title a heading of `level`."""
+    def markdown(self, level: int = 1, width: int = 0) -> str:
+        """The page as Markdown, its title a heading of `level`, its prose wrapped to `width` columns (0: not)."""
         head, below = "#" * level, "#" * (level + 1)
         return "\n\n".join(
             (
                 f"{head} {self.code}: {self.title}",
                 f"*{self.severity}*",
-                self.explanation,
+                _wrapped(self.explanation, width),
                 f"{below} Why it matters",
-                self.why,
+                _wrapped(self.why, width),
                 f"{below} Example",
                 f"```yaml\n{self.example}\n```",
                 f"{below} What to do",
-                self.advice,
+                _wrapped(self.advice, width),
                 f"```yaml\n{self.remedy}\n```",
             )
         )
@@ -72,3 +72,12 @@ class Code:
 def _prose(text: str) -> str:
     paragraphs = textwrap.dedent(text).strip().split("\n\n")
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def _wrapped(prose: str, width: int) -> str:
+    if not width:
+        return prose
+    return "\n\n".join(
+        textwrap.fill(paragraph, width, break_long_words=False, break_on_hyphens=False)
+        for paragraph in prose.split("\n\n")
+    )

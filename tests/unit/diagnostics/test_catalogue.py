@@ -42,7 +42,7 @@ class TestEveryPage:
             assert document["apiVersion"] == "koordpolicy.io/v1alpha1"
 
     def test_is_printed_whole(self, code: Code) -> None:
-        text = page(code.code)
+        text = page(code.code, width=0)
         assert text.startswith(f"# {code.code}: {code.title}\n")
         assert text.endswith("```\n")
         for part in (code.explanation, code.why, code.advice, code.example, code.remedy):
@@ -56,6 +56,13 @@ UNREADABLE = {"KP002", "KP003", "KP004", "KP006"}
 @pytest.mark.parametrize("code", [c for c in CODES if c.code not in UNREADABLE], ids=lambda code: code.code)
 def test_examples_are_yaml(code: Code) -> None:
     assert documents(code.example)
+
+
+def test_prose_is_wrapped_and_code_is_not() -> None:
+    text = page("KP204")
+    assert max(len(line) for line in text.splitlines() if "cel:" not in line) <= 80
+    assert text.split() == page("KP204", width=0).split()
+    assert CATALOGUE["KP204"].example in text
 
 
 def test_a_code_is_found_in_any_case() -> None:
