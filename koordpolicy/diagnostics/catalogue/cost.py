@@ -29,7 +29,7 @@ COST: tuple[Code, ...] = (
         advice="""
             Ask for a fact that is already an aggregate (`node.usage.prod.cpu` rather than a sum over `node.pods`),
             move a loop that does not depend on the outer one into a variable, test cheap conditions first, and use
-            selectors in `match` where they suffice. `koordpolicy check --explain-cost` shows which part is dear.
+            selectors in `match` where they suffice.
             """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1

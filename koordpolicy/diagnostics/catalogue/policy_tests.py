@@ -23,8 +23,7 @@ POLICY_TESTS: tuple[Code, ...] = (
                     CPUSuppress.target: "7"
             """,
         advice="""
-            Correct the policy or the expected value. `koordpolicy explain` shows how the decision came about, and
-            `koordpolicy test --update` writes the new values for review.
+            Correct the policy or the expected value. `koordpolicy explain` shows how the decision came about.
             """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
