@@ -6,7 +6,7 @@ merge key (containers by name, ports by number): then elements merge one by one.
 passed in is changed.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -125,14 +125,17 @@ def _merged_value(current: object, value: object, field: _Field, at: str) -> obj
 
 def _merge_list(current: list[object], patch: list[object], field: _Field, at: str) -> list[object]:
     """Elements with the same key merge, new ones join, `$patch: delete` takes one out."""
-    elements = [_element(item, field, at) for item in patch if item != {_DIRECTIVE: "replace"}]
-    if len(elements) < len(patch):
-        return [_cleaned(element, at) for element in elements]
+    if any(_directive(item) == "replace" for item in patch):
+        return [_cleaned(item, at) for item in patch if _directive(item) is None]
+    elements = [_element(item, field, at) for item in patch]
     merged = [_element(item, field, at) for item in current]
     joined: list[Json] = []
     for element in elements:
         identity = element[field.key]
-        if element.get(_DIRECTIVE) == "delete":
+        directive = _directive(element)
+        if directive not in (None, "delete"):
+            raise PatchError(f"{at}: `$patch` of an element is `delete` or `replace`, not `{directive}`")
+        if directive == "delete":
             merged = [item for item in merged if item[field.key] != identity]
             continue
         joined.append(element)
@@ -192,6 +195,10 @@ def _element(item: object, field: _Field, at: str) -> Json:
     return item
 
 
+def _directive(item: object) -> object:
+    return item.get(_DIRECTIVE) if isinstance(item, Mapping) else None
+
+
 def _retained(original: Json, patch: Json, at: str) -> dict[str, object]:
     keep = patch.get(_RETAIN)
     if keep is None:
@@ -215,7 +222,7 @@ def _cleaned(value: object, at: str) -> object:
     if isinstance(value, Mapping):
         return _cleaned_mapping(value, at)
     if isinstance(value, list):
-        return [_cleaned(item, f"{at}[]") for item in _without_deleted(value)]
+        return [_cleaned(item, f"{at}[]") for item in value if _directive(item) is None]
     return value
 
 
@@ -225,14 +232,6 @@ def _cleaned_mapping(value: Json, at: str) -> dict[str, object]:
         for name, item in value.items()
         if item is not None and not name.startswith("$")
     }
-
-
-def _without_deleted(items: Iterable[object]) -> Iterable[object]:
-    return (
-        item
-        for item in items
-        if not (isinstance(item, Mapping) and (item.get(_DIRECTIVE) == "delete" or set(item) == {_DIRECTIVE}))
-    )
 
 
 def _hashable(value: object) -> Hashable:

@@ -22,25 +22,28 @@ from koordpolicy.mechanism.cpuset import pick_cpus, transition
 from koordpolicy.mechanism.fit import fit, fit_all, verdict
 from koordpolicy.mechanism.fit_score import FitScore, Strategy
 from koordpolicy.mechanism.load import AssignedPod, LoadReport, NodeLoad, ReportedPod, estimate_end
+from koordpolicy.mechanism.node_capacity import AmplifiedCpu, trimmed_allocatable
 from koordpolicy.mechanism.pod_request import effective_requests, nonzero_requests
 from koordpolicy.mechanism.profile import PriorityClass, ProfileEffect, applies, apply_profile
 from koordpolicy.mechanism.suppress import CpusetLimits, QuotaLimits, plan_cpuset, quota_write
 from koordpolicy.mechanism.translate import translate_pod, with_extended_spec
 from koordpolicy.mechanism.verdict import Verdict
 from koordpolicy.model.metric import AggregatedUsage
-from koordpolicy.model.node import Node, physical_allocatable
+from koordpolicy.model.node import Node, node_reservation, physical_allocatable
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import (
     BATCH_CPU,
     BATCH_MEMORY,
     MID_CPU,
     MID_MEMORY,
+    NODE_RESERVATION,
     PRIORITY_CLASS,
     QOS_CLASS,
     RAW_ALLOCATABLE,
     SKIP_UPDATE_RESOURCES,
 )
 from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.topology import Processor
 from tests.vectors import inputs
@@ -141,6 +144,44 @@ def loadaware_capacity(given: Given) -> Given:
         allocatable=inputs.resources(node["allocatable"]),
     )
     return {"capacity": inputs.shortened(physical_allocatable(read))}
+
+
+def node_reservation_trim(given: Given) -> Given:
+    allocatable = inputs.resources(given["allocatable"])
+    declared = given.get("reservation")
+    text = declared if isinstance(declared, str) else json.dumps(_written_reservation(declared))
+    try:
+        found = node_reservation({} if declared is None else {NODE_RESERVATION: text})
+    except ObjectError:
+        found = None
+    return {
+        "allocatable": inputs.shortened(trimmed_allocatable(allocatable, found, (BATCH_CPU, BATCH_MEMORY)))
+    }
+
+
+def _written_reservation(declared: Any) -> Any:
+    if not isinstance(declared, Mapping) or "resources" not in declared:
+        return declared
+    amounts = inputs.resources(declared["resources"])
+    return {**declared, "resources": {name: amount_text(name, value) for name, value in amounts.items()}}
+
+
+def amplified_cpu_filter(given: Given) -> Given:
+    cpu = AmplifiedCpu(
+        given["ratio"],
+        given["node_allocatable_cpu"],
+        given["node_requested_cpu"],
+        1000 * given["cpuset_cpus_in_use"],
+    )
+    return {"pass": cpu.fits(given["pod_cpu"], binds=given["cpu_bind"])}
+
+
+def amplified_cpu_filter_of_resources(given: Given) -> Given:
+    cpu = AmplifiedCpu(
+        given["ratio"], given["nodeAllocatableMilli"], given["nodeRequestedMilli"], given["boundCPUsMilli"]
+    )
+    fits = cpu.fits(given["podMilliCPU"], binds=given["podIsCPUBound"])
+    return {"fits": fits, "reason": None if fits else "Insufficient amplified cpu"}
 
 
 NOW = 1_000_000
@@ -375,6 +416,9 @@ RUNNERS: Mapping[tuple[str, str], Runner] = {
     ("scheduler-core", "balanced_allocation"): Runner(balanced_allocation),
     ("scheduler-core", "loadaware_capacity"): Runner(loadaware_capacity, AMOUNTS),
     ("scheduler-core", "loadaware_existing"): Runner(loadaware_existing, AMOUNTS),
+    ("scheduler-core", "node_reservation_trim"): Runner(node_reservation_trim, AMOUNTS),
+    ("scheduler-core", "amplified_cpu_filter"): Runner(amplified_cpu_filter),
+    ("scheduler-resources", "amplified-cpu-filter"): Runner(amplified_cpu_filter_of_resources),
     ("node-agent", "suppress_pick"): Runner(suppress_pick),
     ("node-agent", "suppress_cpuset"): Runner(suppress_cpuset),
     ("node-agent", "suppress_quota"): Runner(suppress_quota),

@@ -73,6 +73,18 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
         spec(containers=[{"$patch": "replace"}, {"name": "c"}]),
         spec(containers=named("c")),
     ),
+    "a list that is replaced leaves out what is only marked": (
+        spec(containers=named("a")),
+        spec(
+            containers=[{"$patch": "replace", "name": "x"}, {"name": "b"}, {"$patch": "delete", "name": "c"}]
+        ),
+        spec(containers=named("b")),
+    ),
+    "a new list leaves out what is only marked": (
+        spec(),
+        spec(containers=[{"name": "b"}, {"$patch": "delete", "name": "c"}]),
+        spec(containers=named("b")),
+    ),
     "ports merge by number": (
         spec(containers=[{"name": "a", "ports": [{"containerPort": 80, "name": "x"}]}]),
         spec(containers=[{"name": "a", "ports": [{"containerPort": 80, "protocol": "TCP"}]}]),
@@ -147,6 +159,7 @@ def deep(levels: int) -> dict[str, Any]:
         ({"spec": {"containers": []}}, spec(containers=[{"image": "1"}]), "every element needs its `name`"),
         ({"spec": {"containers": []}}, spec(containers=["a"]), "every element needs its `name`"),
         ({"metadata": {}}, {"metadata": {"$patch": "shred"}}, "not `shred`"),
+        (spec(volumes=[]), spec(volumes=[{"name": "v", "$patch": "merge"}]), "not `merge`"),
         ({"spec": {}}, {"spec": {"$retainKeys": ["a"], "b": 1}}, "`b` is set but not among"),
         ({"spec": {}}, {"spec": {"$retainKeys": "a"}}, "expected a list"),
         (
