@@ -169,3 +169,70 @@ def round_half_away(value: Array) -> Array:
 def sign_of(value: Array) -> Array:
     """-1.0, 0.0 or 1.0; NaN of NaN."""
     return np.sign(value) + 0.0
+
+
+# --- presence and optionals ------------------------------------------------------------------------
+
+
+def present_any(count: int, *absent: Errors) -> Mask:
+    """Entries where at least one of several facts is there."""
+    result: Errors = None
+    for mask in absent:
+        if mask is None:
+            return np.ones(count, np.bool_)
+        result = mask if result is None else result & mask
+    assert result is not None
+    return ~result
+
+
+def errors_where(chosen: Mask, errors: Errors, others: Errors) -> Errors:
+    """`errors` where chosen, and `others` anywhere."""
+    return others if errors is None else join(others, errors & chosen)
+
+
+def errors_unless(excluded: Errors, others: Errors, errors: Errors) -> Errors:
+    """`errors` where not excluded, and `others` anywhere."""
+    if errors is None or excluded is None:
+        return join(others, errors)
+    return join(others, errors & ~excluded)
+
+
+def fail_undecided_all(value: Mask, errors: Errors) -> Errors:
+    """Errors of `&&` with an operand that failed for all rows: wherever nothing is false."""
+    return join(errors, value)
+
+
+def fail_undecided_any(value: Mask, errors: Errors) -> Errors:
+    """Errors of `||` with an operand that failed for all rows: wherever nothing is true."""
+    return join(errors, ~value)
+
+
+# --- points in time --------------------------------------------------------------------------------
+
+
+class BeyondColumnsError(Exception):
+    """A point in time that int64 nanoseconds cannot hold: row programs must do it all."""
+
+
+def instant(value: Any) -> int:
+    """The nanoseconds of a duration or point in time. Raises BeyondColumnsError."""
+    ns: int = value.ns
+    if not INT_MIN <= ns <= INT_MAX:
+        raise BeyondColumnsError
+    return ns
+
+
+def add_instants(a: Operand, b: Operand, errors: Errors) -> tuple[Array, Errors]:
+    """A point in time and a duration after it. Raises BeyondColumnsError."""
+    return _representable(*add_checked(a, b, None), errors)
+
+
+def subtract_instants(a: Operand, b: Operand, errors: Errors) -> tuple[Array, Errors]:
+    """A point in time and a duration before it. Raises BeyondColumnsError."""
+    return _representable(*subtract_checked(a, b, None), errors)
+
+
+def _representable(value: Array, beyond: Errors, errors: Errors) -> tuple[Array, Errors]:
+    if beyond is not None and (errors is None or np.count_nonzero(beyond & ~errors)):
+        raise BeyondColumnsError
+    return value, errors

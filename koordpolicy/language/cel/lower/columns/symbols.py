@@ -61,6 +61,14 @@ class Space:
     segments: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Need:
+    """The entries of a space whose value matters: `mask` names the variable."""
+
+    mask: str
+    space: Space
+
+
 Bounds: TypeAlias = tuple[str, str]
 
 

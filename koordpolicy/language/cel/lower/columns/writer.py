@@ -5,14 +5,18 @@ from contextlib import contextmanager
 
 
 class Writer:
-    """Lines of a function body. What is remembered in a block is forgotten at its end."""
+    """Lines of a function body. What is remembered in a block is forgotten at its end.
 
-    __slots__ = ("_depth", "_lines", "_names", "_scopes", "constants")
+    All names begin with `mark`, which keeps those of two functions apart.
+    """
 
-    def __init__(self, depth: int = 1) -> None:
+    __slots__ = ("_depth", "_lines", "_mark", "_names", "_scopes", "constants")
+
+    def __init__(self, mark: str = "") -> None:
         self._lines: list[str] = []
         self._names = 0
-        self._depth = depth
+        self._mark = mark
+        self._depth = 1
         self._scopes: list[dict[Hashable, object]] = [{}]
         self.constants: dict[str, object] = {}
 
@@ -23,7 +27,7 @@ class Writer:
     def name(self, prefix: str) -> str:
         """A name that nothing else has."""
         self._names += 1
-        return f"{prefix}{self._names}"
+        return f"{self._mark}{prefix}{self._names}"
 
     def let(self, prefix: str, text: str) -> str:
         """Give a new name to an expression's value."""

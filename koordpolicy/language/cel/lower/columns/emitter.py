@@ -1,0 +1,453 @@
+"""From typed nodes to the statements that compute them for all rows at once.
+
+`Emitter` knows spaces, errors, bounds and what is one for all rows; the rules for the classes of
+nodes stand in `nodes`, those for overloads in `arithmetic`. Each node's symbol is remembered under
+its value number, so that what several outputs share is computed once. What has no column form is
+evaluated by a row program for the rows that need it.
+"""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.functions import Overload
+from koordpolicy.language.cel.ir_walk import Numbering, rewrite
+from koordpolicy.language.cel.library import OVERLOADS
+from koordpolicy.language.cel.lower.columns import nodes
+from koordpolicy.language.cel.lower.columns.strings import Memo
+from koordpolicy.language.cel.lower.columns.symbols import (
+    BOOL,
+    COUNTED,
+    DOUBLE,
+    DURATION,
+    INT,
+    STRING,
+    TIMESTAMP,
+    WIDEST,
+    Bounds,
+    MapVec,
+    Need,
+    NoColumnForm,
+    OptionalVec,
+    RecordVec,
+    Space,
+    Symbol,
+    ThingVec,
+    Vec,
+    kind_of,
+)
+from koordpolicy.language.cel.lower.columns.writer import Writer
+from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
+
+ROWS = Space("n")
+ZEROS = {INT: "0", DURATION: "0", TIMESTAMP: "0", DOUBLE: "0.0", BOOL: "False", STRING: "''"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """A subexpression without column form: why, and where it stands in the source."""
+
+    reason: str
+    start: int
+    end: int
+
+
+@dataclass(slots=True)
+class RowPart:
+    """A subexpression that row programs evaluate: `names` are its parameters in order."""
+
+    node: ir.Node
+    names: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Emitter:
+    """Writes one program. `fallen` has the numbers of nodes known to have no column form."""
+
+    numbering: Numbering
+    table_root: str
+    roots: tuple[str, ...]
+    fallen: dict[int, Fallback] = field(default_factory=dict)
+    writer: Writer = field(default_factory=Writer)
+    prepare: Writer = field(default_factory=lambda: Writer("p"))
+    exports: list[str] = field(default_factory=list)
+    used: list[Fallback] = field(default_factory=list)
+    shared: dict[str, ir.Node] = field(default_factory=dict)
+    parts: list[RowPart] = field(default_factory=list)
+    local: dict[str, Symbol] = field(default_factory=dict)
+    lanes: dict[str, str] = field(default_factory=dict)
+    overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
+    uses_lists: bool = False
+    _varying: dict[int, bool] = field(default_factory=dict)
+    _partial: dict[int, bool] = field(default_factory=dict)
+
+    @property
+    def constants(self) -> dict[str, object]:
+        """The values behind global names of the generated code."""
+        return {**self.prepare.constants, **self.writer.constants}
+
+    @property
+    def rows(self) -> Space:
+        """The space of the table's rows."""
+        return ROWS
+
+    # --- what nodes are -------------------------------------------------------------------------
+
+    def varies(self, node: ir.Node) -> bool:
+        """Whether the value differs from row to row."""
+        return self._holds(self.numbering.of(node), self._varying, self._varies_itself)
+
+    def _varies_itself(self, number: int) -> bool:
+        node = self.numbering.nodes[number]
+        if not isinstance(node, ir.Var):
+            return False
+        if node.local:
+            return node.name not in self.lanes
+        return node.name == self.table_root
+
+    def is_partial(self, node: ir.Node) -> bool:
+        """Whether computing it takes row programs."""
+        return self._holds(self.numbering.of(node), self._partial, self.fallen.__contains__)
+
+    def _holds(self, number: int, known: dict[int, bool], itself: Callable[[int], bool]) -> bool:
+        found = known.get(number)
+        if found is None:
+            found = itself(number) or any(
+                self._holds(below, known, itself) for below in self.numbering.operands[number]
+            )
+            known[number] = found
+        return found
+
+    # --- emission -------------------------------------------------------------------------------
+
+    def emit(self, node: ir.Node, need: Need | None = None) -> Symbol:
+        """Write what computes a node; its symbol.
+
+        `need` names the mask of rows whose value matters (None: all): what row programs evaluate is
+        evaluated for those only. Raises NoColumnForm when no row program can stand in either.
+        """
+        number = self.numbering.of(node)
+        key = (number, need if self.is_partial(node) else None)
+        found = self.writer.recall(key)
+        if found is None:
+            found = self._emit(node, number, need)
+            self.writer.remember(key, found)
+        return found  # type: ignore[return-value]
+
+    def _emit(self, node: ir.Node, number: int, need: Need | None) -> Symbol:
+        if not self.varies(node):
+            return self._emit_uniform(node)
+        if number in self.fallen:
+            if kind_of(node.type) is None:
+                raise NoColumnForm(node, self.fallen[number].reason)
+            return self._emit_fallback(node, need)
+        try:
+            with self.writer.attempt():
+                return nodes.emit_node(self, node, need)
+        except NoColumnForm as found:
+            if not self._falls_back(node):
+                raise
+            self.fallen[number] = Fallback(found.reason, found.node.start, found.node.end)
+            self._partial.clear()
+            return self._emit_fallback(node, need)
+
+    def emit_vec(self, node: ir.Node, need: Need | None = None) -> Vec:
+        """Write a node that must be a plain vector or scalar."""
+        symbol = self.emit(node, need)
+        if not isinstance(symbol, Vec):
+            raise NoColumnForm(node, f"values of type {node.type} have no column")
+        return symbol
+
+    # --- one value for all rows -----------------------------------------------------------------
+
+    def _emit_uniform(self, node: ir.Node) -> Symbol:
+        if isinstance(node, ir.Const):
+            return self._emit_constant(node)
+        lanes = self.numbering.free[self.numbering.of(node)]
+        if lanes:
+            return self._emit_in_lane(node)
+        key = ("uniform", self.numbering.of(node))
+        found = self.prepare.recall(key)
+        if found is None:
+            value, failed = self._prepare(node)
+            found = self._convert(self.prepare, node, value, failed)
+            self.exports += [found.values, failed]
+            self.prepare.remember(key, found)
+        return found  # type: ignore[return-value]
+
+    def _prepare(self, node: ir.Node) -> tuple[str, str]:
+        writer = self.prepare
+        value, failed = writer.name("u"), writer.name("f")
+        if isinstance(node, ir.Field) and isinstance(node.base, ir.Var):
+            writer.line(f"{value} = {self.root(node.base.name)}.get({node.path!r}, ABSENT)")
+            writer.line(f"{failed} = {value} is ABSENT")
+        elif isinstance(node, ir.Var):
+            writer.line(f"{value} = {self.root(node.name)}; {failed} = False")
+        else:
+            self.shared[value] = node
+            writer.line(f"{value} = shared[{value!r}]; {failed} = isinstance({value}, CelError)")
+        return value, failed
+
+    def root(self, name: str) -> str:
+        """The generated code's name of a root."""
+        return f"root{self.roots.index(name)}"
+
+    def _emit_in_lane(self, node: ir.Node) -> Symbol:
+        """A value that depends on the variable of a loop over a list or map of the pod's."""
+        writer = self.writer
+        if isinstance(node, ir.Var):
+            name = self.lanes[node.name]
+            return self._convert(writer, node, writer.let("u", name), "False")
+        value, failed = writer.name("u"), writer.name("f")
+        if isinstance(node, ir.Field) and isinstance(node.base, ir.Var) and node.base.local:
+            writer.line(f"{value} = {self.lanes[node.base.name]}.get({node.path!r}, ABSENT)")
+            writer.line(f"{failed} = {value} is ABSENT")
+        else:
+            part, arguments = self.row_part(node)
+            writer.line(f"{value}, {failed} = attempt(row{part}, {', '.join(arguments)})")
+        return self._convert(writer, node, value, failed)
+
+    def _convert(self, writer: Writer, node: ir.Node, value: str, failed: str) -> Vec | ThingVec:
+        """Bring a run-time value to the form that columns hold."""
+        kind = kind_of(node.type)
+        never = None if failed == "False" else failed
+        if kind is None:
+            return ThingVec(value, never, node.type)
+        if kind in (DURATION, TIMESTAMP):
+            writer.line(f"{value} = 0 if {failed} else instant({value})")
+        elif never:
+            writer.line(f"if {failed}: {value} = {ZEROS[kind]}")
+        numbers = kind in COUNTED or kind == DOUBLE
+        if kind == DOUBLE:  # NaN is within no bounds
+            bounds = (
+                f"({value} if {value} == {value} else -inf)",
+                f"({value} if {value} == {value} else inf)",
+            )
+        else:
+            bounds = (value, value)
+        return Vec(kind, value, None, never, (lambda: bounds) if numbers else None)
+
+    def _emit_constant(self, node: ir.Const) -> Vec | ThingVec:
+        value, kind = node.value, kind_of(node.type)
+        if isinstance(value, (Duration, Timestamp)):
+            if not INT_MIN <= value.ns <= INT_MAX:
+                raise NoColumnForm(node, "a point in time beyond the years 1678 to 2262")
+            value = value.ns
+        if kind is None:
+            return ThingVec(self.writer.constant("K", value), None, node.type)
+        if kind == STRING or value != value or value in (float("inf"), float("-inf")):
+            name = self.writer.constant("K", value)
+        else:
+            name = f"({value!r})" if isinstance(value, (int, float)) and value < 0 else repr(value)
+        bounds = None if value != value else (lambda: (name, name))
+        return Vec(kind, name, None, None, bounds if kind in COUNTED or kind == DOUBLE else None)
+
+    # --- row by row -----------------------------------------------------------------------------
+
+    def _falls_back(self, node: ir.Node) -> bool:
+        if kind_of(node.type) is None:
+            return False
+        free = self.numbering.free[self.numbering.of(node)]
+        return all(name in self.lanes for name in free)
+
+    def row_part(self, node: ir.Node, varying: bool = False) -> tuple[int, list[str]]:
+        """A row program for a node: its number, and its arguments in the generated code.
+
+        With `varying` its first parameter is the row, and not among the arguments.
+        """
+        free = sorted(self.numbering.free[self.numbering.of(node)])
+
+        def as_root(part: ir.Node) -> ir.Node:
+            if isinstance(part, ir.Var) and part.local and part.name in free:
+                return ir.Var(part.type, part.name)
+            return part
+
+        names = (*((self.table_root,) if varying else ()), *self.roots, *free)
+        self.parts.append(RowPart(rewrite(node, as_root), names))
+        arguments = [*(self.root(name) for name in self.roots), *(self.lanes[name] for name in free)]
+        return len(self.parts) - 1, [f"{argument}," for argument in arguments] if varying else arguments
+
+    def _emit_fallback(self, node: ir.Node, need: Need | None) -> Vec:
+        writer, kind = self.writer, kind_of(node.type)
+        assert kind is not None
+        cell = self._cell(node, kind)
+        value, failed = writer.name("v"), writer.name("e")
+        # A mask over elements says nothing about which rows they belong to: then all are needed.
+        wanted = need.mask if need is not None and need.space is ROWS else None
+        writer.line(f"{value}, {failed} = {cell}.fill({wanted})")
+        return Vec(kind, value, ROWS, failed)
+
+    def _cell(self, node: ir.Node, kind: str | None) -> str:
+        """The variable of the cell of a node, made where its parameters are known."""
+        number = self.numbering.of(node)
+        cell = self.writer.recall(("cell", number))
+        if cell is None:
+            if self.fallen[number] not in self.used:
+                self.used.append(self.fallen[number])
+            part, arguments = self.row_part(node, varying=True)
+            cell = self.writer.let(
+                "cell", f"Cell(row{part}, {kind!r}, table, rows, n, ({' '.join(arguments)}), strings)"
+            )
+            self.writer.remember(("cell", number), cell)
+        assert isinstance(cell, str)
+        return cell
+
+    def note_fallback(self, node: ir.Node, found: NoColumnForm) -> None:
+        """Remember that a whole output has no column form."""
+        self.fallen[self.numbering.of(node)] = Fallback(found.reason, found.node.start, found.node.end)
+
+    def by_rows(self, node: ir.Node) -> tuple[str, str]:
+        """Values and errors of an output that only row programs can give."""
+        number = self.numbering.of(node)
+        if number not in self.fallen:
+            self.fallen[number] = Fallback(
+                f"results of type {node.type} have no column", node.start, node.end
+            )
+        cell = self._cell(node, None)
+        value, failed = self.writer.name("v"), self.writer.name("e")
+        self.writer.line(f"{value}, {failed} = {cell}.fill(None)")
+        return value, failed
+
+    def narrow(self, need: Need | None, mask: str, space: Space) -> Need:
+        """What is needed where `mask`, over `space`, says so too."""
+        if need is None or need.space is not space:
+            return Need(self.writer.let("m", mask) if mask.startswith("~") else mask, space)
+        return Need(self.writer.let("m", f"{mask} & {need.mask}"), space)
+
+    def memo(self, overload: Overload, subject: int, kind: str) -> Memo:
+        """The memory of a function of strings."""
+        return Memo(overload.implementation, subject, kind)
+
+    def local_space(self, name: str) -> Space | None:
+        """The space of a local variable; None when it is one for all."""
+        found = self.local.get(name)
+        return None if found is None else space_of(found)
+
+    # --- spaces ---------------------------------------------------------------------------------
+
+    def space_of(self, args: Sequence[Vec]) -> Space | None:
+        """The space in which operands meet: that of elements, if any, else that of rows."""
+        found: Space | None = None
+        for arg in args:
+            if arg.space is not None and (found is None or found is ROWS):
+                found = arg.space
+            elif arg.space not in (None, ROWS, found):
+                raise NoColumnForm(self.numbering.nodes[-1], "elements of two lists meet")
+        return found
+
+    def count_of(self, space: Space | None) -> str:
+        """The number of entries."""
+        return "1" if space is None else space.count
+
+    def values_in(self, vec: Vec, space: Space | None) -> str:
+        """The values where `space` has its entries: a row's value for each of its elements."""
+        if vec.space is space or vec.space is None:
+            return vec.values
+        assert space is not None and space.owners is not None
+        return self._once(("spread", vec.values, space), "v", f"{vec.values}[{space.owners}]")
+
+    def errors_in(self, vec: Vec, space: Space | None) -> str | None:
+        """The variable with the mask of errors in a space; for scalars in no space, the bool."""
+        if vec.errors is None or vec.space is space:
+            return vec.errors
+        assert space is not None
+        if vec.space is None:
+            return self._once(
+                ("failed", vec.errors, space), "e", f"np.ones({space.count}, bool) if {vec.errors} else None"
+            )
+        return self._once(
+            ("spread", vec.errors, space), "e",
+            f"None if {vec.errors} is None else {vec.errors}[{space.owners}]",
+        )  # fmt: skip
+
+    def join_errors(self, args: Sequence[Vec], space: Space | None) -> str | None:
+        """The variable with the joined errors of operands."""
+        joined: str | None = None
+        for arg in args:
+            errors = self.errors_in(arg, space)
+            joined = self.join(joined, errors, space)
+        return joined
+
+    def join(self, one: str | None, other: str | None, space: Space | None = ROWS) -> str | None:
+        """Two masks of errors as one."""
+        if one is None or other is None or one == other:
+            return one or other
+        if space is None:
+            return self._once(("either", one, other), "f", f"{one} or {other}")
+        text = f"{one} if {other} is None else {other} if {one} is None else {one} | {other}"
+        return self._once(("join", one, other), "e", text)
+
+    def once(self, prefix: str, text: str) -> str:
+        """The variable of an expression that is written once a block."""
+        return self._once(("once", text), prefix, text)
+
+    def _once(self, key: Hashable, prefix: str, text: str) -> str:
+        found = self.writer.recall(key)
+        if found is None:
+            found = self.writer.let(prefix, text)
+            self.writer.remember(key, found)
+        assert isinstance(found, str)
+        return found
+
+    # --- numbers and strings --------------------------------------------------------------------
+
+    def bounds_of(self, vec: Vec) -> Bounds:
+        """Texts of the least and the greatest value that an operand may have."""
+        key = ("bounds", vec.values)
+        found = self.writer.recall(key)
+        if found is None:
+            whole = WIDEST if vec.kind in COUNTED else ("-inf", "inf")
+            found = whole if vec.bounds is None else vec.bounds()
+            self.writer.remember(key, found)
+        return found  # type: ignore[return-value]
+
+    def as_double(self, vec: Vec, text: str) -> str:
+        """The values as doubles."""
+        if vec.kind == DOUBLE:
+            return text
+        if vec.space is None:
+            return self._once(("double", text), "d", f"float({text})")
+        return self._once(("double", text), "d", f"{text}.astype(float64)")
+
+    def code_of(self, vec: Vec) -> str:
+        """The number of a string that is one for all rows."""
+        return self._once(("code", vec.values), "c", f"strings.code({vec.values})")
+
+    def element_of(self, vec: Vec) -> str:
+        """A value that is one for all rows, in the form that arrays hold."""
+        return self.code_of(vec) if vec.kind == STRING else vec.values
+
+    # --- columns --------------------------------------------------------------------------------
+
+    def read(self, record: RecordVec, call: str) -> str:
+        """The variable of a column of a record, such as `column('capacity.cpu')`, rows selected."""
+        key = ("column", record.store, call)
+        found = self.writer.recall(key)
+        if found is None:
+            found = self.writer.let("c", f"{record.store}.{call}")
+            if record.space is ROWS:
+                self.writer.line(f"if rows is not None: {found} = pick({found}, rows)")
+            self.writer.remember(key, found)
+        assert isinstance(found, str)
+        return found
+
+    def column(self, record: RecordVec, call: str, kind: str) -> Vec:
+        """A column as a vector, absent entries in error."""
+        name = self.read(record, call)
+        value = self._once(("values", name), "v", f"{name}.values")
+        failed = self._once(("absent", name), "e", f"{name}.absent")
+        numbers = kind in COUNTED or kind == DOUBLE
+        bounds = (f"{name}.low", f"{name}.high")
+        return Vec(kind, value, record.space, failed, (lambda: bounds) if numbers else None)
+
+
+def space_of(symbol: Symbol) -> Space | None:
+    """Where a symbol's entries lie; None for one value."""
+    match symbol:
+        case Vec() | RecordVec():
+            return symbol.space
+        case OptionalVec():
+            return symbol.value.space
+        case MapVec():
+            return symbol.record.space
+    return None

@@ -1,0 +1,291 @@
+"""One rule a class of typed nodes: facts, maps, logic, conditionals, optionals, calls."""
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.lower.columns import logic
+from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
+from koordpolicy.language.cel.lower.columns.symbols import (
+    BOOL,
+    COUNTED,
+    DOUBLE,
+    INT,
+    STRING,
+    MapVec,
+    Need,
+    NoColumnForm,
+    OptionalVec,
+    RecordVec,
+    Symbol,
+    ThingVec,
+    Vec,
+    kind_of,
+)
+
+if TYPE_CHECKING:
+    from koordpolicy.language.cel.lower.columns.emitter import Emitter
+
+
+def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
+    """Write a node that varies from row to row. Raises NoColumnForm."""
+    match node:
+        case ir.Var():
+            return _variable(emitter, node)
+        case ir.Field():
+            return _fact(emitter, node, need)
+        case ir.HasField():
+            return _has(emitter, node, need)
+        case ir.OptField():
+            return _optional_fact(emitter, node, need)
+        case ir.Select():
+            key = Vec(STRING, emitter.writer.constant("K", node.field))
+            return _entry(emitter, node, emitter.emit(node.operand, need), key, node.optional, node.test)
+        case ir.Index():
+            return _index(emitter, node, need)
+        case ir.And() | ir.Or():
+            return logic.emit_junction(emitter, node, need)
+        case ir.Cond():
+            return logic.emit_conditional(emitter, node, need)
+        case ir.OptMap():
+            return _mapped_optional(emitter, node, need)
+        case ir.Call():
+            return _call(emitter, node, need)
+    raise NoColumnForm(node, f"{_WORDS.get(type(node), 'this expression')} has no column form")
+
+
+_WORDS: dict[type[ir.Node], str] = {
+    ir.MakeList: "a list literal with facts of the row",
+    ir.MakeMap: "a map literal with facts of the row",
+    ir.Comprehension: "a comprehension over this range",
+}
+
+
+def _variable(emitter: "Emitter", node: ir.Var) -> Symbol:
+    if node.local:
+        return emitter.local[node.name]
+    return RecordVec(emitter.rows, "table")
+
+
+def _record(emitter: "Emitter", node: ir.Node, need: Need | None) -> RecordVec:
+    base = emitter.emit(node, need)
+    if not isinstance(base, RecordVec):
+        raise NoColumnForm(node, "a fact of a computed record")
+    return base
+
+
+def _fact(emitter: "Emitter", node: ir.Field, need: Need | None) -> Symbol:
+    record = _record(emitter, node.base, need)
+    kind = kind_of(node.type)
+    if kind is not None:
+        return emitter.column(record, f"column({node.path!r})", kind)
+    if node.type.name == "map" and node.type.params[0].name == "string":
+        return MapVec(record, node.path, kind_of(node.type.params[1]))
+    raise NoColumnForm(node, f"`{node.path}` of type {node.type} has no column")
+
+
+def _has(emitter: "Emitter", node: ir.HasField, need: Need | None) -> Vec:
+    record = _record(emitter, node.base, need)
+    masks = [f"{emitter.read(record, f'presence({path!r})')}.absent" for path in node.paths]
+    value = emitter.writer.let("v", f"present_any({record.space.count}, {', '.join(masks)})")
+    return Vec(BOOL, value, record.space, fresh=True)
+
+
+def _optional_fact(emitter: "Emitter", node: ir.OptField, need: Need | None) -> OptionalVec:
+    record = _record(emitter, node.base, need)
+    kind = kind_of(node.type.params[0])
+    if kind is None:
+        raise NoColumnForm(node, f"an optional of type {node.type.params[0]} has no column")
+    column = emitter.column(record, f"column({node.path!r})", kind)
+    return OptionalVec(Vec(kind, column.values, column.space, None, column.bounds), column.errors)
+
+
+# --- maps -------------------------------------------------------------------------------------------
+
+
+def _index(emitter: "Emitter", node: ir.Index, need: Need | None) -> Symbol:
+    key = emitter.emit(node.index, need)
+    if not isinstance(key, Vec) or key.space is not None or key.kind != STRING:
+        raise NoColumnForm(node, "an index that differs from row to row")
+    return _entry(emitter, node, emitter.emit(node.operand, need), key, node.optional, False)
+
+
+def _entry(
+    emitter: "Emitter", node: ir.Node, container: Symbol, key: Vec, optional: bool, test: bool
+) -> Vec | OptionalVec:
+    """A key of a map fact: its value, an optional of it, or whether it is there."""
+    if not isinstance(container, MapVec):
+        raise NoColumnForm(node, "a key of a computed map")
+    record, space = container.record, container.record.space
+    lacking = f"{emitter.read(record, f'presence({container.path!r})')}.absent"
+    missing = emitter.join(emitter.once("e", lacking), emitter.errors_in(key, space), space)
+    if test and container.values is None:
+        raise NoColumnForm(node, "a map whose values have no column")
+    if container.values is None:
+        raise NoColumnForm(node, "a map whose values have no column")
+    entry = emitter.column(record, f"entry({container.path!r}, {key.values})", container.values)
+    if test:
+        value = emitter.writer.let("v", f"present_any({space.count}, {entry.errors})")
+        return Vec(BOOL, value, space, missing, fresh=True)
+    failed_key = emitter.errors_in(key, space)
+    if optional:
+        return OptionalVec(Vec(entry.kind, entry.values, space, missing, entry.bounds), entry.errors)
+    return Vec(entry.kind, entry.values, space, emitter.join(entry.errors, failed_key, space), entry.bounds)
+
+
+# --- optionals --------------------------------------------------------------------------------------
+
+
+def _optional(emitter: "Emitter", node: ir.Node, need: Need | None) -> OptionalVec:
+    found = emitter.emit(node, need)
+    if not isinstance(found, OptionalVec):
+        raise NoColumnForm(node, "a computed optional")
+    return found
+
+
+def _mapped_optional(emitter: "Emitter", node: ir.OptMap, need: Need | None) -> OptionalVec:
+    if node.flat:
+        raise NoColumnForm(node, "optFlatMap has no column form")
+    operand = _optional(emitter, node.operand, need)
+    held = operand.value
+    emitter.local[node.name] = Vec(held.kind, held.values, held.space, None, held.bounds)
+    body = emitter.emit_vec(node.body, need)
+    space = operand.value.space
+    assert space is not None
+    failed = emitter.writer.let(
+        "e",
+        f"errors_unless({operand.none}, {emitter.errors_in(operand.value, space)}, {emitter.errors_in(body, space)})",
+    )
+    if body.space is None:
+        values = emitter.writer.let("v", f"np.full({space.count}, {emitter.element_of(body)})")
+    else:
+        values = emitter.values_in(body, space)
+    return OptionalVec(Vec(body.kind, values, space, failed, body.bounds), operand.none)
+
+
+def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+    writer = emitter.writer
+    operand = _optional(emitter, node.args[0], need)
+    found = operand.value
+    space = found.space
+    assert space is not None
+    if operand.none is None:
+        return found
+    value, failed = writer.name("v"), writer.name("e")
+    low, high = writer.name("l"), writer.name("h")
+    least, most = emitter.bounds_of(found)
+    errors = emitter.errors_in(found, space)
+    writer.line(f"{value} = {found.values}; {failed} = {errors}; {low} = {least}; {high} = {most}")
+    with writer.block(f"if {operand.none} is not None:"):
+        other = emitter.emit_vec(node.args[1], emitter.narrow(need, operand.none, space))
+        text = emitter.element_of(other) if other.space is None else emitter.values_in(other, space)
+        writer.line(f"{value} = np.where({operand.none}, {text}, {found.values})")
+        writer.line(f"{failed} = errors_where({operand.none}, {emitter.errors_in(other, space)}, {errors})")
+        least, most = emitter.bounds_of(other)
+        writer.line(f"{low} = min({low}, {least}); {high} = max({high}, {most})")
+    bounds = (lambda: (low, high)) if found.kind in COUNTED or found.kind == DOUBLE else None
+    return Vec(found.kind, value, space, failed, bounds)
+
+
+def _value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+    operand = _optional(emitter, node.args[0], need)
+    found = operand.value
+    failed = emitter.join(emitter.errors_in(found, found.space), operand.none, found.space)
+    return Vec(found.kind, found.values, found.space, failed, found.bounds)
+
+
+def _has_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+    operand = _optional(emitter, node.args[0], need)
+    space = operand.value.space
+    assert space is not None
+    value = emitter.writer.let("v", f"present_any({space.count}, {operand.none})")
+    return Vec(BOOL, value, space, emitter.errors_in(operand.value, space), fresh=True)
+
+
+def _optional_of(emitter: "Emitter", node: ir.Call, need: Need | None) -> OptionalVec:
+    return OptionalVec(emitter.emit_vec(node.args[0], need), None)
+
+
+_OPTIONALS: Mapping[str, Callable[["Emitter", ir.Call, Need | None], Symbol]] = {
+    "optional.of(T)": _optional_of,
+    "hasValue(optional_type(T))": _has_value,
+    "value(optional_type(T))": _value,
+    "orValue(optional_type(T),T)": _or_value,
+}
+
+
+# --- calls ------------------------------------------------------------------------------------------
+
+
+def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
+    id = node.overload
+    if id in _OPTIONALS:
+        return _OPTIONALS[id](emitter, node, need)
+    if id.startswith("@in("):
+        return _membership(emitter, node, need)
+    name = id.partition("(")[0]
+    rule = RULES.get(id)
+    args = [emitter.emit(arg, need) for arg in node.args]
+    vectors = [arg for arg in args if isinstance(arg, Vec)]
+    if len(vectors) < len(args):
+        raise NoColumnForm(node, f"`{id}` of this operand has no column form")
+    kinds = {vec.kind for vec in vectors}
+    if id in ("_==_", "_!=_"):
+        if len(kinds) > 1 and not kinds <= {INT, DOUBLE}:
+            raise NoColumnForm(node, f"`{id}` of unlike types")
+        return equality(id[1:-1])(emitter, vectors)
+    if name in _EXTREMES and len(kinds) == 1 and not id.endswith("(dyn)"):
+        rule = extremes(_EXTREMES[name])
+    if rule is not None:
+        return rule(emitter, vectors)
+    if STRING in kinds:
+        return _of_strings(emitter, node, vectors)
+    raise NoColumnForm(node, f"`{id}` has no column form")
+
+
+_EXTREMES = {"min": "<", "math.least": "<", "max": ">", "math.greatest": ">"}
+
+
+def _membership(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+    container = emitter.emit(node.args[1], need)
+    sought = emitter.emit_vec(node.args[0], need)
+    if isinstance(container, MapVec):
+        if sought.space is not None or sought.kind != STRING:
+            raise NoColumnForm(node, "a key that differs from row to row")
+        found = _entry(emitter, node, container, sought, False, True)
+        assert isinstance(found, Vec)
+        return found
+    if not isinstance(container, ThingVec) or sought.space is None:
+        raise NoColumnForm(node, "membership in a computed list")
+    if container.type.name not in ("list", "map") or (container.type.name == "map" and sought.kind != STRING):
+        raise NoColumnForm(node, "membership of this kind")
+    writer, space = emitter.writer, sought.space
+    items = f"() if {container.errors} else {container.values}" if container.errors else container.values
+    value = writer.let("v", f"is_among({sought.values}, {sought.kind!r}, {items}, strings)")
+    failed = emitter.errors_in(Vec(BOOL, "", None, container.errors), space)
+    return Vec(BOOL, value, space, emitter.join(emitter.errors_in(sought, space), failed, space), fresh=True)
+
+
+def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
+    """A function of one column of strings: computed once for each string that occurs."""
+    kind = kind_of(node.type)
+    varying = [at for at, arg in enumerate(args) if arg.space is not None]
+    subject = args[varying[0]]
+    fixed = [arg for arg in args if arg.space is None]
+    constant = all(arg.errors is None for arg in fixed)
+    overload = emitter.overloads.get(node.overload)
+    if (
+        len(varying) != 1 or subject.kind != STRING or kind is None or overload is None
+        # New strings for ever new arguments would fill the table of strings.
+        or (kind == STRING and not constant)
+        or any(arg.kind not in (STRING, INT, DOUBLE, BOOL) for arg in fixed)
+    ):  # fmt: skip
+        raise NoColumnForm(node, f"`{node.overload}` has no column form")
+    memo = emitter.writer.constant("M", emitter.memo(overload, varying[0], kind))
+    arguments = ", ".join(arg.values for arg in fixed)
+    value, failed = emitter.writer.name("v"), emitter.writer.name("e")
+    emitter.writer.line(
+        f"{value}, {failed} = {memo}.look_up({subject.values}, strings, ({arguments}{',' if arguments else ''}))"
+    )
+    errors = emitter.join(emitter.join_errors(args, subject.space), failed, subject.space)
+    return Vec(kind, value, subject.space, errors)

@@ -1,0 +1,314 @@
+"""Column programs: one or several expressions as one generated function over a table of nodes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
+from koordpolicy.language.cel.lower.columns import kernels, row_cells, strings
+from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
+from koordpolicy.language.cel.lower.columns.symbols import (
+    DTYPES,
+    DURATION,
+    STRING,
+    TIMESTAMP,
+    NoColumnForm,
+    OptionalVec,
+    ThingVec,
+    Vec,
+    kind_of,
+)
+from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.cel.values import Duration, Timestamp, Value
+from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table_columns import Column
+from koordpolicy.model.table_kinds import ABSENT
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An expression of a program. `kind` is None for results that no array holds: then row
+    programs give Python values.
+    """
+
+    name: str
+    kind: str | None
+
+
+class ColumnResult:
+    """One output for all rows of a call.
+
+    `values` has a number, bool or string number a row (see `texts`), nanoseconds for durations and
+    points in time (Python ints where int64 is too narrow), Python values for anything else. `errors` marks the rows whose
+    evaluation failed, whose value means nothing; None when there is none.
+    """
+
+    __slots__ = ("_detail", "_strings", "errors", "kind", "values")
+
+    def __init__(
+        self, kind: str | None, values: Array, errors: Array | None,
+        strings: "strings.CallStrings", detail: Callable[[int], CelError | None],
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.values = values
+        self.errors = errors
+        self._strings = strings
+        self._detail = detail
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def error(self, at: int) -> CelError | None:
+        """What went wrong at an entry: evaluated again by the row program, on the facts of now."""
+        return None if self.errors is None or not self.errors[at] else self._detail(at)
+
+    def value(self, at: int) -> Value:
+        """An entry as a run-time value. Raises the entry's CelError."""
+        if self.errors is not None and self.errors[at]:
+            raise self._detail(at) or CelError("the facts have changed since the evaluation")
+        held = self.values[at]
+        match self.kind:
+            case "string":
+                return self._strings.text(int(held))
+            case "duration":
+                return Duration(int(held))
+            case "timestamp":
+                return Timestamp(int(held))
+            case None:
+                value: Value = held
+                return value
+        plain: Value = held.item()
+        return plain
+
+    def texts(self) -> list[str]:
+        """All strings of an output of kind string."""
+        return [self._strings.text(int(code)) for code in self.values]
+
+
+class ColumnProgram:
+    """A compiled set of expressions.
+
+    `roots` are the names that `call` needs values for, the table's own excluded. `fallback` lists what
+    row programs evaluate, `source` is the generated text, `facts` the (record, path) pairs read.
+    """
+
+    __slots__ = (
+        "_outputs",
+        "_prepare",
+        "_rows",
+        "_run",
+        "_shared",
+        "_single",
+        "facts",
+        "fallback",
+        "roots",
+        "source",
+        "table_root",
+    )
+
+    def __init__(
+        self, outputs: tuple[Output, ...], single: bool, table_root: str, roots: tuple[str, ...],
+        code: "_Code", rows: Mapping[str, RowProgram], facts: frozenset[tuple[str, str]],
+    ) -> None:  # fmt: skip
+        self._outputs = outputs
+        self._single = single
+        self.table_root = table_root
+        self.roots = tuple(name for name in roots if name != table_root)
+        self._prepare = code.prepare
+        self._run = code.run
+        self._shared = code.shared
+        self._rows = rows
+        self.fallback = code.fallback
+        self.source = code.source
+        self.facts = facts
+
+    def call(self, table: NodeTable, values: Mapping[str, Value], rows: Array | None = None) -> ColumnResult:
+        """The only output, for all rows or for those with the numbers `rows`.
+
+        `values` has the other roots: flat records, or values such as `now`.
+        """
+        return self.call_all(table, values, rows)[self._outputs[0].name]
+
+    def call_all(
+        self, table: NodeTable, values: Mapping[str, Value], rows: Array | None = None
+    ) -> dict[str, ColumnResult]:
+        """All outputs by name."""
+        own = [values[name] for name in self.roots]
+        texts = strings.CallStrings(table.strings)
+        count = len(table) if rows is None else len(rows)
+        try:
+            with np.errstate(all="ignore"):
+                shared = {} if self._shared is None else self._shared.call(*own)
+                prepared = self._prepare(own, shared)
+                found = self._run(table, texts, rows, count, own, prepared)
+        except kernels.BeyondColumnsError:
+            found = self._by_rows(table, texts, rows, count, own)
+        return {
+            output.name: ColumnResult(
+                output.kind, found[2 * at], found[2 * at + 1], texts, self._detail(output, table, rows, own)
+            )
+            for at, output in enumerate(self._outputs)
+        }
+
+    def _detail(
+        self, output: Output, table: NodeTable, rows: Array | None, own: list[Value]
+    ) -> Callable[[int], CelError | None]:
+        def detail(at: int) -> CelError | None:
+            row = at if rows is None else int(rows[at])
+            try:
+                self._rows[output.name].call(table.row(row), *own)
+            except CelError as error:
+                return error
+            return None
+
+        return detail
+
+    def _by_rows(
+        self, table: NodeTable, texts: "strings.CallStrings", rows: Array | None, count: int,
+        own: list[Value],
+    ) -> list[Array | None]:  # fmt: skip
+        """Everything by row programs, when a value is beyond what columns hold."""
+        found: list[Array | None] = []
+        for output in self._outputs:
+            values = np.zeros(count, object if output.kind in (None, TIMESTAMP) else DTYPES[output.kind])
+            errors = np.zeros(count, np.bool_)
+            for at in range(count):
+                row = at if rows is None else int(rows[at])
+                value, errors[at] = row_cells.attempt(self._rows[output.name].call, table.row(row), *own)
+                if not errors[at]:
+                    values[at] = _held(value, output.kind, texts)
+            found += [values, errors if errors.any() else None]
+        return found
+
+
+def _held(value: Any, kind: str | None, texts: "strings.CallStrings") -> object:
+    if kind == STRING:
+        return texts.code(value)
+    return value.ns if kind in (DURATION, TIMESTAMP) else value
+
+
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """The generated functions."""
+
+    prepare: Callable[..., Any]
+    run: Callable[..., Any]
+    shared: RowProgram | None
+    fallback: tuple[Fallback, ...]
+    source: str
+
+
+def compile_columns(
+    outputs: Mapping[str, ir.Node] | ir.Node, table_root: str, roots: Sequence[str]
+) -> ColumnProgram:
+    """Compile one expression, or several with names that share what they have in common.
+
+    `table_root` is the root that stands for a row of the table (`node`); `roots` are all roots.
+    Raises ValueError for what the graph or the checker should have resolved before.
+    """
+    single = isinstance(outputs, ir.Node)
+    named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
+    trees = {name: inline_binds(tree) for name, tree in named.items()}
+    if unresolved := refs_of(*trees.values()):
+        raise ValueError(f"unresolved references: {sorted(unresolved)}")
+    others = tuple(name for name in roots if name != table_root)
+    code = _generate(trees, table_root, others)
+    rows = {name: compile_row((table_root, *others), tree) for name, tree in trees.items()}
+    kinds = tuple(Output(name, kind_of(tree.type)) for name, tree in trees.items())
+    return ColumnProgram(kinds, single, table_root, others, code, rows, facts_of(*trees.values()))
+
+
+def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, ...]) -> _Code:
+    numbering = number(list(trees.values()))
+    fallen: dict[int, Fallback] = {}
+    while True:
+        before = len(fallen)
+        emitter = Emitter(numbering, table_root, roots, fallen)
+        results = [_emit_output(emitter, tree) for tree in trees.values()]
+        # What falls back is known to a pass only after it has met it; the next one plans for it. There
+        # are two passes as a rule, and never more than nodes.
+        if len(fallen) == before:
+            return _assemble(emitter, [text for pair in results for text in pair])
+
+
+def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
+    """Texts of an output's values and errors, as fresh arrays or views of the table's."""
+    try:
+        symbol = emitter.emit(tree)
+    except NoColumnForm as found:
+        emitter.note_fallback(tree, found)
+        return emitter.by_rows(tree)
+    writer = emitter.writer
+    match symbol:
+        case Vec(space=None):
+            value = f"np.full(n, {emitter.element_of(symbol)}, {DTYPES[symbol.kind]!r})"
+            return value, emitter.errors_in(symbol, ROWS) or "None"
+        case Vec():
+            return symbol.values, symbol.errors or "None"
+        case ThingVec():
+            failed = f"np.ones(n, bool) if {symbol.errors} else None" if symbol.errors else "None"
+            return writer.let("v", f"repeat({symbol.values}, n)"), writer.let("e", failed)
+        case OptionalVec():
+            return emitter.by_rows(tree)
+    return emitter.by_rows(tree)
+
+
+_GLOBALS: Final[Mapping[str, object]] = {
+    **{name: getattr(kernels, name) for name in dir(kernels) if not name.startswith("_")},
+    "np": np,
+    "inf": float("inf"),
+    "float64": np.float64,
+    "int64": np.int64,
+    "int32": np.int32,
+    "ABSENT": ABSENT,
+    "CelError": CelError,
+    "Cell": row_cells.Cell,
+    "attempt": row_cells.attempt,
+    "is_among": strings.is_among,
+}
+
+
+def _pick(column: Column, rows: Array) -> Column:
+    """Some rows of a column."""
+    absent = None if column.absent is None else column.absent[rows]
+    return Column(column.values[rows], absent, column.low, column.high)
+
+
+def _repeat(value: Value, count: int) -> Array:
+    """A value of any class, once a row."""
+    result = np.empty(count, object)
+    result[:] = [value] * count
+    return result
+
+
+def _assemble(emitter: Emitter, results: list[str]) -> _Code:
+    exports = ", ".join(emitter.exports) + ("," if emitter.exports else "")
+    names = ", ".join(f"root{at}" for at in range(len(emitter.roots)))
+    names += "," if names else ""
+    lines = ["def prepare(own, shared):"]
+    if names:
+        lines.append(f" ({names}) = own")
+    lines += [
+        emitter.prepare.text,
+        f" return ({exports})",
+        "def run(table, strings, rows, n, own, prepared):",
+    ]
+    if names:
+        lines.append(f" ({names}) = own")
+    if exports:
+        lines.append(f" ({exports}) = prepared")
+    lines += [emitter.writer.text, f" return ({', '.join(results)},)", ""]
+    source = "\n".join(line for line in lines if line)
+    scope: dict[str, Any] = {**_GLOBALS, "pick": _pick, "repeat": _repeat, **emitter.constants}
+    for at, part in enumerate(emitter.parts):
+        scope[f"row{at}"] = compile_row(part.names, part.node).call
+    exec(compile(source + "\n", "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only
+    shared = compile_row(emitter.roots, emitter.shared) if emitter.shared else None
+    return _Code(scope["prepare"], scope["run"], shared, tuple(emitter.used), source)

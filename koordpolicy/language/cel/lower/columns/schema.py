@@ -1,0 +1,62 @@
+"""The columns of a table, derived from the declared facts."""
+
+from koordpolicy.language.cel.lower.columns.kernels import instant
+from koordpolicy.language.cel.lower.columns.symbols import (
+    BOOL,
+    DOUBLE,
+    DURATION,
+    INT,
+    STRING,
+    TIMESTAMP,
+    kind_of,
+)
+from koordpolicy.language.cel.types import Type
+from koordpolicy.language.facts import FactTable
+from koordpolicy.model.table_kinds import (
+    ELEMENT,
+    FactKind,
+    ListFact,
+    MapFact,
+    OpaqueFact,
+    ScalarFact,
+    Schema,
+    Storage,
+)
+
+_SCALARS = {
+    INT: ScalarFact(Storage.INT),
+    DOUBLE: ScalarFact(Storage.DOUBLE),
+    BOOL: ScalarFact(Storage.BOOL),
+    STRING: ScalarFact(Storage.STRING),
+    DURATION: ScalarFact(Storage.INT, instant),
+    TIMESTAMP: ScalarFact(Storage.INT, instant),
+}
+
+
+def table_schema(facts: FactTable, record: str) -> Schema:
+    """How each fact of a record is held in columns. Raises KeyError for an unknown record.
+
+    Lists within the elements of a list have no columns.
+    """
+    return _schema(facts, record, nested=False)
+
+
+def _schema(facts: FactTable, name: str, nested: bool) -> Schema:
+    return {fact.path: _kind(facts, fact.type, nested) for fact in facts.records[name].facts}
+
+
+def _kind(facts: FactTable, type: Type, nested: bool) -> FactKind:
+    kind = kind_of(type)
+    if kind is not None:
+        return _SCALARS[kind]
+    if type.name == "map" and type.params[0].name == "string":
+        values = kind_of(type.params[1])
+        return OpaqueFact() if values is None else MapFact(_SCALARS[values])
+    if type.name == "list" and not nested:
+        element = type.params[0]
+        if element.record is not None:
+            return ListFact(_schema(facts, element.record, nested=True))
+        values = kind_of(element)
+        if values is not None:
+            return ListFact({ELEMENT: _SCALARS[values]})
+    return OpaqueFact()

@@ -1,0 +1,79 @@
+"""Expressions over nodes and a pod, and the comparison of column programs with row programs."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.checker import check
+from koordpolicy.language.cel.environment import Environment
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns, table_schema
+from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.cel.parser import parse
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.language.cel.values_equality import equal
+from koordpolicy.language.facts import FACTS, ROOTS
+from koordpolicy.model.table import NodeTable
+
+ROOT_NAMES = ("node", "pod", "now")
+ENVIRONMENT = Environment(
+    variables={name: ROOTS[name].type for name in ROOT_NAMES}, functions=FUNCTIONS, facts=FACTS
+)
+NODE_SCHEMA = table_schema(FACTS, "node")
+NOW = Timestamp(1_700_000_000 * 10**9)
+
+
+def typed(text: str) -> ir.Node:
+    """The typed form of an expression; a problem fails the test."""
+    problems: list[Any] = []
+    node = check(parse(text), ENVIRONMENT, problems, text)
+    assert not problems, (text, problems)
+    return node
+
+
+def columns(text: str) -> ColumnProgram:
+    return compile_columns(typed(text), "node", ROOT_NAMES)
+
+
+def table_of(rows: Sequence[Mapping[str, Any]]) -> NodeTable:
+    """A table with the rows n0, n1, ..."""
+    table = NodeTable(NODE_SCHEMA)
+    for at, facts in enumerate(rows):
+        table.put(f"n{at}", facts)
+    return table
+
+
+def outcome(program: RowProgram, *roots: object) -> tuple[str, Any]:
+    """What a row program gives: ("value", it) or ("error", its kind)."""
+    try:
+        return "value", program.call(*roots)
+    except CelError as error:
+        return "error", error.kind
+
+
+def assert_same(
+    text: str,
+    table: NodeTable,
+    pod: Mapping[str, Any],
+    programs: tuple[ColumnProgram, RowProgram] | None = None,
+) -> None:
+    """Row by row, a column program gives what the row program gives, errors included."""
+    program, by_row = programs or (columns(text), compile_row(ROOT_NAMES, typed(text)))
+    result = program.call(table, {"pod": pod, "now": NOW})
+    assert len(result) == len(table)
+    for at in range(len(table)):
+        expected = outcome(by_row, table.row(at), pod, NOW)
+        error = result.error(at)
+        found = ("error", error.kind) if error is not None else ("value", result.value(at))
+        same = found[0] == expected[0] and (
+            found[1] == expected[1] if found[0] == "error" else same_value(found[1], expected[1])
+        )
+        assert same, (
+            f"{text}\nrow {at}: {dict(table.row(at))}\npod {pod}\ncolumns {found}, row {expected}\n{program.source}"
+        )
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Equal, of one type, a NaN like another."""
+    return type(a) is type(b) and (equal(a, b) or (a != a and b != b))
