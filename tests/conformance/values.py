@@ -18,7 +18,17 @@ from koordpolicy.language.cel.types import (
     param,
     type_of,
 )
-from koordpolicy.language.cel.values import Duration, Timestamp, TypeValue, UInt, Value, key_of, key_value
+from koordpolicy.language.cel.values import (
+    NONE,
+    Duration,
+    Optional,
+    Timestamp,
+    TypeValue,
+    UInt,
+    Value,
+    key_of,
+    key_value,
+)
 from koordpolicy.language.cel.values_time import parse_duration, parse_timestamp
 
 Json = dict[str, object]
@@ -63,6 +73,8 @@ def same(a: Value, b: Value) -> bool:
         return False
     if isinstance(a, float) and isinstance(b, float):
         return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+    if isinstance(a, Optional) and isinstance(b, Optional):
+        return a is b if a is NONE or b is NONE else same(a.value, b.value)
     if isinstance(a, dict) and isinstance(b, dict):
         return len(a) == len(b) and all(_same_entry(key, value, b) for key, value in a.items())
     return a == b
