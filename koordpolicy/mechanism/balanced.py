@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.mechanism.columns import Column, Columns
+from koordpolicy.mechanism.columns import Column, Columns, Mask
 from koordpolicy.mechanism.pod_request import requests_anything
 from koordpolicy.model.protocol import is_scalar
 from koordpolicy.model.reading import Amounts
@@ -94,31 +94,45 @@ def _balance_all(
     counted: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
 ) -> Column:
     """The same sums in the same order; a node without a resource adds 0.0, which changes no double."""
-    columns: list[tuple[Shares, NDArray[np.bool_]]] = []
+    columns: list[tuple[Shares, Mask]] = []
     for resource in counted:
         has = allocatable.get(resource)
-        if has is None:
-            continue
-        counts = has != 0
-        wanted = requested.get(resource, 0) + np.int64(request.get(resource, 0))
-        share = np.minimum(1.0, wanted / np.where(counts, has, 1))
-        columns.append((np.where(counts, share, 0.0), counts))
-    if not columns:
-        return np.full(count, int(BEST), dtype=np.int64)
+        if has is not None:
+            used, asked = requested.get(resource), request.get(resource, 0)
+            columns.append(_share_column(np.full(count, asked) if used is None else used + asked, has))
+    spread = _pair_spread(columns, count) if len(columns) <= 2 else _general_spread(columns, count)
+    return ((1.0 - spread) * BEST).astype(np.int64)
+
+
+def _share_column(wanted: Column, has: Column) -> tuple[Shares, Mask]:
+    """The requested share of each node, and whether the node has the resource at all."""
+    counts = has != 0
+    share = np.minimum(1.0, wanted / (has if counts.all() else np.where(counts, has, 1)))
+    return share, counts
+
+
+def _pair_spread(columns: Sequence[tuple[Shares, Mask]], count: int) -> Shares:
+    """The spread of at most two resources: half their distance, nothing for one alone."""
+    if len(columns) < 2:
+        return np.zeros(count)
+    (first, first_counts), (second, second_counts) = columns
+    return np.where(first_counts & second_counts, np.abs((first - second) / 2), 0.0)
+
+
+def _general_spread(columns: Sequence[tuple[Shares, Mask]], count: int) -> Shares:
+    """The spread of any number of resources, of which each node may have only some."""
     number = np.zeros(count)
     total = np.zeros(count)
     for share, counts in columns:
         number += counts
-        total += share
+        total += np.where(counts, share, 0.0)
     mean = total / np.maximum(number, 1.0)
     squares = np.zeros(count)
+    highest = np.zeros(count)
+    lowest = np.ones(count)
     for share, counts in columns:
         squares += np.where(counts, (share - mean) * (share - mean), 0.0)
-    spread = np.sqrt(squares / np.maximum(number, 1.0))
-    highest = np.max([np.where(counts, share, -np.inf) for share, counts in columns], axis=0)
-    lowest = np.min([np.where(counts, share, np.inf) for share, counts in columns], axis=0)
-    pair = number == 2
-    half = np.zeros(count)
-    np.divide(highest - lowest, 2.0, out=half, where=pair)
-    spread = np.where(pair, half, np.where(number > 2, spread, 0.0))
-    return ((1.0 - spread) * BEST).astype(np.int64)
+        highest = np.where(counts, np.maximum(highest, share), highest)
+        lowest = np.where(counts, np.minimum(lowest, share), lowest)
+    deviation = np.sqrt(squares / np.maximum(number, 1.0))
+    return np.where(number == 2, (highest - lowest) / 2, np.where(number > 2, deviation, 0.0))

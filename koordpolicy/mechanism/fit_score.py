@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.mechanism.columns import Column, Columns
+from koordpolicy.mechanism.columns import Column, Columns, Mask
 from koordpolicy.model.protocol import CPU, MEMORY, is_scalar
 from koordpolicy.model.reading import Amounts
 
@@ -85,23 +85,28 @@ class FitScore:
     ) -> Column:
         """`score` for all `count` nodes at once."""
         total = np.zeros(count, dtype=np.int64)
-        weight_sum = np.zeros(count, dtype=np.int64)
+        # One number while every node has every resource, which is the rule; a column after that.
+        weight_sum: Column | int = 0
         for resource, weight, asked in self._counted(request, nonzero_request):
             has = allocatable.get(resource)
             if has is None:
                 continue
             used = (nonzero_requested if resource in _COUNTED_NONZERO else requested).get(resource)
-            counts = has != 0
-            divisor = np.where(counts, has, 1)
             wanted = np.full(count, asked) if used is None else used + asked
-            part = self._resource_scores(wanted, has, divisor)
+            counts: Mask | None = None if has.all() else has != 0
+            part = self._resource_scores(wanted, has, has if counts is None else np.where(counts, has, 1))
             if self.curve:
-                counts &= part > 0
-            total += np.where(counts, part * weight, 0)
-            weight_sum += np.where(counts, weight, 0)
-        divisor = np.maximum(weight_sum, 1)
-        whole = (2 * total + divisor) // (2 * divisor) if self.curve else total // divisor
-        return np.where(weight_sum > 0, whole, 0)
+                counts = part > 0 if counts is None else counts & (part > 0)
+            if counts is None:
+                total += part * weight
+                weight_sum = weight_sum + weight
+            else:
+                total += np.where(counts, part * weight, 0)
+                weight_sum = weight_sum + np.where(counts, weight, 0)
+        divisor: Column = np.maximum(weight_sum, 1)
+        # Where nothing counted the total is 0, and so is the score.
+        score: Column = (2 * total + divisor) // (2 * divisor) if self.curve else total // divisor
+        return score
 
     def _counted(self, request: Amounts, nonzero_request: Amounts) -> list[tuple[str, int, int]]:
         """Resource, weight and the pod's amount of what takes part for this pod."""
@@ -124,7 +129,7 @@ class FitScore:
     def _resource_scores(self, wanted: Column, has: Column, divisor: Column) -> Column:
         match self.strategy:
             case Strategy.LEAST_ALLOCATED:
-                return np.where(wanted > has, 0, (has - wanted) * BEST // divisor)
+                return np.maximum((has - wanted) * BEST // divisor, 0)
             case Strategy.MOST_ALLOCATED:
                 return np.minimum(wanted, has) * BEST // divisor
             case Strategy.REQUESTED_TO_CAPACITY_RATIO:
