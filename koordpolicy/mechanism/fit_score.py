@@ -103,10 +103,11 @@ class FitScore:
             else:
                 total += np.where(counts, part * weight, 0)
                 weight_sum = weight_sum + np.where(counts, weight, 0)
-        divisor: Column = np.maximum(weight_sum, 1)
+        divisor: Column = np.asarray(np.maximum(weight_sum, 1), dtype=np.int64)
         # Where nothing counted the total is 0, and so is the score.
-        score: Column = (2 * total + divisor) // (2 * divisor) if self.curve else total // divisor
-        return score
+        if self.curve:
+            return (2 * total + divisor) // (2 * divisor)
+        return total // divisor
 
     def _counted(self, request: Amounts, nonzero_request: Amounts) -> list[tuple[str, int, int]]:
         """Resource, weight and the pod's amount of what takes part for this pod."""
@@ -129,7 +130,8 @@ class FitScore:
     def _resource_scores(self, wanted: Column, has: Column, divisor: Column) -> Column:
         match self.strategy:
             case Strategy.LEAST_ALLOCATED:
-                return np.maximum((has - wanted) * BEST // divisor, 0)
+                left: Column = (has - wanted) * BEST // divisor
+                return left.clip(min=0)
             case Strategy.MOST_ALLOCATED:
                 return np.minimum(wanted, has) * BEST // divisor
             case Strategy.REQUESTED_TO_CAPACITY_RATIO:
