@@ -53,9 +53,13 @@ def _written(raw: object) -> str:
 
 
 def _narrowed(state: State, draft: Draft, scope: Scope, texts: Texts) -> RuleMatch | None:
-    """The document's match with the conditions of the list items around the slot."""
+    """The document's match with the conditions of the list items around the slot.
+
+    An item's condition says when the item has an effect; what the item is (its mechanism, weight) does
+    not depend on it, and those slots could not read what the condition reads.
+    """
     match = scope.match
-    for path in draft.conditions:
+    for path in draft.conditions if draft.slot.roots is None else ():
         test = true_or_false(state, draft.unit, texts, scope, path)
         if test is None or match is None:
             return None

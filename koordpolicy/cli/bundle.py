@@ -1,0 +1,69 @@
+"""From paths on the command line to a compiled bundle."""
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from koordpolicy import resources
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics.render import render
+from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
+from koordpolicy.source import read_tree
+
+OWN = "bundle"
+"""The name of the layer that the given paths make."""
+
+BUILT_IN = "koordinator"
+"""The pack that ships with the product."""
+
+
+def find_pack(name: str) -> Layer | None:
+    """The built-in pack of that name."""
+    if name != BUILT_IN:
+        return None
+    root = resources.policies()
+    files = read_tree([root]).files
+    shown = {f"{name}/{Path(file).relative_to(root)}": text for file, text in files.items()}
+    return Layer(name, shown)
+
+
+def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
+    """Declare the paths of policies: positional, or as the option `--policies`."""
+    if option:
+        parser.add_argument(
+            "--policies",
+            metavar="PATH",
+            nargs="+",
+            default=[],
+            help="files and directories of policies; the built-in pack alone without",
+        )
+    else:
+        parser.add_argument(
+            "paths",
+            metavar="PATH",
+            nargs="*",
+            default=["."],
+            help="files and directories of policies (default: .)",
+        )
+
+
+def compile_paths(paths: Sequence[str]) -> Compilation:
+    """Read and compile; what could not be read stands among the findings."""
+    tree = read_tree(paths)
+    compilation = Compiler(find_pack).compile(Layer(OWN, tree.files))
+    found = Diagnostics()
+    found.extend(tree.found)
+    found.extend(compilation.found)
+    graph = None if found.has_errors else compilation.graph
+    return Compilation(graph, found, compilation.units, compilation.sources)
+
+
+def graph_of(paths: Sequence[str]) -> RuleGraph:
+    """The graph of policies that must be right; raises `CannotRunError` with the findings."""
+    compilation = compile_paths(paths)
+    if compilation.graph is None:
+        raise CannotRunError(
+            "the policies do not compile\n\n" + render("text", compilation.found, compilation.sources)
+        )
+    return compilation.graph

@@ -1,0 +1,60 @@
+"""The entry point: `koordpolicy COMMAND ...`."""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from koordpolicy import __version__
+from koordpolicy.cli import check, explain, schema
+from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
+from koordpolicy.cli.terminal import Terminal
+
+COMMANDS: tuple[Command, ...] = (
+    check.COMMAND,
+    explain.COMMAND,
+    schema.COMMAND,
+)
+"""All commands, in the order of `--help`."""
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line; the manual is made from it as well."""
+    whole = argparse.ArgumentParser(
+        prog="koordpolicy", description="Kubernetes co-location as policies in Git.", allow_abbrev=False
+    )
+    whole.add_argument("--version", action="version", version=f"koordpolicy {__version__}")
+    commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        one = commands.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.summary[0].upper() + command.summary[1:] + ".",
+            epilog=command.epilog,
+            allow_abbrev=False,
+        )
+        command.add(one)
+        one.set_defaults(run=command.run)
+    return whole
+
+
+def main(arguments: Sequence[str] | None = None, terminal: Terminal | None = None) -> int:
+    """Run a command and give its exit code: 0 well, 1 findings, 2 could not run."""
+    terminal = terminal or Terminal()
+    given = parser().parse_args(arguments)
+    try:
+        return int(given.run(given, terminal))
+    except CannotRunError as error:
+        terminal.say(f"koordpolicy {given.command}: {error}")
+        return CANNOT_RUN
+    except BrokenPipeError:
+        # The reader has seen enough (`| head`); Python would complain once more while it exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CANNOT_RUN
+    except KeyboardInterrupt:
+        terminal.say("")
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main())

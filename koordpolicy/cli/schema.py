@@ -1,0 +1,42 @@
+"""`koordpolicy schema`: the JSON Schemas of the policy kinds, for editors and other tools."""
+
+import argparse
+import json
+from pathlib import Path
+
+from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.language.schema import schemas, write_schemas
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "kind", nargs="?", help="print the schema of this kind; `all` for the one that takes every kind"
+    )
+    parser.add_argument(
+        "--write", metavar="DIR", type=Path, help="write one file a kind into a directory instead"
+    )
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    if arguments.write is not None:
+        for file in write_schemas(arguments.write):
+            terminal.say(f"wrote {file}")
+        return OK
+    known = schemas()
+    if arguments.kind is None:
+        for name in known:
+            terminal.print(name)
+        return OK
+    found = known.get(arguments.kind)
+    if found is None:
+        close = nearest(arguments.kind, known)
+        raise CannotRunError(
+            f"there is no kind `{arguments.kind}`" + (f"; did you mean `{close}`?" if close else "")
+        )
+    terminal.print(json.dumps(found, indent=2, ensure_ascii=False))
+    return OK
+
+
+COMMAND = Command("schema", "print or write the JSON Schemas of the kinds", _add, _run)
