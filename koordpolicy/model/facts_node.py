@@ -6,10 +6,10 @@ from typing import Final
 
 from koordpolicy.model.facts import BASIC, COUNTED, REQUESTABLE, Record, Times, paths, put_all, put_present
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric
-from koordpolicy.model.node import Node, annotation_reserved, physical_allocatable
+from koordpolicy.model.node import Node, annotation_reserved, normalization_ratio, physical_allocatable
 from koordpolicy.model.pod import larger
 from koordpolicy.model.protocol import EPHEMERAL_STORAGE, PODS
-from koordpolicy.model.reading import NOTHING, Amounts
+from koordpolicy.model.reading import NOTHING, Amounts, ObjectError
 
 AGGREGATIONS: Final = ("avg", "p50", "p90", "p95", "p99")
 
@@ -48,7 +48,7 @@ def node_facts(
     """What follows from a node and the pods on it.
 
     Left to the component: measured use (`metric_facts`), sums by band (`usage.prod`, `usage.highPriority`),
-    `load`, `hostApplications`.
+    `load`, `hostApplications`, `suppression`.
     """
     physical = physical_allocatable(node)
     requested = {**demand.requested, PODS: demand.pods}
@@ -75,16 +75,18 @@ def node_facts(
     put_all(record, _RESERVED, larger(kubelet, annotation))
     put_all(record, _RESERVED_KUBELET, kubelet)
     put_all(record, _RESERVED_ANNOTATION, annotation)
+    speed = _normalization(node)
+    if speed is not None:
+        record["cpuNormalization"] = speed
     for path, resource in _FREE:
         record[path] = node.allocatable.get(resource, 0) - requested.get(resource, 0)
     return record
 
 
-def metric_facts(metric: NodeMetric, now: int, times: Times, counted_host_usage: Amounts = NOTHING) -> Record:
+def metric_facts(metric: NodeMetric, now: int, times: Times) -> Record:
     """What a node's report says, as facts of the node. `now` in nanoseconds since 1970.
 
-    `counted_host_usage` is what host applications use that policy counts as system use. Without a time
-    of update there is no age; without a node part in the report there is no usage.
+    Without a time of update there is no age; without a node part in the report there is no usage.
     """
     record: Record = {}
     if metric.updated_at is not None:
@@ -95,7 +97,7 @@ def metric_facts(metric: NodeMetric, now: int, times: Times, counted_host_usage:
     record["resources.usage"] = metric.node_usage
     put_present(record, _USAGE_TOTAL, metric.node_usage)
     for path, resource in _USAGE_SYSTEM:
-        record[path] = metric.system_usage.get(resource, 0) + counted_host_usage.get(resource, 0)
+        record[path] = metric.system_usage.get(resource, 0)
     for name, where in _USAGE_AGGREGATED.items():
         aggregated = metric.longest(name)
         if aggregated is not None:
@@ -103,15 +105,20 @@ def metric_facts(metric: NodeMetric, now: int, times: Times, counted_host_usage:
     return record
 
 
-def host_application_facts(application: HostApplicationMetric, band: str) -> Record:
-    """What was measured of a host application, and the band policy gives its class."""
-    record: Record = {"name": application.name, "qos": application.qos, "band": band}
+def host_application_facts(application: HostApplicationMetric, band: str, cgroup_base: str = "") -> Record:
+    """What was measured of a host application, the band policy gives its class, and where it runs."""
+    record: Record = {
+        "name": application.name,
+        "qos": application.qos,
+        "band": band,
+        "cgroupBase": cgroup_base,
+    }
     put_all(record, _USAGE, application.usage)
     return record
 
 
 def zone_facts(index: int, count: int, allocatable: Amounts, capacity: Amounts, requested: Amounts) -> Record:
-    """What follows from one NUMA zone of `count`. The zone's shares of use and reservation are added."""
+    """What follows from one NUMA zone of `count`."""
     record: Record = {
         "index": index,
         "count": count,
@@ -138,3 +145,10 @@ def cluster_facts(name: str, nodes: int, pods: int, allocatable: Amounts, reques
         **{f"allocatable.{step}": allocatable.get(resource, 0) for step, resource in _BASIC},
         **{f"requested.{step}": requested.get(resource, 0) for step, resource in _BASIC},
     }
+
+
+def _normalization(node: Node) -> float | None:
+    try:
+        return normalization_ratio(node.annotations)
+    except ObjectError:
+        return None  # an unreadable ratio says nothing

@@ -7,7 +7,7 @@ from typing import Final
 from koordpolicy.model.facts import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
 from koordpolicy.model.pod import Container, Pod, allocated_zones
 from koordpolicy.model.protocol import DAEMON_SET, PHASE_PENDING, PHASE_RUNNING
-from koordpolicy.model.reading import Amounts, Json, ObjectError, mapping, text, texts
+from koordpolicy.model.reading import NOTHING, Amounts, Json, ObjectError, mapping, text, texts
 
 _REQUEST: Final = paths("request", REQUESTABLE)
 _LIMIT: Final = paths("limit", REQUESTABLE)
@@ -74,6 +74,27 @@ def pod_usage_facts(usage: Amounts, reported_band: str | None) -> Record:
     put_present(record, _USAGE, usage)
     if reported_band is not None:
         record["reported.band"] = reported_band
+    return record
+
+
+def unknown_pod_facts(namespace: str, name: str, qos: str, band: str, usage: Amounts) -> Record:
+    """A pod that only the node's report names: it counts as active, requests nothing, and is bound to no zone.
+
+    `qos` and `band` are what the report says of it.
+    """
+    record: Record = {
+        "namespace": namespace,
+        "name": name,
+        "known": False,
+        "active": True,
+        "numaNodes": [],
+        "qos": qos,
+        "qosLabel": qos,
+        "band": band,
+        "rawBand": band,
+        **pod_usage_facts(usage, band),
+    }
+    put_all(record, _REQUEST, NOTHING)
     return record
 
 

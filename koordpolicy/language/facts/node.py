@@ -1,6 +1,6 @@
 """Facts of a node: what it has, what is asked of it, what is used."""
 
-from koordpolicy.language.cel.types import BOOL, DURATION, INT, STRING, TIMESTAMP, list_of, map_of, record
+from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, list_of, map_of, record
 from koordpolicy.language.facts.table import (
     BASIC,
     NATIVE,
@@ -48,7 +48,7 @@ NODE = Record(
         *each(
             "usage.system",
             BASIC,
-            "Measured use of {resource} outside pods, host applications of higher priority included.",
+            "Measured use of {resource} outside pods and known host applications.",
             _NODE,
             may_be_missing=True,
         ),
@@ -62,8 +62,9 @@ NODE = Record(
         *each(
             "usage.highPriority",
             BASIC,
-            "Measured use of {resource} by pods above the overcommitted band that is decided.",
-            _NODE,
+            "Measured use of {resource} by pods that are not of the overcommitted band that is decided, nor of "
+            "one below it.",
+            frozenset({Component.MANAGER}),
             may_be_missing=True,
         ),
         *(
@@ -110,6 +111,19 @@ NODE = Record(
             list_of(record("hostApplication")),
             "Measured applications on the node that run outside Kubernetes.",
             frozenset({Component.MANAGER, _AGENT}),
+        ),
+        Fact(
+            "cpuNormalization",
+            DOUBLE,
+            "How fast the node's CPUs are, compared with those of a common model, by the node's annotation.",
+            _NODE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "suppression.byQuota",
+            BOOL,
+            "Whether best-effort work on the node is held back by one quota for all of it.",
+            frozenset({_AGENT}),
         ),
         Fact("zones", list_of(record("zone")), "The NUMA zones of the node; empty when unknown.", _NODE),
         by_name("resources.capacity", "Capacity by resource name.", _NODE),

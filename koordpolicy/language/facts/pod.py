@@ -100,6 +100,14 @@ POD = Record(
             EVERYWHERE,
         ),
         Fact(
+            "extendedContainers",
+            list_of(record("container")),
+            "Containers with overcommitted resources of their own, as the pod or its annotation says; absent "
+            "when neither says anything.",
+            frozenset({Component.AGENT, Component.RUNTIME_PROXY}),
+            may_be_missing=True,
+        ),
+        Fact(
             "numaNodes",
             list_of(INT),
             "NUMA zones the pod is allocated to; empty when it is bound to none.",

@@ -37,6 +37,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
             ),
             Root("pod", record("pod"), "The pod that is decided on.", EVERYWHERE),
             Root(
+                "container",
+                record("container"),
+                "The container that is decided on.",
+                frozenset({Component.AGENT, Component.RUNTIME_PROXY}),
+            ),
+            Root(
                 "oldPod",
                 record("pod"),
                 "The pod before an update or deletion.",

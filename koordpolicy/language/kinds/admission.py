@@ -62,15 +62,23 @@ class ColocationProfileSpec(PolicySpec):
     """Texts appended to labels that are there."""
     patch: Annotated[dict[str, Any], FreeObject()] = Field(default_factory=dict)
     """Strategic merge patch on the pod, applied last."""
-    skip_resource_translation: Annotated[
+    resource_translation: Annotated[
         Value,
-        Slot(BOOL, "Whether requests keep their native names although the band has its own.", default=False),
+        Slot(
+            STRING,
+            "When pods request the resources of their band in place of native ones: `Matched`, when the "
+            "profile selects them, even when its probability spares them, as Koordinator does; `Applied`, when "
+            "it is applied to them; `Never`, when it selects them, whatever other profiles say.",
+            choices=("Matched", "Applied", "Never"),
+            default="Matched",
+        ),
     ] = None
 
 
 class AdmissionRuleSpec(PolicySpec):
     """What a pod must satisfy to be admitted."""
 
+    enabled: Annotated[Value, Slot(BOOL, "Whether the rule is in use.", default=True)] = None
     operations: Annotated[
         Value,
         Slot(

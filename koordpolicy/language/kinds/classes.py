@@ -125,6 +125,15 @@ class BandResources(PolicyModel):
         Value,
         Slot(map_of(STRING, STRING), "Name of the resource that stands for each native one.", roots=_NOWHERE),
     ] = None
+    announced: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether an annotation repeats them, for agents that see containers but not the pod's spec.",
+            roots=_NOWHERE,
+            default=False,
+        ),
+    ] = None
 
 
 class PriorityBandSpec(Declaration):

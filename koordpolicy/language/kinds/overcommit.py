@@ -7,7 +7,8 @@ from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel, Text
 from koordpolicy.language.kinds.slots import Slot, Value
 
-_ZONE = frozenset({"node", "zone", "cluster", "now"})
+_NODE = frozenset({"node", "cluster", "now"})
+_ZONE = _NODE | {"zone"}
 
 
 class ZoneOvercommit(PolicyModel):
@@ -24,13 +25,14 @@ class ZoneOvercommit(PolicyModel):
 class MissingMetrics(PolicyModel):
     """What holds while the node's metrics are missing."""
 
-    after: Annotated[Value, Slot(DURATION, "Age beyond which metrics count as missing.")] = None
+    after: Annotated[Value, Slot(DURATION, "Age beyond which metrics count as missing.", roots=_NODE)] = None
     action: Annotated[
         Value,
         Slot(
             STRING,
             "`Reset` takes the resources away from the node, `Keep` leaves what was published last.",
             choices=("Reset", "Keep"),
+            roots=_NODE,
         ),
     ] = None
 
@@ -39,9 +41,11 @@ class Publishing(PolicyModel):
     """When a new amount is written to the node."""
 
     when_changed_by: Annotated[
-        Value, Slot(PERCENT, "Relative change that must be exceeded for an amount to be written.")
+        Value, Slot(PERCENT, "Relative change that must be exceeded for an amount to be written.", roots=_NODE)
     ] = None
-    at_least_every: Annotated[Value, Slot(DURATION, "Age beyond which amounts are written anyway.")] = None
+    at_least_every: Annotated[
+        Value, Slot(DURATION, "Age beyond which amounts are written anyway.", roots=_NODE)
+    ] = None
 
 
 class OvercommitSpec(PolicySpec):
@@ -49,11 +53,15 @@ class OvercommitSpec(PolicySpec):
 
     resource: Annotated[str, Text("an overcommitted resource", choices=("batch", "mid"))]
     """Which resource: `batch` (reclaimed from all above) or `mid` (predicted to stay unused)."""
-    enabled: Annotated[Value, Slot(BOOL, "Whether the resource is offered at all.", default=True)] = None
-    cpu: Annotated[Value, Slot(CPU, "Overcommitted CPU of the node; negative counts as none.")] = None
-    memory: Annotated[Value, Slot(MEMORY, "Overcommitted memory of the node; negative counts as none.")] = (
-        None
-    )
+    enabled: Annotated[
+        Value, Slot(BOOL, "Whether the resource is offered at all.", roots=_NODE, default=True)
+    ] = None
+    cpu: Annotated[
+        Value, Slot(CPU, "Overcommitted CPU of the node; negative counts as none.", roots=_NODE)
+    ] = None
+    memory: Annotated[
+        Value, Slot(MEMORY, "Overcommitted memory of the node; negative counts as none.", roots=_NODE)
+    ] = None
     zone: Given[ZoneOvercommit] = None
     """The same for each NUMA zone."""
     on_missing: Given[MissingMetrics] = None

@@ -2,10 +2,12 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from koordpolicy.language.cel.types import BOOL, CPU, DURATION, INT, PERCENT, STRING
 from koordpolicy.language.kinds.base import PolicySpec
-from koordpolicy.language.kinds.fields import Given, PolicyModel
-from koordpolicy.language.kinds.slots import Combine, Slot, Value
+from koordpolicy.language.kinds.fields import Given, Identifier, PolicyModel
+from koordpolicy.language.kinds.slots import Slot, Value
 
 
 class Growth(PolicyModel):
@@ -33,10 +35,17 @@ class CPUSuppressSpec(PolicySpec):
             choices=("cpuset", "cfsQuota"),
         ),
     ] = None
-    target: Annotated[Value, Slot(CPU, "CPU that best-effort work may use.")] = None
-    minimum: Annotated[Value, Slot(CPU, "CPU that it keeps in any case.", combine=Combine.OVERRIDE)] = None
+    target: Annotated[Value, Slot(CPU, "CPU that best-effort work may use; negative when there is none.")] = (
+        None
+    )
+    minimum: Annotated[Value, Slot(CPU, "CPU that it may use in any case.")] = None
+    figures: dict[Identifier, Annotated[Value, Slot(CPU, "One figure.")]] = Field(default_factory=dict)
+    """What is shown beside the target in metrics and explanations, by name."""
     minimum_cpus: Annotated[
-        Value, Slot(INT, "Number of CPUs that it keeps in any case.", minimum=0, maximum=100_000)
+        Value, Slot(INT, "Number of CPUs that `cpuset` leaves in any case.", minimum=0, maximum=100_000)
+    ] = None
+    minimum_quota: Annotated[
+        Value, Slot(DURATION, "Time in each 100 ms of one CPU that `cfsQuota` leaves in any case.")
     ] = None
     growth: Given[Growth] = None
     """How fast suppression gives way."""

@@ -10,6 +10,7 @@ from koordpolicy.language.kinds.admission import AdmissionRuleSpec, ColocationPr
 from koordpolicy.language.kinds.base import PolicySpec, Spec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
+from koordpolicy.language.kinds.hooks import ContainerHookSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
@@ -118,7 +119,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 OvercommitSpec,
                 "Formulas of the resources that are sold a second time: batch and mid.",
                 frozenset({Component.MANAGER}),
-                _roots("node", "cluster", "now"),
+                _roots("node", "zone", "cluster", "now"),
                 lambda spec, _name: str(spec.resource),
             ),
             Kind(
@@ -127,6 +128,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "How much CPU best-effort work may use, and by which mechanism it is held there.",
                 frozenset({Component.AGENT}),
                 _roots("node", "now"),
+            ),
+            Kind(
+                "ContainerHook",
+                ContainerHookSpec,
+                "What is changed in the resources of pods and containers where they are started.",
+                frozenset({Component.AGENT}),
+                _roots("pod", "container", "node", "now"),
+                _by_name,
             ),
             Kind(
                 "SchedulingProfile",

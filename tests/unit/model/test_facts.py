@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from koordpolicy.language.cel.types import BOOL, DURATION, INT, STRING, TIMESTAMP, Type
+from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import FACTS
 from koordpolicy.mechanism.pod_request import pod_demand
@@ -45,6 +45,7 @@ NODE = Node(
     annotations={
         wire.NODE_RESERVATION: '{"resources": {"memory": "2Gi"}}',
         wire.RAW_ALLOCATABLE: '{"cpu": "8"}',
+        wire.CPU_NORMALIZATION_RATIO: "1.2",
     },
     capacity={"cpu": 10000, "memory": 10 * 2**30, "pods": 110},
     allocatable={"cpu": 9000, "memory": 9 * 2**30, "pods": 110, wire.BATCH_CPU: 4000},
@@ -66,6 +67,7 @@ def whole_pod() -> Record:
         **class_facts("LS", "", "prod", ""),
         **pod_usage_facts(USED, "prod"),
         "queuedAt": Timestamp(1),
+        "extendedContainers": [],
     }
 
 
@@ -73,22 +75,18 @@ def whole_node() -> Record:
     demand = NodeDemand({"cpu": 3000, wire.BATCH_CPU: 5000}, {"cpu": 3100}, 3)
     return {
         **node_facts(NODE, demand, [whole_pod()]),
-        **metric_facts(METRIC, 130 * NANOSECONDS, TIMES, {"cpu": 50, "memory": 7}),
+        **metric_facts(METRIC, 130 * NANOSECONDS, TIMES),
         **amount_facts("usage.prod", USED),
         **amount_facts("usage.highPriority", USED),
         **amount_facts("load", USED),
         "resources.load": USED,
         "hostApplications": [],
+        "suppression.byQuota": True,
     }
 
 
 def whole_zone() -> Record:
-    return {
-        **zone_facts(0, 2, USED, USED, {}),
-        **amount_facts("usage.system", USED),
-        **amount_facts("usage.highPriority", USED),
-        **amount_facts("reserved", USED),
-    }
+    return zone_facts(0, 2, USED, USED, {})
 
 
 RECORDS: Mapping[str, Record] = {
@@ -103,6 +101,7 @@ RECORDS: Mapping[str, Record] = {
 
 CLASSES: Mapping[Type, type] = {
     BOOL: bool,
+    DOUBLE: float,
     INT: int,
     STRING: str,
     TIMESTAMP: Timestamp,
@@ -157,7 +156,7 @@ def test_node_facts_speak_of_the_node_and_its_pods() -> None:
     assert (node["physical.cpu"], node["allocatable.cpu"], node["free.cpu"]) == (8000, 9000, 6000)
     assert (node["free.batch.cpu"], node["requested.pods"], node["free.pods"]) == (-1000, 3, 107)
     assert (node["reserved.cpu"], node["reserved.memory"]) == (1000, 2 * 2**30)
-    assert (node["usage.system.cpu"], node["usage.system.memory"]) == (250, 7)
+    assert (node["usage.system.cpu"], node["usage.system.memory"]) == (200, 0)
     assert node["metric.age"] == Duration(30 * NANOSECONDS)
 
 

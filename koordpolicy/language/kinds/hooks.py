@@ -1,0 +1,57 @@
+"""What is changed in the resources of pods and containers where they are started."""
+
+from typing import Annotated
+
+from koordpolicy.language.cel.types import CPU, DOUBLE, MEMORY
+from koordpolicy.language.kinds.base import PolicySpec
+from koordpolicy.language.kinds.fields import Given, PolicyModel
+from koordpolicy.language.kinds.slots import Slot, Value
+
+_POD = frozenset({"pod", "node", "now"})
+
+
+class PodGroup(PolicyModel):
+    """The control group of the whole pod."""
+
+    cpu_request: Annotated[
+        Value, Slot(CPU, "CPU request that the pod's CPU shares stand for; 0 for the least.", roots=_POD)
+    ] = None
+    cpu_limit: Annotated[
+        Value, Slot(CPU, "CPU that the pod may use at most; 0 and less: without limit.", roots=_POD)
+    ] = None
+    memory_limit: Annotated[
+        Value, Slot(MEMORY, "Memory that the pod may use at most; negative: without limit.", roots=_POD)
+    ] = None
+
+
+class ContainerGroup(PolicyModel):
+    """The control group of one container."""
+
+    cpu_request: Annotated[
+        Value, Slot(CPU, "CPU request that the container's CPU shares stand for; 0 for the least.")
+    ] = None
+    cpu_limit: Annotated[
+        Value, Slot(CPU, "CPU that the container may use at most; 0 and less: without limit.")
+    ] = None
+    memory_limit: Annotated[
+        Value, Slot(MEMORY, "Memory that the container may use at most; negative: without limit.")
+    ] = None
+
+
+class ContainerHookSpec(PolicySpec):
+    """What pods and containers get from the kernel, in place of what the runtime was asked for."""
+
+    cpu_speed: Annotated[
+        Value,
+        Slot(
+            DOUBLE,
+            "How fast the node's CPUs are, compared with those that limits are meant for; quotas become smaller "
+            "by that factor where it is above 1.",
+            roots=_POD,
+            default=1.0,
+        ),
+    ] = None
+    pod: Given[PodGroup] = None
+    """What the pod as a whole gets; what no rule says is left alone."""
+    container: Given[ContainerGroup] = None
+    """What each of its containers gets; what no rule says is left alone."""
