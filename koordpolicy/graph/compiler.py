@@ -73,7 +73,9 @@ class Compiler:
         self._cache.turn()
         graph = None
         if not state.found.has_errors:
-            graph = RuleGraph(_digest(state), state.units, state.classes, state.decisions, state.constants)
+            graph = RuleGraph(
+                _digest(state), state.units, state.classes, state.decisions, state.constants, state.matches
+            )
         sources = {file: text for layer in state.layers for file, text in layer.files.items()}
         return Compilation(graph, state.found, tuple(state.units), sources)
 

@@ -4,21 +4,23 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
 from koordpolicy.graph.catalogue import Classes
 from koordpolicy.graph.decide import NO_RULE, Expressions, parameters_of
-from koordpolicy.graph.rules import Decision, DecisionKey, Rule
+from koordpolicy.graph.rules import Decision, DecisionKey, Requirement, Rule, RuleMatch
 from koordpolicy.graph.slots import decision_of
 from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
-from koordpolicy.language.facts import Component
+from koordpolicy.language.facts import ROOTS, Component
 from koordpolicy.language.kinds import Kind, slots
+from koordpolicy.mechanism.classify import Catalogue
 
 _ITEM = re.compile(r"\[[^\]]*\]")
 
@@ -41,6 +43,19 @@ class Item:
     fields: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What one document applies to: label requirements, and the whole match as a program.
+
+    `requirements` must all hold, so that they can be indexed. `program` decides the rest with them; it is None
+    where the document applies to everything.
+    """
+
+    document: str
+    requirements: tuple[Requirement, ...]
+    program: RowProgram | None
+
+
 class RuleGraph:
     """All decisions of a revision. Immutable; programs are lowered when first asked for."""
 
@@ -51,12 +66,14 @@ class RuleGraph:
         classes: Classes,
         decisions: Mapping[DecisionKey, Decision],
         constants: Mapping[tuple[str, str], ir.Node],
+        matches: Mapping[Unit, RuleMatch] = MappingProxyType({}),
     ) -> None:
         self.digest = digest
         self.units = tuple(units)
         self.classes = classes
         self.decisions = dict(decisions)
         self._constants = dict(constants)
+        self._matches = dict(matches)
         self._expressions = Expressions(self.decisions, self._constants)
         self._names = {str(key): key for key in self.decisions}
         self._unset: dict[str, Decision] = {}
@@ -120,6 +137,14 @@ class RuleGraph:
             self._values[decision.key] = known
         return known
 
+    def value(self, name: str, **roots: Any) -> Any:
+        """The decision's value on these records, without provenance; None when no rule matches.
+
+        Raises `CelError` when it has none, `UnknownDecision`. Roots that are not given count as empty.
+        """
+        decision = self.decision(name)
+        return self.program(name).call(*(roots.get(root, {}) for root in decision.roots))
+
     def ask(self, name: str, **roots: Any) -> Answer:
         """The decision's value on these records, with its provenance.
 
@@ -176,7 +201,7 @@ class RuleGraph:
     def for_component(self, component: Component) -> "RuleGraph":
         """The part that one component can ever ask; same digest, since it is the same revision."""
         kept = {key: d for key, d in self.decisions.items() if component in d.components}
-        return RuleGraph(self.digest, self.units, self.classes, kept, self._constants)
+        return RuleGraph(self.digest, self.units, self.classes, kept, self._constants, self._matches)
 
     def subjects(self, kind: str) -> tuple[str, ...]:
         """The subjects of a kind (profile names, resources, ...), sorted."""
@@ -188,6 +213,32 @@ class RuleGraph:
         for unit in self.units:
             found.setdefault(unit.kind.name, set()).add(unit.subject)
         return {kind: tuple(sorted(names)) for kind, names in found.items()}
+
+    def selections(self, kind: str, subject: str) -> tuple[Selection, ...]:
+        """What a subject applies to as a whole: the matches of the documents that introduce it.
+
+        Those are the documents of the lowest layer; what higher ones say about the subject narrows nothing and
+        widens nothing. The subject applies where one of the selections does. Programs take the records of
+        the kind's roots, in the order in which the language declares them.
+        """
+        speaking = self._speaking(kind, subject)
+        lowest = min((unit.layer for unit in speaking), default=0)
+        return tuple(
+            self._selection(unit) for unit in speaking if unit.layer == lowest and unit in self._matches
+        )
+
+    def _selection(self, unit: Unit) -> Selection:
+        match = self._matches[unit]
+        program = None
+        if match.test is not None:
+            test = self._expressions.resolved(match.test, DecisionKey(unit.kind.name, unit.subject, "match"))
+            program = compile_row([root for root in ROOTS if root in unit.kind.roots], test)
+        return Selection(unit.id, match.requirements, program)
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        """Which class and band a pod belongs to, by the revision's own classes and bands."""
+        return self.classes.resolver
 
     def setting(self, kind: str, subject: str, name: str) -> Any:
         """A plain setting of the spec (not a slot): the highest-ranked document that sets it wins."""

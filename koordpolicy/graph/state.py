@@ -8,7 +8,7 @@ from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import Classes
 from koordpolicy.graph.expressions import Path, Vocabulary
 from koordpolicy.graph.layers import Layer, PackFinder
-from koordpolicy.graph.rules import Decision, DecisionKey, Rank, Rule
+from koordpolicy.graph.rules import Decision, DecisionKey, Rank, Rule, RuleMatch
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
@@ -82,6 +82,7 @@ class State:
     constants: dict[tuple[str, str], ir.Node] = field(default_factory=dict)
     drafts: list[Draft] = field(default_factory=list)
     parameters: dict[str, dict[str, Type]] = field(default_factory=dict)
+    matches: dict[Unit, RuleMatch] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
 

@@ -17,11 +17,13 @@ from koordpolicy.language.kinds import BadLiteral, Expression, PolicySpec, liter
 
 
 def rules(state: State) -> None:
-    """Fill `rules`. A draft whose text or match is wrong is reported and yields no rule."""
+    """Fill `rules` and `matches`. A draft whose text or match is wrong is reported and yields no rule."""
     texts = Texts(state.cache, state.found)
     scopes: dict[Unit, Scope] = {}
     for unit in state.units:
-        scopes[unit] = scope_of(state, unit, texts)
+        scope = scopes[unit] = scope_of(state, unit, texts)
+        if scope.match is not None and isinstance(unit.spec, PolicySpec):
+            state.matches[unit] = scope.match
         _report_unused(state, unit, texts)
     for draft in state.drafts:
         rule = _rule(state, draft, scopes[draft.unit], texts)
