@@ -80,9 +80,7 @@ def json_patch(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
             case "remove":
                 _take(holder, path)
             case "replace":
-                value = _value(operation, number)
-                _at(holder, path)
-                _put(holder, path, value)
+                _replace(holder, path, _value(operation, number))
             case "move":
                 source = _pointer(operation, "from", number)
                 if path[: len(source)] == source and path != source:
@@ -158,10 +156,13 @@ def _at(holder: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
-def _put(holder: Any, path: tuple[str, ...], value: Any) -> None:
-    """Set what stands at a path that is known to be there."""
+def _replace(holder: Any, path: tuple[str, ...], value: Any) -> None:
+    """Set what stands at a path. Like the API server, and unlike the RFC, a missing member of a map is added."""
     parent = _at(holder, path[:-1])
-    parent[path[-1] if isinstance(parent, dict) else int(path[-1])] = value
+    if isinstance(parent, list):
+        parent[_index(parent, path[-1], path, end=False)] = value
+    else:
+        _add(holder, path, value)
 
 
 def _add(holder: Any, path: tuple[str, ...], value: Any) -> None:

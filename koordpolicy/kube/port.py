@@ -98,7 +98,7 @@ class ApplyPatch:
     """Server-side apply: `manager` owns what `object` says, and what it said before and no more goes.
 
     Creates the object when there is none. A value that another manager owns and that differs raises
-    Conflict, unless `force` takes it over. `object` has `apiVersion` and `kind`.
+    Conflict, unless `force` takes it over. `object` has `apiVersion`, `kind` and `metadata.name`.
     """
 
     object: Object

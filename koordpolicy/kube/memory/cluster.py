@@ -8,18 +8,19 @@ from koordpolicy.kube.memory.server import Write
 from koordpolicy.kube.memory.store import Store, key_of
 from koordpolicy.kube.memory.watch import Watch
 from koordpolicy.kube.port import Object, ObjectList, Patch, Preconditions, Propagation, WatchEvent
-from koordpolicy.kube.resources import Resource
+from koordpolicy.kube.resources import PODS, Resource
 
 
-async def _at_once() -> None:
+async def _at_once(verb: str, resource: Resource) -> None:
     """Let every request through without delay."""
 
 
 class MemoryCluster:
     """A client of a `Store`, speaking as `user`.
 
-    `before_request` is awaited before each request reaches the store: it may wait, as a network does, or raise
-    Unreachable. Watch streams end when the store disconnects.
+    `before_request` is awaited, with the method's name and the resource, before each request reaches the
+    store: it may wait, as a network does, or raise any KubeError, as a network or server may. Watch
+    streams end when the store disconnects.
     """
 
     def __init__(
@@ -27,7 +28,7 @@ class MemoryCluster:
         store: Store,
         *,
         user: str = "",
-        before_request: Callable[[], Awaitable[None]] = _at_once,
+        before_request: Callable[[str, Resource], Awaitable[None]] = _at_once,
     ) -> None:
         self.store = store
         self._user = user
@@ -35,7 +36,7 @@ class MemoryCluster:
 
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
         """See `Cluster.get`."""
-        await self._before_request()
+        await self._before_request("get", resource)
         return self.store.get(resource, name, namespace=namespace)
 
     async def list(
@@ -49,7 +50,7 @@ class MemoryCluster:
         continue_token: str = "",
     ) -> ObjectList:
         """See `Cluster.list`."""
-        await self._before_request()
+        await self._before_request("list", resource)
         return self.store.list(
             resource,
             namespace=namespace,
@@ -71,7 +72,7 @@ class MemoryCluster:
         bookmarks: bool = False,
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """See `Cluster.watch`."""
-        await self._before_request()
+        await self._before_request("watch", resource)
         watch = self.store.watch(
             resource,
             namespace=namespace,
@@ -95,7 +96,7 @@ class MemoryCluster:
         dry_run: bool = False,
     ) -> Object:
         """See `Cluster.create`."""
-        await self._before_request()
+        await self._before_request("create", resource)
         return await self.store.server.create(
             resource, obj, namespace, self._write("", field_manager, dry_run)
         )
@@ -110,7 +111,7 @@ class MemoryCluster:
         dry_run: bool = False,
     ) -> Object:
         """See `Cluster.update`."""
-        await self._before_request()
+        await self._before_request("update", resource)
         return await self.store.server.update(resource, obj, self._write(subresource, field_manager, dry_run))
 
     async def patch(
@@ -125,7 +126,7 @@ class MemoryCluster:
         dry_run: bool = False,
     ) -> Object:
         """See `Cluster.patch`."""
-        await self._before_request()
+        await self._before_request("patch", resource)
         write = self._write(subresource, field_manager, dry_run)
         return await self.store.server.patch(resource, key_of(resource, namespace, name), patch, write)
 
@@ -141,7 +142,7 @@ class MemoryCluster:
         dry_run: bool = False,
     ) -> None:
         """See `Cluster.delete`."""
-        await self._before_request()
+        await self._before_request("delete", resource)
         key, write = key_of(resource, namespace, name), self._write("", "", dry_run)
         await self.store.server.delete(resource, key, preconditions, grace_seconds, propagation, write)
 
@@ -156,7 +157,7 @@ class MemoryCluster:
         dry_run: bool = False,
     ) -> None:
         """See `Cluster.bind`."""
-        await self._before_request()
+        await self._before_request("bind", PODS)
         write = self._write("", "", dry_run)
         await self.store.server.bind((namespace, pod), node, uid, annotations or {}, write)
 
@@ -170,7 +171,7 @@ class MemoryCluster:
         dry_run: bool = False,
     ) -> None:
         """See `Cluster.evict`."""
-        await self._before_request()
+        await self._before_request("evict", PODS)
         write = self._write("", "", dry_run)
         await self.store.server.evict((namespace, pod), grace_seconds, preconditions, write)
 

@@ -24,7 +24,6 @@ _BUDGETS: Final = resources.POD_DISRUPTION_BUDGETS
 _EVICTION_TIMEOUT: Final = 120
 """Seconds after which a pod that an eviction was granted for counts again, when it did not go."""
 
-_RETRY_AFTER: Final = 10.0
 _PERCENT: Final = re.compile(r"([0-9]{1,9})%", re.ASCII)
 
 
@@ -168,8 +167,7 @@ class Budgets:
         if allowed == 0:
             raise TooManyRequests(
                 f"evicting pod `{name}` would violate its disruption budget `{budget['metadata']['name']}`: "
-                f"{status.get('currentHealthy', 0)} pods are healthy, {status.get('desiredHealthy', 0)} must be",
-                retry_after=_RETRY_AFTER,
+                f"{status.get('currentHealthy', 0)} pods are healthy, {status.get('desiredHealthy', 0)} must be"
             )
         if not dry_run:
             since = {**(status.get("disruptedPods") or {}), name: time_text(self._now() * NANOSECONDS)}

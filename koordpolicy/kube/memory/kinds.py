@@ -1,5 +1,6 @@
 """What the API server does for particular kinds: one table; kinds that are not in it get only the general rules."""
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -12,6 +13,9 @@ from koordpolicy.kube.memory.disruption import check_budget
 from koordpolicy.kube.memory.state import State
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.selectors import FieldSelector
+
+_DATA_KEY: Final = re.compile(r"(?!\.\.?$)(?!\.\.)[-._a-zA-Z0-9]+", re.ASCII)
+_LONGEST_KEY: Final = 253
 
 
 def _complete_nothing(draft: dict[str, Any], old: Mapping[str, Any] | None, state: State) -> None:
@@ -90,6 +94,16 @@ def _complete_priority_class(draft: dict[str, Any], old: Mapping[str, Any] | Non
     draft.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 
+def _check_data(draft: Mapping[str, Any]) -> list[Cause]:
+    """The contents of a ConfigMap or Secret: text under keys that could be file names."""
+    return [
+        Cause(f"{field}[{key}]", "a key consists of letters, digits, `-`, `_` and `.`")
+        for field in ("data", "binaryData")
+        for key in draft.get(field) or ()
+        if len(key) > _LONGEST_KEY or not _DATA_KEY.fullmatch(key)
+    ]
+
+
 _RULES: Final[Mapping[Resource, KindRules]] = MappingProxyType(
     {
         resources.PODS: KindRules(
@@ -125,6 +139,8 @@ _RULES: Final[Mapping[Resource, KindRules]] = MappingProxyType(
                 "type",
             )
         ),
+        resources.CONFIG_MAPS: KindRules(check=_check_data),
+        resources.SECRETS: KindRules(check=_check_data, fields=("type",)),
         resources.PRIORITY_CLASSES: KindRules(
             _complete_priority_class, check_update=_check_priority_class_update
         ),

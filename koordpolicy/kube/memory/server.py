@@ -106,7 +106,9 @@ class Server:
                     return await self._create(resource, draft, write, applied_by=manager)
                 except AlreadyExists:
                     continue
-            _check_preconditions(old, _text_of(draft, "uid"), _text_of(draft, "resourceVersion"))
+            _check_preconditions(old, "", _text_of(draft, "resourceVersion"))
+            if _text_of(draft, "uid") not in ("", old["metadata"]["uid"]):
+                raise invalid(resource, key[1], [Cause("metadata.uid", "cannot change")])
             try:
                 return await self._store(resource, key, old, draft, write, applied_by=manager)
             except _OvertakenError:
@@ -352,7 +354,6 @@ class Server:
         if "apiVersion" not in wanted or "kind" not in wanted:
             raise Rejected("an apply patch states `apiVersion` and `kind`")
         identify(wanted, resource, key[0] or None)
-        wanted["metadata"].setdefault("name", key[1])
         if _key(wanted) != key:
             raise Rejected(f"the patch speaks of `{_key(wanted)[1]}`, the request of `{key[1]}`")
         if wanted["metadata"].get("managedFields"):
@@ -399,7 +400,8 @@ class Server:
         left = metadata.get("deletionGracePeriodSeconds") or 0
         if left and (grace is None or seconds >= left):
             return  # it is going already, and nobody asks it to hurry
-        if not seconds and not finalizers:
+        graceful = resource == resources.PODS and ("deletionTimestamp" not in metadata or left)
+        if not graceful and not finalizers:
             self._state.drop(resource, key)
             return
         now = self._now()
@@ -420,6 +422,8 @@ class Server:
             metadata.pop("finalizers", None)
         if metadata != old["metadata"]:
             self._state.put(resource, key, {**old, "metadata": metadata})
+        if not seconds and not finalizers:
+            self._state.drop(resource, key)  # watchers of pods see them going before they are gone
 
     def _collect(self, resource: Resource, key: Key) -> None:
         """How the garbage collector deletes."""
@@ -528,10 +532,7 @@ def _request(
 
 def _private(obj: Object) -> dict[str, Any]:
     """A private copy of what a caller gave, known to be JSON."""
-    draft = thaw(freeze(obj))
-    if not isinstance(draft.get("metadata", {}), dict):
-        raise Rejected("`metadata` is a map")
-    return draft
+    return thaw(freeze(obj))
 
 
 def _key(draft: Mapping[str, Any]) -> Key:

@@ -1,0 +1,161 @@
+"""Keeps a mirror of one resource up to date over any cluster: list, watch, resume, list again.
+
+It never gives up: a cluster that cannot be reached leaves the mirror as it was (stale, but whole) until it
+answers again.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.kube.errors import Forbidden, Gone, KubeError, Rejected, TooManyRequests
+from koordpolicy.kube.mirror import Mirror
+from koordpolicy.kube.port import Cluster, Object, ObjectList
+from koordpolicy.kube.resources import Resource
+
+_PAGE: Final = 500
+"""Objects a request while listing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """How to wait after failures: `initial` seconds, then `factor` times longer each, up to `longest`.
+
+    Each wait is lengthened by up to `spread` of itself, so that many clients do not return at once;
+    `jitter` gives numbers in [0, 1) for that. `sleep` waits for seconds.
+    """
+
+    jitter: Callable[[], float]
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    initial: float = 0.8
+    factor: float = 2.0
+    longest: float = 30.0
+    spread: float = 1.0
+
+    def delay(self, failures: int) -> float:
+        """Seconds to wait after so many failures in a row, counted from 1."""
+        steps = min(max(failures, 1) - 1, 64)  # beyond, the power could overflow without changing anything
+        return min(self.longest, self.initial * self.factor**steps) * (1.0 + self.spread * self.jitter())
+
+
+class Informer:
+    """Feeds `mirror` with the selected objects of a resource for as long as `run` runs.
+
+    `on_trouble` hears of every failed request, with the number of failures in a row.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        resource: Resource,
+        mirror: Mirror,
+        backoff: Backoff,
+        *,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
+        on_trouble: Callable[[KubeError, int], None] | None = None,
+    ) -> None:
+        self.mirror = mirror
+        self._cluster = cluster
+        self._resource = resource
+        self._namespace = namespace
+        self._labels = label_selector
+        self._fields = field_selector
+        self._backoff = backoff
+        self._on_trouble = on_trouble
+        self._synced = asyncio.Event()
+        self._failures = 0
+        self._resumable = False
+
+    @property
+    def synced(self) -> bool:
+        """Whether the mirror has shown a whole list at least once."""
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Return as soon as the mirror has shown a whole list."""
+        await self._synced.wait()
+
+    async def run(self) -> None:
+        """List and watch until cancelled.
+
+        Raises what a handler of the mirror raises, and Rejected when the cluster does not understand the
+        request itself (a bad selector): asking again would not help.
+        """
+        while True:
+            trouble: KubeError | None = None
+            try:
+                if not self._resumable:
+                    await self._list()
+                await self._watch()
+            except Gone as error:
+                self._resumable = False
+                trouble = error
+            except Rejected as error:
+                if not isinstance(error, Forbidden):  # permissions may be granted later
+                    raise
+                trouble = error
+            except KubeError as error:
+                trouble = error
+            await self._pause(trouble)
+
+    async def _pause(self, trouble: KubeError | None) -> None:
+        """Wait as long as the failures in a row suggest; an ended stream counts as one.
+
+        The first end of a stream, or version that is gone, is the ordinary course of things and asks for no
+        wait; but a server that ends every stream at once must not be asked without pause.
+        """
+        self._failures += 1
+        if trouble is not None and self._on_trouble is not None:
+            self._on_trouble(trouble, self._failures)
+        if self._failures == 1 and (trouble is None or isinstance(trouble, Gone)):
+            return
+        delay = self._backoff.delay(self._failures)
+        if isinstance(trouble, TooManyRequests):
+            delay = max(delay, trouble.retry_after)
+        await self._backoff.sleep(delay)
+
+    async def _watch(self) -> None:
+        stream = self._cluster.watch(
+            self._resource,
+            namespace=self._namespace,
+            resource_version=self.mirror.resource_version,
+            label_selector=self._labels,
+            field_selector=self._fields,
+            bookmarks=True,
+        )
+        async with stream as events:
+            async for event in events:
+                self.mirror.apply(event)
+                self._failures = 0
+
+    async def _list(self) -> None:
+        items: list[Object] = []
+        token = ""
+        while True:
+            try:
+                page = await self._page(token)
+            except Gone:
+                if not token:
+                    raise
+                page = await self._page("", limit=0)  # the pages outlived the history: all at once
+                items = []
+            items.extend(page.items)
+            token = page.continue_token
+            if not token:
+                break
+        self.mirror.replace(items, page.resource_version)
+        self._resumable = True
+        self._synced.set()
+
+    async def _page(self, token: str, limit: int = _PAGE) -> ObjectList:
+        return await self._cluster.list(
+            self._resource,
+            namespace=self._namespace,
+            label_selector=self._labels,
+            field_selector=self._fields,
+            limit=limit,
+            continue_token=token,
+        )
