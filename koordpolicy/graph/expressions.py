@@ -1,9 +1,9 @@
 """From the text of an expression in a document to its typed form, findings placed in the file."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.graph.cache import Cache
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check, check_as
@@ -11,7 +11,7 @@ from koordpolicy.language.cel.environment import Environment, UserFunction
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.syntax import SyntaxProblem
-from koordpolicy.language.cel.types import ERROR, Type
+from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents import Document
 
 Path = tuple[str | int, ...]
@@ -75,8 +75,10 @@ class Texts:
         node, problems = self._cache.get(key, lambda: _checked(tree, names.environment, wanted, text))
         for problem in problems:
             place = document.positions.text_span(path, problem.start, problem.end)
-            self._found.add(problem.code, place, problem.message, help=problem.help)
-        return None if problems or node.type == ERROR else node
+            self._found.add(
+                problem.code, place, problem.message, help=problem.help, severity=problem.severity
+            )
+        return None if _wrong(problems) else node
 
 
 def _parsed(text: str) -> ast.Node | SyntaxProblem:
@@ -94,4 +96,9 @@ def _checked(
         node = check(tree, environment, problems, text)
     else:
         node = check_as(tree, wanted, environment, problems, text)
-    return (node if problems else fold(node)), tuple(problems)
+    return (node if _wrong(problems) else fold(node)), tuple(problems)
+
+
+def _wrong(problems: Sequence[Problem]) -> bool:
+    """Whether there is an error among the problems: a warning leaves the expression usable."""
+    return any(problem.severity is Severity.ERROR for problem in problems)
