@@ -156,6 +156,9 @@ class ListData:
                 column.view[at] = column.view[last]
         for column in (self._segment_of, self._lengths, self._absent):
             column.count = last
+        if last == 0:  # dead elements need a row to point to
+            self._clear_elements()
+            self.elements.restart()
 
     def _tidy(self) -> None:
         """Move the live segments together, in the order of rows."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Overload
-from koordpolicy.language.cel.ir_walk import Numbering, rewrite
+from koordpolicy.language.cel.ir_walk import Numbering, bound_names, rewrite
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
 from koordpolicy.language.cel.lower.columns.strings import Memo
@@ -19,12 +19,14 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     COUNTED,
     DOUBLE,
+    DTYPES,
     DURATION,
     INT,
     STRING,
     TIMESTAMP,
     WIDEST,
     Bounds,
+    ListVec,
     MapVec,
     Need,
     NoColumnForm,
@@ -78,6 +80,7 @@ class Emitter:
     lanes: dict[str, str] = field(default_factory=dict)
     overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
     uses_lists: bool = False
+    _ranges: dict[str, int] = field(default_factory=dict)
     _varying: dict[int, bool] = field(default_factory=dict)
     _partial: dict[int, bool] = field(default_factory=dict)
 
@@ -101,9 +104,14 @@ class Emitter:
         node = self.numbering.nodes[number]
         if not isinstance(node, ir.Var):
             return False
-        if node.local:
-            return node.name not in self.lanes
-        return node.name == self.table_root
+        if not node.local:
+            return node.name == self.table_root
+        # A macro's variable is one for all rows where the list is that it walks.
+        if not self._ranges:
+            for binder, operands in zip(self.numbering.nodes, self.numbering.operands, strict=True):
+                for name in bound_names(binder):
+                    self._ranges[name] = operands[0]
+        return self._holds(self._ranges[node.name], self._varying, self._varies_itself)
 
     def is_partial(self, node: ir.Node) -> bool:
         """Whether computing it takes row programs."""
@@ -339,6 +347,20 @@ class Emitter:
         """The number of entries."""
         return "1" if space is None else space.count
 
+    def space_of_node(self, node: ir.Node) -> Space:
+        """Where a node's entries lie: in the space of the elements that it names, else in that of rows."""
+        free = self.numbering.free[self.numbering.of(node)]
+        spaces = {self.local_space(name) for name in free} - {None, ROWS}
+        if len(spaces) > 1:
+            raise NoColumnForm(node, "elements of two lists meet")
+        return next(iter(spaces), ROWS) or ROWS
+
+    def spread(self, vec: Vec, space: Space) -> str:
+        """The values as an array over a space, also of what is one for all."""
+        if vec.space is None:
+            return self.once("v", f"np.full({space.count}, {self.element_of(vec)}, {DTYPES[vec.kind]!r})")
+        return self.values_in(vec, space)
+
     def values_in(self, vec: Vec, space: Space | None) -> str:
         """The values where `space` has its entries: a row's value for each of its elements."""
         if vec.space is space or vec.space is None:
@@ -450,4 +472,6 @@ def space_of(symbol: Symbol) -> Space | None:
             return symbol.value.space
         case MapVec():
             return symbol.record.space
+        case ListVec():
+            return symbol.space
     return None

@@ -37,7 +37,7 @@ def emit_junction(emitter: "Emitter", node: ir.And | ir.Or, need: Need | None) -
         return _combine(emitter, varying, conjunction, need)
     settled = [emitter.emit_vec(arg) for arg in fixed]
     value, failed = writer.name("v"), writer.name("e")
-    space = _space(emitter, node)
+    space = emitter.space_of_node(node)
     sure = [arg.values if arg.errors is None else f"({arg.values} and not {arg.errors})" for arg in settled]
     if conjunction:
         sure = [arg.values if arg.errors is None else f"({arg.values} or {arg.errors})" for arg in settled]
@@ -56,17 +56,6 @@ def emit_junction(emitter: "Emitter", node: ir.And | ir.Or, need: Need | None) -
     with writer.block("else:"):
         writer.line(f"{value} = np.full({space.count}, {decided}); {failed} = None")
     return Vec(BOOL, value, space, failed)
-
-
-def _space(emitter: "Emitter", node: ir.Node) -> Space:
-    """Where a node's entries lie: in the innermost space of elements that it names."""
-    free = emitter.numbering.free[emitter.numbering.of(node)]
-    spaces = {emitter.local_space(name) for name in free} - {None, emitter.rows}
-    if len(spaces) > 1:
-        raise NoColumnForm(node, "elements of two lists meet")
-    found = next(iter(spaces), emitter.rows)
-    assert found is not None
-    return found
 
 
 def _combine(emitter: "Emitter", args: list[ir.Node], conjunction: bool, need: Need | None) -> Vec:
@@ -120,7 +109,7 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Sy
     if condition.space is None:
         return _one_branch(emitter, node, condition, need)
     writer = emitter.writer
-    space = _space(emitter, node)
+    space = emitter.space_of_node(node)
     kind_then, kind_else = kind_of(node.then.type), kind_of(node.otherwise.type)
     if kind_then is None or kind_then != kind_else:
         raise NoColumnForm(node, "branches without a common column")
@@ -179,7 +168,7 @@ def _one_branch(emitter: "Emitter", node: ir.Cond, condition: Vec, need: Need | 
     kind = kind_of(node.type)
     if kind is None:
         raise NoColumnForm(node, "branches without a common column")
-    space = _space(emitter, node)
+    space = emitter.space_of_node(node)
     names = tuple(writer.name(prefix) for prefix in "velh")
     for head, branch in ((f"if {condition.values}:", node.then), ("else:", node.otherwise)):
         with writer.block(head):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.lower.columns import logic
+from koordpolicy.language.cel.lower.columns import lists, logic
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
@@ -12,6 +12,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     DOUBLE,
     INT,
     STRING,
+    ListVec,
     MapVec,
     Need,
     NoColumnForm,
@@ -49,6 +50,8 @@ def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
             return logic.emit_conditional(emitter, node, need)
         case ir.OptMap():
             return _mapped_optional(emitter, node, need)
+        case ir.Comprehension():
+            return lists.emit_comprehension(emitter, node, need)
         case ir.Call():
             return _call(emitter, node, need)
     raise NoColumnForm(node, f"{_WORDS.get(type(node), 'this expression')} has no column form")
@@ -57,7 +60,6 @@ def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
 _WORDS: dict[type[ir.Node], str] = {
     ir.MakeList: "a list literal with facts of the row",
     ir.MakeMap: "a map literal with facts of the row",
-    ir.Comprehension: "a comprehension over this range",
 }
 
 
@@ -81,6 +83,8 @@ def _fact(emitter: "Emitter", node: ir.Field, need: Need | None) -> Symbol:
         return emitter.column(record, f"column({node.path!r})", kind)
     if node.type.name == "map" and node.type.params[0].name == "string":
         return MapVec(record, node.path, kind_of(node.type.params[1]))
+    if node.type.name == "list":
+        return lists.emit_list_fact(emitter, node, record)
     raise NoColumnForm(node, f"`{node.path}` of type {node.type} has no column")
 
 
@@ -223,9 +227,14 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
         return _OPTIONALS[id](emitter, node, need)
     if id.startswith("@in("):
         return _membership(emitter, node, need)
+    loop = lists.emit_of_loop(emitter, node, need)
+    if loop is not None:
+        return loop
     name = id.partition("(")[0]
     rule = RULES.get(id)
     args = [emitter.emit(arg, need) for arg in node.args]
+    if len(args) == 1 and isinstance(args[0], ListVec):
+        return lists.emit_of_list(emitter, node, args[0])
     vectors = [arg for arg in args if isinstance(arg, Vec)]
     if len(vectors) < len(args):
         raise NoColumnForm(node, f"`{id}` of this operand has no column form")
@@ -255,6 +264,8 @@ def _membership(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
         found = _entry(emitter, node, container, sought, False, True)
         assert isinstance(found, Vec)
         return found
+    if isinstance(container, ListVec):
+        return lists.emit_in_list(emitter, node, sought, container)
     if not isinstance(container, ThingVec) or sought.space is None:
         raise NoColumnForm(node, "membership in a computed list")
     if container.type.name not in ("list", "map") or (container.type.name == "map" and sought.kind != STRING):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
-from koordpolicy.language.cel.lower.columns import kernels, row_cells, strings
+from koordpolicy.language.cel.lower.columns import kernels, row_cells, segments, strings
 from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
 from koordpolicy.language.cel.lower.columns.symbols import (
     DTYPES,
@@ -106,6 +106,7 @@ class ColumnProgram:
         "_run",
         "_shared",
         "_single",
+        "_whole",
         "facts",
         "fallback",
         "roots",
@@ -124,13 +125,15 @@ class ColumnProgram:
         self._prepare = code.prepare
         self._run = code.run
         self._shared = code.shared
+        self._whole = code.whole
         self._rows = rows
         self.fallback = code.fallback
         self.source = code.source
         self.facts = facts
 
     def call(self, table: NodeTable, values: Mapping[str, Value], rows: Array | None = None) -> ColumnResult:
-        """The only output, for all rows or for those with the numbers `rows`.
+        """The only output, for all rows or for those with the numbers `rows`, which row programs
+        evaluate where lists are read.
 
         `values` has the other roots: flat records, or values such as `now`.
         """
@@ -143,19 +146,33 @@ class ColumnProgram:
         own = [values[name] for name in self.roots]
         texts = strings.CallStrings(table.strings)
         count = len(table) if rows is None else len(rows)
+        found = self._evaluate(table, texts, rows, count, own)
+        return {
+            output.name: ColumnResult(
+                output.kind,
+                _array(found[2 * at]),
+                found[2 * at + 1],
+                texts,
+                self._detail(output, table, rows, own),
+            )
+            for at, output in enumerate(self._outputs)
+        }
+
+    def _evaluate(
+        self, table: NodeTable, texts: "strings.CallStrings", rows: Array | None, count: int,
+        own: list[Value],
+    ) -> Sequence[Array | None]:  # fmt: skip
+        """Values and errors of each output in turn."""
+        if rows is not None and self._whole:
+            return self._by_rows(table, texts, rows, count, own)
         try:
             with np.errstate(all="ignore"):
                 shared = {} if self._shared is None else self._shared.call(*own)
                 prepared = self._prepare(own, shared)
-                found = self._run(table, texts, rows, count, own, prepared)
+                found: Sequence[Array | None] = self._run(table, texts, rows, count, own, prepared)
+                return found
         except kernels.BeyondColumnsError:
-            found = self._by_rows(table, texts, rows, count, own)
-        return {
-            output.name: ColumnResult(
-                output.kind, found[2 * at], found[2 * at + 1], texts, self._detail(output, table, rows, own)
-            )
-            for at, output in enumerate(self._outputs)
-        }
+            return self._by_rows(table, texts, rows, count, own)
 
     def _detail(
         self, output: Output, table: NodeTable, rows: Array | None, own: list[Value]
@@ -188,6 +205,11 @@ class ColumnProgram:
         return found
 
 
+def _array(values: Array | None) -> Array:
+    assert values is not None
+    return values
+
+
 def _held(value: Any, kind: str | None, texts: "strings.CallStrings") -> object:
     if kind == STRING:
         return texts.code(value)
@@ -196,11 +218,12 @@ def _held(value: Any, kind: str | None, texts: "strings.CallStrings") -> object:
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """The generated functions."""
+    """The generated functions. Those of a `whole` program read lists, and always of all rows."""
 
     prepare: Callable[..., Any]
     run: Callable[..., Any]
     shared: RowProgram | None
+    whole: bool
     fallback: tuple[Fallback, ...]
     source: str
 
@@ -262,6 +285,7 @@ def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
 
 _GLOBALS: Final[Mapping[str, object]] = {
     **{name: getattr(kernels, name) for name in dir(kernels) if not name.startswith("_")},
+    **{name: getattr(segments, name) for name in dir(segments) if not name.startswith("_")},
     "np": np,
     "inf": float("inf"),
     "float64": np.float64,
@@ -311,4 +335,4 @@ def _assemble(emitter: Emitter, results: list[str]) -> _Code:
         scope[f"row{at}"] = compile_row(part.names, part.node).call
     exec(compile(source + "\n", "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only
     shared = compile_row(emitter.roots, emitter.shared) if emitter.shared else None
-    return _Code(scope["prepare"], scope["run"], shared, tuple(emitter.used), source)
+    return _Code(scope["prepare"], scope["run"], shared, emitter.uses_lists, tuple(emitter.used), source)

@@ -130,4 +130,20 @@ class ThingVec:
     type: Type
 
 
-Symbol: TypeAlias = Vec | OptionalVec | RecordVec | MapVec | ThingVec
+@dataclass(frozen=True, slots=True, eq=False)
+class ListVec:
+    """A list that each row has, as elements in a space.
+
+    `element` is what an element is (a vector may also be one value a row, or for all). `chosen` names
+    the mask of the elements that belong to the lists (or None: all), `errors` the mask of rows without
+    a list. A `whole` list is a fact as it stands, unfiltered.
+    """
+
+    space: Space
+    element: "Symbol"
+    chosen: str
+    errors: str | None
+    whole: bool
+
+
+Symbol: TypeAlias = Vec | OptionalVec | RecordVec | MapVec | ListVec | ThingVec
