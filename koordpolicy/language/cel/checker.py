@@ -19,6 +19,7 @@ from koordpolicy.language.cel.checker_quantities import (
     zero_as,
 )
 from koordpolicy.language.cel.environment import Environment
+from koordpolicy.language.cel.ir_change import depth, with_types
 from koordpolicy.language.cel.syntax import MAX_TYPED_DEPTH
 from koordpolicy.language.cel.types import (
     DOUBLE,
@@ -31,8 +32,7 @@ from koordpolicy.language.cel.types import (
     map_of,
 )
 from koordpolicy.language.cel.values import UInt
-from koordpolicy.language.cel.walk import depth, with_types
-from koordpolicy.language.cel.wording import open_type, spoken, spoken_bare
+from koordpolicy.language.cel.wording import open_type, spoken, spoken_bare, wished
 
 __all__ = ["Problem", "check", "check_as"]
 
@@ -203,10 +203,10 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
     text = context.text(node)
     help: str | None = None
     if given.is_number and given.unit is None and wanted.unit is not None:
-        code, message = "KP213", f"`{text}` is a bare number, a value that is {spoken(wanted)} is wanted"
+        code, message = "KP213", f"`{text}` is a bare number, {wished(wanted)} is wanted"
         help = units.give_unit(operand(context, node), wanted.unit)
     else:
-        code, message = "KP208", f"`{text}` is {spoken_bare(given)}, {_wish(wanted)} is wanted"
+        code, message = "KP208", f"`{text}` is {spoken_bare(given)}, {wished(wanted)} is wanted"
         if given.name == "optional_type":
             help = f"say what holds without a value: `{text}.orValue(..)`"
         elif given.unit is Unit.PERCENT and wanted == DOUBLE:
@@ -216,7 +216,3 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
         elif wanted.name == "string":
             help = f"convert it: `string({text})`"
     return context.fail(code, message, node.start, node.end, help)
-
-
-def _wish(wanted: Type) -> str:
-    return f"a value that is {spoken(wanted)}" if wanted.unit is not None else spoken(wanted)

@@ -18,7 +18,7 @@ def warn_if_decided(context: Context, node: ast.Call, args: list[ir.Node]) -> No
         return
     outcome = _outcome(node.function, *args)
     if outcome is not None:
-        context.fail(
+        context.warn(
             "KP214",
             f"`{context.text(node)}` is always {'true' if outcome else 'false'}",
             node.start,

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_overloads import Match, matches, spread
+from koordpolicy.language.cel.checker_overloads import Match, is_generic, matches, spread
 from koordpolicy.language.cel.checker_quantities import clash, operand, zero_as
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.types import Type
-from koordpolicy.language.cel.wording import spoken
+from koordpolicy.language.cel.wording import spoken, wished
 
 Fitted = tuple[list[ir.Node], list[Type], list[Match]]
 """Arguments, the types to match them with, and the overloads that take them."""
@@ -43,9 +43,11 @@ def fit_units(
         return _lacks_unit(context, function, overloads, args, types) if wanted else None
     if function.name in units.DROPS_UNIT:
         return args, plain, found
-    if len(units.units_of(types)) > 1:
+    keeps = function.name in units.KEEPS_UNIT
+    agree = keeps or any(is_generic(param) for each in found for param in each.overload.params)
+    if agree and len(units.units_of(types)) > 1:
         return _mixed(context, node, function, args, types)
-    if function.name in units.KEEPS_UNIT:
+    if keeps:
         kept = [
             Match(each.overload, each.params, units.with_unit(each.result, unit))
             for each in found
@@ -106,7 +108,7 @@ def _lacks_unit(
             else:
                 code, now, help = "KP204", spoken(given), None
             return context.fail(
-                code, f"`{function.name}` takes a value that is {spoken(param)}, `{text}` is {now}",
+                code, f"`{function.name}` takes {wished(param)}, `{text}` is {now}",
                 arg.start, arg.end, help,
             )  # fmt: skip
     return None

@@ -32,7 +32,7 @@ def check_call(context: Context, node: ast.Call) -> ir.Node:
     if prefix is not None and isinstance(root, ast.Ident):
         name = f".{prefix}.{node.function}" if root.absolute else f"{prefix}.{node.function}"
         hidden = root.name in context.scope and not root.absolute
-        if not hidden and _known(context, name):
+        if not hidden and (_known(context, name) or _is_namespace(context, root.name)):
             return _global_call(context, node, name)
     return _method_call(context, node, node.target)
 
@@ -42,12 +42,28 @@ def _known(context: Context, name: str) -> bool:
     return environment.function(name) is not None or name in environment.user_functions
 
 
+def _is_namespace(context: Context, name: str) -> bool:
+    """Whether a name can only be the first part of a function's: `math` of `math.abs`."""
+    environment = context.environment
+    if (
+        environment.unchecked
+        or name in environment.variables
+        or name in environment.refs
+        or environment.container
+    ):
+        return False
+    prefix = name + "."
+    return name == "cel" or any(function.startswith(prefix) for function in environment.functions)
+
+
 def _global_call(context: Context, node: ast.Call, name: str) -> ir.Node:
     own = context.environment.user_functions.get(name)
     function = context.environment.function(name)
-    args = _arguments(context, node, None if own is not None else function, False)
     if own is None and function is None:
+        if _usage(name) is None:  # the arguments of a misspelt macro mean nothing yet
+            _arguments(context, node, None, False)
         return _unknown_function(context, node, name)
+    args = _arguments(context, node, None if own is not None else function, False)
     if args is None:
         return error_at(node)
     if own is not None:
@@ -173,7 +189,7 @@ def _unknown_function(context: Context, node: ast.Call, name: str) -> ir.Node:
     close = nearest(shown, [*_names(context, False), *context.environment.user_functions])
     if close:
         help: str | None = f"did you mean `{close}`?"
-    elif (usage := macro_usage(shown)) is not None:
+    elif (usage := _usage(shown)) is not None:
         help = f"write `{usage}`"
     else:
         help = None
@@ -189,12 +205,20 @@ def _unknown_method(context: Context, node: ast.Call, name: str) -> ir.Node:
     usage = macro_usage(name) if context.environment.macros else None
     if usage is not None:
         return context.fail(
-            "KP205", f"`{name}` does not take {len(node.args)} arguments", *at, f"write `{usage}`"
+            "KP205",
+            f"`{name}` does not take {len(node.args)} argument{'' if len(node.args) == 1 else 's'}",
+            *at,
+            f"write `{usage}`",
         )
     close = nearest(name, _names(context, True))
     return context.fail(
         "KP207", f"unknown method `{name}`", *at, f"did you mean `{close}`?" if close else None
     )
+
+
+def _usage(name: str) -> str | None:
+    """How the macro is written that a call of this name was to be."""
+    return macro_usage(name.removeprefix("cel."))
 
 
 def _unbound(node: ast.Call, name: str) -> ir.Node:

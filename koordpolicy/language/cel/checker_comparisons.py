@@ -60,16 +60,16 @@ def check_equality(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.
         args = matched
         left, right = context.type(args[0]), context.type(args[1])
     if context.unifier.join(left, right) is None:
-        help = None
+        help, verdict = None, "they are never equal"
         if left.is_number and right.is_number:
+            verdict = f"`{sign_of(node)}` wants numbers of one type"
             help = "convert one side, or wrap it in `dyn()` to compare across number types"
         elif STRING in (left, right):
             other = args[1] if left == STRING else args[0]
             help = f"compare texts: `string({context.text(other)})`"
         return context.fail(
             "KP205",
-            f"`{context.text(args[0])}` is {spoken(left)}, `{context.text(args[1])}` is {spoken(right)}: "
-            "they are never equal",
+            f"`{context.text(args[0])}` is {spoken(left)}, `{context.text(args[1])}` is {spoken(right)}: {verdict}",
             node.start, node.end, help,
         )  # fmt: skip
     warn_if_decided(context, node, args)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2s
 from typing import Protocol
 
+from koordpolicy.diagnostics.value import Severity
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.types import DYN, ERROR, Type
@@ -17,13 +18,17 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One finding in an expression; `start:end` are code-point offsets into it."""
+    """One finding in an expression; `start:end` are code-point offsets into it.
+
+    After a warning the typed form is whole; after an error a part of it is missing.
+    """
 
     code: str
     message: str
     start: int
     end: int
     help: str | None = None
+    severity: Severity = Severity.ERROR
 
 
 class Stretch(Protocol):
@@ -49,6 +54,8 @@ class Context:
     visit: Callable[[ast.Node], ir.Node]
     unifier: Unifier = field(default_factory=Unifier)
     scope: dict[str, ir.Var] = field(default_factory=dict)
+    unknown: set[str] = field(default_factory=set)
+    """Names that were reported as unknown."""
     mixed_literals: int = 0
     """How many `dyn()` stand around: their literals may mix types."""
     expanded: int = 0
@@ -64,6 +71,10 @@ class Context:
         """Report, and give the node that stands in and silences everything above."""
         self.problems.append(Problem(code, message, start, end, help))
         return ir.Const(ERROR, key="error", start=start, end=end)
+
+    def warn(self, code: str, message: str, start: int, end: int, help: str | None = None) -> None:
+        """Report what is valid but hardly meant."""
+        self.problems.append(Problem(code, message, start, end, help, Severity.WARNING))
 
     def text(self, place: "Stretch") -> str:
         """The user's own words for a node, shortened for a message."""

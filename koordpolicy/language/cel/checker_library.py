@@ -5,9 +5,9 @@ from koordpolicy.language.cel.checker_context import Context
 from koordpolicy.language.cel.checker_names import error_at
 from koordpolicy.language.cel.checker_quantities import operand, zero_as
 from koordpolicy.language.cel.environment import UserFunction
+from koordpolicy.language.cel.ir_change import renamed_locals, size
 from koordpolicy.language.cel.syntax import MAX_NODES
 from koordpolicy.language.cel.types import ERROR, Type
-from koordpolicy.language.cel.walk import nodes, renamed_locals
 from koordpolicy.language.cel.wording import short, spoken
 
 
@@ -28,7 +28,7 @@ def call_library(context: Context, node: ast.Call, function: UserFunction, args:
         if fitted.type == ERROR:
             return error_at(node)
         bound.append(fitted)
-    context.expanded += sum(1 for _ in nodes(function.body))
+    context.expanded += size(function.body)
     if context.expanded > MAX_NODES:
         return context.fail(
             "KP211", f"`{function.name}` and the functions it calls grow too large here", node.start, node.end,

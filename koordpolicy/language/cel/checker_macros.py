@@ -88,7 +88,7 @@ def check_macro(context: Context, node: ast.Call) -> ir.Node | None:
 def _comprehension(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
     macro, count, has_predicate = _COMPREHENSIONS[node.function, len(node.args)]
     walked = context.visit(target)
-    names = [_variable(context, arg) for arg in node.args[:count]]
+    names = [_variable(context, node, arg) for arg in node.args[:count]]
     rest = node.args[count:]
     if walked.type == ERROR or None in names:
         return error_at(node)
@@ -133,7 +133,7 @@ def _unwrap_help(context: Context, walked: ir.Node) -> str | None:
     return None
 
 
-def _variable(context: Context, arg: ast.Node) -> str | None:
+def _variable(context: Context, node: ast.Call, arg: ast.Node) -> str | None:
     if isinstance(arg, ast.Ident) and not arg.absolute:
         return arg.name
     slot = block_slot(arg)
@@ -141,7 +141,7 @@ def _variable(context: Context, arg: ast.Node) -> str | None:
         return slot
     context.fail(
         "KP205", f"`{context.text(arg)}` is not a simple name", arg.start, arg.end,
-        "the first argument names the element: `list.all(x, x > 0)`",
+        f"write `{_USAGE[node.function]}`",
     )  # fmt: skip
     return None
 
@@ -191,7 +191,7 @@ def _bad_transform(context: Context, macro: str, transform: ir.Node) -> ir.Node:
 
 def _opt_map(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
     operand = context.visit(target)
-    name = _variable(context, node.args[0])
+    name = _variable(context, node, node.args[0])
     if operand.type == ERROR or name is None:
         return error_at(node)
     whole = context.type(operand)
@@ -218,7 +218,7 @@ def _opt_map(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
 
 
 def _bind(context: Context, node: ast.Call) -> ir.Node:
-    name = _variable(context, node.args[0])
+    name = _variable(context, node, node.args[0])
     init = context.visit(node.args[1])
     if name is None:
         return error_at(node)

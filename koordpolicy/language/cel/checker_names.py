@@ -74,7 +74,7 @@ def check_index(context: Context, node: ast.Index) -> ir.Node:
         return context.fail(
             "KP205", f"{what}, `{context.text(index)}` is {spoken(given)}", index.start, index.end,
             "a number that is only known at run time to be a whole one can be wrapped in `int()`"
-            if inner.name == "list" else None,
+            if inner.name == "list" and given.is_number else None,
         )  # fmt: skip
     optional = node.optional or whole.name == "optional_type"
     result = optional_of(element) if optional else element
@@ -152,6 +152,9 @@ def _ident(context: Context, node: ast.Ident) -> Place:
 
 def _unknown_name(context: Context, node: ast.Ident) -> ir.Node:
     environment = context.environment
+    if node.name in context.unknown:
+        return error_at(node)  # one slip, one finding, however often the name is used
+    context.unknown.add(node.name)
     known = [*context.scope, *environment.variables, *environment.refs]
     close = nearest(node.name, (name for name in known if not name.startswith("@")))
     help = f"did you mean `{close}`?" if close else None
@@ -219,7 +222,10 @@ def _no_fields(context: Context, operand: ir.Node, type: Type, node: ast.Select)
     text, field = context.text(operand), node.field
     why = "its keys are no strings" if type.name == "map" else "it has no fields"
     function = context.environment.function(field)
-    method = function is not None and any(overload.receiver for overload in function.overloads)
+    method = function is not None and any(
+        overload.receiver and overload.params[0].name in (type.name, "param")
+        for overload in function.overloads
+    )
     return context.fail(
         "KP205", f"`{text}` is {spoken(type)}, {why}", node.field_start, node.field_start + len(field),
         f"`{field}` is a method: write `{text}.{field}()`" if method else None,

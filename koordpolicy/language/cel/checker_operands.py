@@ -45,7 +45,11 @@ def _conversion(context: Context, left: Type, right: Type, args: list[ir.Node]) 
         narrow = args[0] if left.name != target else args[1]
         text = context.text(narrow)
         whole = isinstance(narrow, ir.Const) and narrow.type == INT
-        return f"write `{text}.0`" if whole else f"convert it: `{target}({text})`"
+        return (
+            f"write `{text}` as `{text}.0`"
+            if whole and target == "double"
+            else f"convert it: `{target}({text})`"
+        )
     for one, other, node in ((left, right, args[1]), (right, left, args[0])):
         text = context.text(node)
         if other.name == "optional_type":
@@ -57,7 +61,7 @@ def _conversion(context: Context, left: Type, right: Type, args: list[ir.Node]) 
         if one == DURATION and other.is_number:
             return f"write a duration: `duration('{text}s')`" if isinstance(node, ir.Const) else None
     for one, node in ((left, args[1]), (right, args[0])):
-        if one == STRING:
+        if one == STRING and left != right:
             return f"convert it: `string({context.text(node)})`"
     return None
 

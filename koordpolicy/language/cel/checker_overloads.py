@@ -39,7 +39,7 @@ def matches(unifier: Unifier, overloads: Sequence[Overload], types: Sequence[Typ
     for overload in overloads:
         params: tuple[Type, ...] = spread(overload, len(types))
         result = overload.result
-        if any(map(_generic, (*params, result))):
+        if any(map(is_generic, (*params, result))):
             *fresh, result = unifier.instance((*params, result))
             params = tuple(fresh)
         if unifier.fits(types, params):
@@ -66,5 +66,6 @@ def loose(given: Type, wanted: Type) -> bool:
     return any(map(loose, given.params, wanted.params))
 
 
-def _generic(type: Type) -> bool:
-    return type.name == "param" or any(map(_generic, type.params))
+def is_generic(type: Type) -> bool:
+    """Whether a type of a declaration holds type parameters."""
+    return type.name == "param" or any(map(is_generic, type.params))

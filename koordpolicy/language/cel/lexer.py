@@ -42,6 +42,7 @@ _TOKEN = re.compile(
 )
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_QUANTITY = re.compile(r"[numkKMGTPE]i?|[mun]?s|[hd].*")
 _WORD = re.compile(r"[A-Za-z0-9_]+")
 
 _INSTEAD = {
@@ -118,10 +119,15 @@ def _quoted(text: str, raw: bool, start: int, end: int) -> Token:
 def _number(source: str, match: re.Match[str], start: int, end: int) -> Token:
     word = _WORD.match(source, end)
     if word is not None:
-        raise SyntaxProblem(
-            f"`{source[start : word.end()]}` is not a number", start, word.end(),
-            "write a quantity as text in its function: `cpu(\"500m\")`, `memory(\"1Gi\")`, `duration(\"15m\")`",
-        )  # fmt: skip
+        suffix = word[0]
+        help = None
+        if suffix in ("u", "U"):
+            help = "only whole numbers take a `u`"
+        elif _QUANTITY.fullmatch(suffix):
+            help = (
+                f'write a quantity as text: `cpu("{match[0]}{suffix}")`, `memory("1Gi")`, `duration("15m")`'
+            )
+        raise SyntaxProblem(f"`{source[start : word.end()]}` is not a number", start, word.end(), help)
     if match["double"] is not None:
         number = float(match[0])
         if number == float("inf"):

@@ -34,7 +34,7 @@ def parse(source: str, macros: bool = True) -> ast.Node:
     stream = tokens(source)
     if len(stream) > MAX_NODES:
         raise _too_large("the expression has too many parts", 0, len(source))
-    parser = _Parser(stream, macros)
+    parser = _Parser(source, stream, macros)
     tree = parser.expression()
     if parser.token.kind != "end":
         raise parser.unexpected("an operator or the end of the expression")
@@ -46,9 +46,10 @@ def parse(source: str, macros: bool = True) -> ast.Node:
 class _Parser:
     """A cursor over the tokens; each method reads one construct."""
 
-    __slots__ = ("_depth", "_macros", "_position", "_stream", "token")
+    __slots__ = ("_depth", "_macros", "_position", "_source", "_stream", "token")
 
-    def __init__(self, stream: list[Token], macros: bool) -> None:
+    def __init__(self, source: str, stream: list[Token], macros: bool) -> None:
+        self._source = source
         self._stream = stream
         self._macros = macros
         self._position = 0
@@ -77,7 +78,14 @@ class _Parser:
                 else f"the expression ends where {wanted} should follow"
             )
             return SyntaxProblem(what, at, at)
-        return SyntaxProblem(f"expected {wanted}, found `{_shown(token)}`", token.start, token.end)
+        return SyntaxProblem(f"expected {wanted}, found {self.shown(token)}", token.start, token.end)
+
+    def shown(self, token: Token) -> str:
+        if token.kind in ("string", "bytes"):
+            return "a text in quotes"
+        if token.kind == "quoted":
+            return "a name in backticks"
+        return f"`{self._source[token.start : token.end]}`"
 
     def expression(self) -> ast.Node:
         self._descend(_PER_LEVEL)
@@ -305,12 +313,6 @@ def _presence(selection: ast.Node, start: int, end: int) -> ast.Node:
             "write `has(a.b)`; for a key use `'b' in a`",
         )  # fmt: skip
     return replace(selection, start=start, end=end, test=True)
-
-
-def _shown(token: Token) -> str:
-    if token.kind in ("string", "bytes"):
-        return "a text in quotes"
-    return str(token.value) if token.value is not None else token.kind
 
 
 def _out_of_range(kind: str, start: int, end: int) -> SyntaxProblem:

@@ -172,15 +172,18 @@ def _both(left: Operand, right: Operand) -> str:
     return f"`{left.text}` is {spoken_bare(left.type)}, `{right.text}` is {spoken_bare(right.type)}"
 
 
+_COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+
+
 def _reconcile(operator: str, left: Operand, right: Operand) -> str:
     units = {left.type.unit, right.type.unit}
     if Unit.AMOUNT in units:
         return "an amount goes only with amounts; name the resource's own fact, such as `node.capacity.cpu`"
     if Unit.PERCENT in units:
         percent, quantity = (left, right) if left.type.unit is Unit.PERCENT else (right, left)
-        if operator in ("+", "-", "%"):
-            return f"take the percentage of a quantity first: `{quantity.text} * {percent.text}`"
-        return f"compare the share instead: `{quantity.text} / <total> {operator} {percent.text}`"
+        if operator in _COMPARISONS:
+            return f"compare the share instead: `{quantity.text} / <total> {operator} {percent.text}`"
+        return f"take the percentage of a quantity first: `{quantity.text} * {percent.text}`"
     return "only equal units go together; divide each side by its own total to work with shares"
 
 
@@ -203,4 +206,6 @@ def give_unit(bare: Operand, unit: Unit) -> str:
         return f"write `percent({text})`"
     if unit is Unit.AMOUNT:
         return f"write `amount({text})`"
-    return f"only {unit.value} goes with {unit.value}; `number()` drops a unit where that is meant"
+    if number is not None:
+        return f'write `bandwidth("{text}")`'
+    return "only bandwidth goes with bandwidth; `number()` drops a unit where that is meant"

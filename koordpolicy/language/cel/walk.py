@@ -1,10 +1,9 @@
 """Going through the typed form: parts of a node, and the same node with other parts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.types import Type
 
 
 def children(node: ir.Node) -> tuple[ir.Node, ...]:
@@ -31,24 +30,6 @@ def children(node: ir.Node) -> tuple[ir.Node, ...]:
         case ir.OptMap(operand=operand, body=body):
             return (operand, body)
     return ()
-
-
-def nodes(root: ir.Node) -> Iterator[ir.Node]:
-    """Every node of an expression, parents before children. Does not recurse."""
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending.extend(reversed(children(node)))
-
-
-def depth(root: ir.Node) -> int:
-    """How many levels an expression has. Does not recurse."""
-    level, count = [root], 0
-    while level:
-        count += 1
-        level = [child for node in level for child in children(node)]
-    return count
 
 
 def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Node:
@@ -86,26 +67,6 @@ def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Nod
         case ir.OptMap(operand=operand, body=body):
             return replace(node, operand=change(operand), body=change(body))
     return node
-
-
-def with_types(node: ir.Node, change: Callable[[Type], Type]) -> ir.Node:
-    """The expression with every type replaced."""
-    inner = with_children(node, lambda child: with_types(child, change))
-    changed = change(node.type)
-    return inner if changed == node.type else replace(inner, type=changed)
-
-
-def renamed_locals(node: ir.Node, rename: Callable[[str], str]) -> ir.Node:
-    """The expression with every local variable renamed, where it is bound and where it is used."""
-    inner = with_children(node, lambda child: renamed_locals(child, rename))
-    match inner:
-        case ir.Var(name=name, local=True):
-            return replace(inner, name=rename(name))
-        case ir.Comprehension(variables=variables):
-            return replace(inner, variables=tuple(map(rename, variables)))
-        case ir.Bind(name=name) | ir.OptMap(name=name):
-            return replace(inner, name=rename(name))
-    return inner
 
 
 def _same(one: tuple[ir.Node, ...], other: tuple[ir.Node, ...]) -> bool:

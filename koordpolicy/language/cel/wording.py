@@ -74,6 +74,12 @@ def spoken(type: Type) -> str:
     return _TYPES.get(type.name, f"a {type.name}")
 
 
+def wished(type: Type) -> str:
+    """A value of this type, as something that is wanted: `a value in bytes`, `a percentage`."""
+    words = spoken(type)
+    return f"a value {words}" if words.startswith("in ") else words
+
+
 def spoken_bare(type: Type) -> str:
     """As `spoken`, where the lack of a unit is the point."""
     return "a bare number" if type.is_number and type.unit is None else spoken(type)
