@@ -13,6 +13,7 @@ _LEVELS = {
     "_+_": 4, "_-_": 4, "_*_": 5, "_/_": 5, "_%_": 5,
 }  # fmt: skip
 _CONDITIONAL, _UNARY, _MEMBER = 0, 6, 7
+_NUMBER = re.compile(r"\.?[0-9]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -75,8 +76,8 @@ def _call(node: ast.Call) -> tuple[str, int]:
         return text, _CONDITIONAL
     if name in ("-_", "!_"):
         operand = _text(args[0], _UNARY)
-        # Without parentheses `-(1)` would read back as the literal -1.
-        number = name == "-_" and isinstance(args[0], ast.Literal)
+        # Without parentheses `-(1)` and `-(1).abs()` would read back as the literal -1.
+        number = name == "-_" and _NUMBER.match(operand)
         return name[0] + (f"({operand})" if number else operand), _UNARY
     level = _LEVELS.get(name)
     if level is None:

@@ -77,6 +77,12 @@ def test_operators_bind_as_the_language_says(source: str, grouped: str) -> None:
     assert bare(parse(source)) == bare(parse(grouped))
 
 
+def test_a_minus_before_a_number_is_written_with_parentheses() -> None:
+    for source in ("-(1)", "-(1).f()", "-(.5)", "-(1u)[0]"):
+        tree = parse(source)
+        assert bare(parse(unparse(tree))) == bare(tree)
+
+
 SAME = [
     "[1, 2,]",
     "{1: 2,}",
