@@ -24,7 +24,7 @@ _HEX = re.compile(r"0x[0-9a-fA-F]+\Z")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z")
 _SPECIAL = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z")
 _MAY_MEAN_MORE = frozenset("0123456789+-.tTfFnN~")
-_LONGEST_INT = 25
+_LONGEST_INT = 250
 
 
 class NotANumberHere(ValueError):
@@ -34,7 +34,7 @@ class NotANumberHere(ValueError):
 def plain(text: str) -> Scalar:
     """The value of a plain scalar without tag.
 
-    Raises `NotANumberHere` for infinities, NaN and integers beyond 64 bits.
+    Raises `NotANumberHere` for infinities, NaN and integers of hundreds of digits.
     """
     if not text:
         return None
@@ -43,13 +43,13 @@ def plain(text: str) -> Scalar:
     if text in WORDS:
         return WORDS[text]
     if _INT.match(text):
-        return _bounded(text, 10)
+        return _whole(text, 10)
     if _FLOAT.match(text):
         return _finite(text)
     if _OCTAL.match(text):
-        return _bounded(text, 8)
+        return _whole(text, 8)
     if _HEX.match(text):
-        return _bounded(text, 16)
+        return _whole(text, 16)
     if _SPECIAL.match(text):
         raise NotANumberHere(f"`{text}` is not a finite number")
     return text
@@ -70,13 +70,11 @@ def tagged(text: str, tag: str) -> Scalar | None:
     return value
 
 
-def _bounded(text: str, base: int) -> int:
-    """An integer of at most 64 bits; the length is checked first, since long ones are slow to read."""
-    value = int(text, 0 if base != 10 else 10) if len(text) <= _LONGEST_INT else None
-    if value is None or not -(2**63) <= value < 2**64:
-        shown = text if len(text) <= _LONGEST_INT else f"{text[:10]}..."
-        raise NotANumberHere(f"`{shown}` does not fit in 64 bits")
-    return value
+def _whole(text: str, base: int) -> int:
+    """An integer; long ones are refused, since they are slow to read and no float could hold them."""
+    if len(text) > _LONGEST_INT:
+        raise NotANumberHere(f"`{text[:10]}...` is a number of {len(text)} digits")
+    return int(text, base)
 
 
 def _finite(text: str) -> float:

@@ -103,8 +103,8 @@ class Form:
 
     words: str
     number: str | None = None
-    minimum: int = -_MOST_UNITS
-    maximum: int = _MOST_UNITS
+    minimum: int | None = -_MOST_UNITS
+    maximum: int | None = _MOST_UNITS
     text: bool = False
     pattern: str | None = None
     choices: tuple[str, ...] = ()
@@ -116,7 +116,10 @@ class Form:
         """The JSON Schemas of which one must hold."""
         found: list[dict[str, Any]] = []
         if self.number:
-            found.append({"type": self.number, "minimum": self.minimum, "maximum": self.maximum})
+            bounds = {"minimum": self.minimum, "maximum": self.maximum}
+            found.append(
+                {"type": self.number, **{key: bound for key, bound in bounds.items() if bound is not None}}
+            )
         if self.choices:
             found.append({"type": "string", "enum": list(self.choices)})
         elif self.text:
@@ -150,7 +153,7 @@ _FORMS: Mapping[Type, Form] = MappingProxyType(
         BOOL: Form("`true` or `false`", flag=True),
         INT: Form("a whole number", number="integer", minimum=-INT_MAX - 1, maximum=INT_MAX),
         UINT: Form("a whole number from 0", number="integer", minimum=0, maximum=2 * INT_MAX + 1),
-        DOUBLE: Form("a number", number="number", minimum=-(10**308), maximum=10**308),
+        DOUBLE: Form("a number", number="number", minimum=None, maximum=None),
         STRING: Form("a text", text=True),
         CPU: Form(
             "CPU in cores, such as `4` or `500m`",
@@ -183,16 +186,16 @@ _FORMS: Mapping[Type, Form] = MappingProxyType(
 _SCALAR = Form(
     "a number, text or truth value",
     number="number",
-    minimum=-(10**308),
-    maximum=10**308,
+    minimum=None,
+    maximum=None,
     text=True,
     flag=True,
 )
 _FREE = Form(
     "a value",
     number="number",
-    minimum=-(10**308),
-    maximum=10**308,
+    minimum=None,
+    maximum=None,
     text=True,
     flag=True,
     element=_SCALAR,
@@ -264,7 +267,8 @@ def _number_problem(form: Form, literal: float) -> LiteralProblem | None:
         return _wrong_type(form, literal)
     if form.number == "integer" and literal % 1 != 0:
         return LiteralProblem(f"`{literal}` is not a whole number", f"write {form.words}")
-    if not form.minimum <= literal <= form.maximum:
+    too_small = form.minimum is not None and literal < form.minimum
+    if too_small or (form.maximum is not None and literal > form.maximum):
         return LiteralProblem(f"`{literal}` is out of range", f"write {form.words}, {_range(form)}")
     return None
 
@@ -275,9 +279,11 @@ def _decimal(number: float) -> str:
 
 
 def _range(form: Form) -> str:
-    if form.minimum <= -_MOST_UNITS:
-        return f"at most {form.maximum}"
-    return f"at least {form.minimum}" if form.maximum >= _MOST_UNITS else f"{form.minimum} to {form.maximum}"
+    least = form.minimum is not None and form.minimum > -_MOST_UNITS
+    most = form.maximum is not None and form.maximum < _MOST_UNITS
+    if least and most:
+        return f"{form.minimum} to {form.maximum}"
+    return f"at least {form.minimum}" if least else f"at most {form.maximum}"
 
 
 def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
@@ -314,7 +320,8 @@ def _noun(form: Form) -> str:
 
 
 def _expression_hint(text: str) -> str | None:
-    if re.search(r"[A-Za-z_]\w*\s*(\.\s*[A-Za-z_]|\()|\?|==|&&|\|\|", text):
+    # The search is quadratic in words, so it looks at no more than a line's beginning.
+    if re.search(r"[A-Za-z_]\w*\s*(\.\s*[A-Za-z_]|\()|\?|==|&&|\|\|", text[:200]):
         return f"an expression is written `{{cel: ...}}`: `{{cel: {shortened(text)}}}`"
     return None
 

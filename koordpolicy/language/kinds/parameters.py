@@ -55,7 +55,7 @@ class _Declared:
         plain = [part for part in _FORM.schemas() if part["type"] != "object"]
         properties: dict[str, Any] = {
             "type": {**TYPE_NAME.__get_pydantic_json_schema__(schema, handler), "description": "Its type."},
-            "value": {**any_of([*_FORM.schemas(), EXPRESSION]), "description": "Its value."},
+            "value": {**any_of([any_of(_FORM.schemas()), EXPRESSION]), "description": "Its value."},
             "description": {"type": "string", "maxLength": _TEXT.most, "description": "What it means."},
         }
         if not self.constant:

@@ -115,7 +115,7 @@ class Slot:
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        one = any_of([*self.form.schemas(), EXPRESSION])
+        one = any_of([any_of(self.form.schemas()), EXPRESSION])
         if self.many:
             one = {"type": "array", "items": one, "maxItems": _MOST_KEYS}
         result = {**one, "description": self.meaning}

@@ -75,6 +75,12 @@ def test_limits(text: str, message: str) -> None:
     assert message in finding.message
 
 
+def test_numbers_of_hundreds_of_digits_are_refused() -> None:
+    found = Diagnostics()
+    read_documents("f.yaml", f"a: {'9' * 5000}\nb: 0x{'f' * 5000}\n", found)
+    assert [(one.code, one.span.start.line) for one in found] == [("KP107", 1), ("KP107", 2)]
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "---\n", "---\n---\n# x\n...\n", "\ufeff"])
 def test_nothing_is_no_document(text: str) -> None:
     found = Diagnostics()
