@@ -40,13 +40,16 @@ class ProfileEffect:
     patch: Json | None = None
 
 
-def applies(probability: int, draw: int) -> bool:
-    """Whether a profile with this probability in percent applies for a random number 0 to 99.
+def applies(probability: float, draw: float, *, inclusive: bool = True) -> bool:
+    """Whether a profile with this probability in percent applies for a random number from 0 to below 100.
 
-    0 never and 100 always; between them a draw equal to the probability still applies, so that N percent
-    are in truth N + 1 in a hundred, as workloads made for Koordinator see it.
+    0 never and 100 always. Between them a draw below the probability applies; when `inclusive`, the draw
+    counts in whole numbers and one equal to the probability applies too, so that N percent are in truth
+    N + 1 in a hundred, as workloads made for Koordinator see it.
     """
-    return probability == ALWAYS or (probability != 0 and draw <= probability)
+    if not inclusive:
+        return draw < probability
+    return probability == ALWAYS or (probability != 0 and int(draw) <= probability)
 
 
 def apply_profile(pod: Json, effect: ProfileEffect) -> Json:

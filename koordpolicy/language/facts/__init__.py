@@ -12,5 +12,6 @@ missing is simply absent then; it is never zero by default.
 from koordpolicy.language.facts.records import FACTS
 from koordpolicy.language.facts.roots import ROOTS, Root
 from koordpolicy.language.facts.table import Component, Fact, FactTable, Group, Record
+from koordpolicy.language.facts.times import TIMES
 
-__all__ = ["FACTS", "ROOTS", "Component", "Fact", "FactTable", "Group", "Record", "Root"]
+__all__ = ["FACTS", "ROOTS", "TIMES", "Component", "Fact", "FactTable", "Group", "Record", "Root"]

@@ -7,10 +7,11 @@ module; to add a domain, add its module here.
 
 from collections.abc import Mapping
 
-from tests.vectors.runners import node_agent, scheduler_core
+from tests.vectors.runners import manager, node_agent, scheduler_core
 from tests.vectors.runners.runner import Runner
 
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
+    ("manager", manager.RUNNERS),
     ("node-agent", node_agent.RUNNERS),
     ("scheduler-core", scheduler_core.RUNNERS),
 )

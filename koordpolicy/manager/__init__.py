@@ -1,0 +1,6 @@
+"""The manager: webhooks for pods, and the controllers that publish overcommitted resources.
+
+Every part tells the same sentence: facts → ask → plan → apply. The two in the middle are plain
+functions of a rule graph and fact records; only `webhooks/hooks.py` and the controllers' `run` touch
+the cluster. No class, band, threshold or formula stands here: they are asked for.
+"""

@@ -1,0 +1,1 @@
+"""Controllers: what the manager computes for nodes and writes to them."""

@@ -1,0 +1,108 @@
+"""What becomes of a pod at its creation: profiles, resources of its band, what agents are told."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.webhooks.profiles import Profiles, Roots
+from koordpolicy.mechanism.classify import Catalogue
+from koordpolicy.mechanism.profile import PriorityClass, apply_profile
+from koordpolicy.mechanism.records import pod_record
+from koordpolicy.mechanism.translate import translate_pod, with_extended_spec
+from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.pod import read_pod
+from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
+from koordpolicy.model.reading import Json
+
+_CREATE = "CREATE"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is known beside the pod: its namespace's object, PriorityClasses by name, nanoseconds since 1970."""
+
+    namespace: Json
+    priority_classes: Mapping[str, PriorityClass]
+    now: int
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """The pod as it shall be, and why.
+
+    `applied` are the profiles that changed it, `spared` those that match but were not drawn; `band` is the
+    band whose resources it requests now, empty when its resources kept their names.
+    """
+
+    pod: Json
+    applied: tuple[str, ...] = ()
+    spared: tuple[str, ...] = ()
+    band: str = ""
+
+
+def mutate(
+    pod: Json, profiles: Profiles, graph: RuleGraph, around: Surroundings, draw: Callable[[], float]
+) -> Mutation:
+    """The pod with all that policies put into it.
+
+    Every question is asked about the pod as submitted, so that one profile does not decide on another.
+    `draw` gives a random number from 0 to below 100 for each matching profile. Raises ObjectError and
+    PatchError for what is malformed, ProfileError and CelError for what policies cannot do.
+    """
+    roots = _roots(pod, graph, around)
+    changed = pod
+    applied: list[str] = []
+    spared: list[str] = []
+    votes: list[tuple[str, bool]] = []
+    for profile in profiles.matching(roots):
+        taken = profile.takes(draw(), roots)
+        if taken:
+            changed = apply_profile(changed, profile.effect(roots, around.priority_classes))
+        (applied if taken else spared).append(profile.name)
+        votes.append((profile.translation(roots), taken))
+    band = _band(changed, graph.catalogue) if _translates(votes) else ""
+    names = band_resources(graph, band)
+    changed = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
+    return Mutation(changed, tuple(applied), tuple(spared), band if names else "")
+
+
+def band_resources(graph: RuleGraph, band: str) -> Mapping[str, str]:
+    """The names that a band has for native resources; empty when its pods keep them or have none."""
+    said = graph.classes.bands.get(band, {})
+    names: Mapping[str, str] = said.get("resources.names", {})
+    return names if said.get("resources.mode") == "Translated" else {}
+
+
+def announced_resources(graph: RuleGraph) -> tuple[str, ...]:
+    """The resources that an annotation repeats for those who see containers but not the pod."""
+    return tuple(
+        name
+        for band, said in graph.classes.bands.items()
+        if said.get("resources.announced")
+        for name in band_resources(graph, band).values()
+    )
+
+
+def _translates(votes: Sequence[tuple[str, bool]]) -> bool:
+    """Whether resources are renamed, by what each matching profile says and whether it was applied."""
+    return all(mode != "Never" for mode, _ in votes) and any(
+        mode == "Matched" or taken for mode, taken in votes
+    )
+
+
+def _roots(pod: Json, graph: RuleGraph, around: Surroundings) -> Roots:
+    return {
+        "pod": pod_record(read_pod(pod), graph.catalogue, TIMES),
+        "namespaceObject": namespace_facts(around.namespace),
+        "operation": _CREATE,
+        "now": TIMES.timestamp(around.now),
+    }
+
+
+def _band(pod: Json, catalogue: Catalogue) -> str:
+    read = read_pod(pod)
+    labels = read.labels
+    return catalogue.resolve(
+        labels.get(QOS_CLASS), labels.get(PRIORITY_CLASS), read.priority, read.kubernetes_qos
+    ).band

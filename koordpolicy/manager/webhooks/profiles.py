@@ -1,0 +1,132 @@
+"""The co-location profiles of one revision, ready to be asked about pods."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.graph import Selection
+from koordpolicy.language.facts import ROOTS
+from koordpolicy.language.kinds import KINDS
+from koordpolicy.mechanism.profile import PriorityClass, ProfileEffect, applies
+
+KIND: Final = "ColocationProfile"
+_ROOTS: Final = tuple(root for root in ROOTS if root in KINDS[KIND].roots)
+_MAPS: Final = ("labels", "annotations", "copyLabels", "copyAnnotations", "labelSuffixes")
+
+Roots = Mapping[str, Any]
+"""The records of one question by root name."""
+
+
+class ProfileError(Exception):
+    """A profile cannot be applied to this pod; the request fails with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One profile. `maps` has, for each of its mappings, the keys that policies set."""
+
+    name: str
+    graph: RuleGraph
+    selections: tuple[Selection, ...]
+    maps: Mapping[str, tuple[str, ...]]
+
+    def matches(self, roots: Roots) -> bool:
+        """Whether it is in use and selects this pod. Raises `CelError` where that cannot be told."""
+        arguments = [roots[root] for root in _ROOTS]
+        selected = any(one.program is None or one.program.call(*arguments) for one in self.selections)
+        return selected and bool(self.ask("enabled", roots))
+
+    def takes(self, draw: float, roots: Roots) -> bool:
+        """Whether a pod that it matches gets it, for a random number from 0 to below 100."""
+        inclusive = self.ask("sampling", roots) == "AtMost"
+        return applies(self.ask("probability", roots), draw, inclusive=inclusive)
+
+    def translation(self, roots: Roots) -> str:
+        """When the pod's resources are renamed: `Matched`, `Applied` or `Never`."""
+        return str(self.ask("resourceTranslation", roots))
+
+    def effect(self, roots: Roots, priority_classes: Mapping[str, PriorityClass]) -> ProfileEffect:
+        """What it does to the pod. Raises `ProfileError` for a PriorityClass that does not exist, `CelError`."""
+        return ProfileEffect(
+            labels=self._texts("labels", roots),
+            annotations=self._texts("annotations", roots),
+            label_copies=self._texts("copyLabels", roots),
+            annotation_copies=self._texts("copyAnnotations", roots),
+            label_suffixes=self._texts("labelSuffixes", roots),
+            scheduler_name=self.ask("schedulerName", roots) or "",
+            qos=self.ask("qosClass", roots) or "",
+            priority_class=self._priority_class(roots, priority_classes),
+            sub_priority=self.ask("subPriority", roots),
+            patch=self.graph.setting(KIND, self.name, "patch") or None,
+        )
+
+    def ask(self, field: str, roots: Roots) -> Any:
+        """The decision of one of its fields."""
+        return self.graph.value(f"{KIND}/{self.name}.{field}", **roots)
+
+    def _texts(self, field: str, roots: Roots) -> dict[str, str]:
+        found = {key: self.ask(f"{field}[{key}]", roots) for key in self.maps.get(field, ())}
+        return {key: value for key, value in found.items() if value is not None}
+
+    def _priority_class(self, roots: Roots, existing: Mapping[str, PriorityClass]) -> PriorityClass | None:
+        name = self.ask("priorityClassName", roots)
+        if name is None:
+            band = self.ask("band", roots)
+            if band is None:
+                return None
+            if band not in self.graph.classes.bands:
+                raise ProfileError(f"profile `{self.name}`: there is no priority band `{band}`")
+            name = self.graph.classes.bands[band].get("priorityClass.name", band)
+        found = existing.get(name)
+        if found is None:
+            raise ProfileError(f"profile `{self.name}`: there is no PriorityClass `{name}`")
+        return found
+
+
+class Profiles:
+    """All profiles of a revision, in order of name, found by the labels they ask for. Immutable.
+
+    A profile that asks for a label, of the pod or its namespace, is only looked at where that label is there, so
+    that many profiles cost no more than the few that come into question.
+    """
+
+    def __init__(self, graph: RuleGraph) -> None:
+        self._profiles = tuple(_profiles(graph))
+        self._by_label: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self._anywhere: list[int] = []
+        for at, profile in enumerate(self._profiles):
+            for selection in profile.selections:
+                labels = _needed_labels(selection)
+                if not labels:
+                    self._anywhere.append(at)
+                for label in labels:
+                    self._by_label[label].append(at)
+
+    def matching(self, roots: Roots) -> list[Profile]:
+        """The profiles that match a pod, in the order in which they apply."""
+        candidates = set(self._anywhere)
+        for root in ("pod", "namespaceObject"):
+            for key, value in roots[root].get("labels", {}).items():
+                candidates.update(self._by_label.get((root, key, value), ()))
+        return [self._profiles[at] for at in sorted(candidates) if self._profiles[at].matches(roots)]
+
+
+def _profiles(graph: RuleGraph) -> Iterable[Profile]:
+    keys: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+    for decision in graph.decisions:
+        field, bracket, rest = decision.field.partition("[")
+        if decision.kind == KIND and bracket and field in _MAPS:
+            keys[decision.subject, field][rest.removesuffix("]")] = None
+    for subject in graph.subjects(KIND):
+        maps = {field: tuple(keys[subject, field]) for field in _MAPS if (subject, field) in keys}
+        yield Profile(subject, graph, graph.selections(KIND, subject), maps)
+
+
+def _needed_labels(selection: Selection) -> list[tuple[str, str, str]]:
+    """Labels of which one must be there for the selection to hold; empty when it asks for none."""
+    for line in selection.requirements:
+        if line.operator == "In":
+            return [(line.root, line.key, value) for value in line.values]
+    return []

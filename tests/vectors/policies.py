@@ -1,0 +1,40 @@
+"""The policies that vectors are asked of: the built-in pack, and above it what a user would write."""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any
+
+from koordpolicy import resources
+from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.source import read_tree
+
+PACK = Layer("koordinator", read_tree([resources.policies()]).files)
+
+_COMPILER = Compiler({PACK.name: PACK}.get)
+
+
+def document(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """A policy document. Keys of the spec without a value (None) are left out."""
+    return {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": {key: value for key, value in spec.items() if value is not None},
+    }
+
+
+def graph(*documents: Mapping[str, Any]) -> RuleGraph:
+    """The graph of a bundle that extends the built-in pack. AssertionError with what is wrong with it."""
+    return _compiled(tuple(json.dumps(one) for one in documents))
+
+
+@lru_cache(maxsize=256)
+def _compiled(texts: tuple[str, ...]) -> RuleGraph:
+    # JSON is YAML, and one document a file keeps the places of findings readable.
+    files = {f"overlay/{number}.yaml": text for number, text in enumerate(texts)}
+    compilation = _COMPILER.compile(Layer("overlay", files))
+    assert compilation.graph is not None, [
+        f"{one.code} {one.span} {one.message}" for one in compilation.found
+    ]
+    return compilation.graph
