@@ -4,6 +4,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.checker_context import Context
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.functions import Function, Overload
+from koordpolicy.language.cel.library.formatting import check_format
 
 _TRIED = frozenset(
     (
@@ -26,6 +27,8 @@ def check_literals(context: Context, call: ir.Call, function: Function, overload
     """The call, or the error node when its constant arguments can only fail (KP209)."""
     if not context.environment.literal_checks or not call.args:
         return call
+    if function.name == "format":
+        return _checked_format(context, call)
     at = _PATTERNS.get(function.name)
     values: list[object]
     if at is not None and at < len(call.args):
@@ -43,4 +46,18 @@ def check_literals(context: Context, call: ir.Call, function: Function, overload
         overload.implementation(*values)
     except CelError as error:
         return context.fail("KP209", error.message, shown.start, shown.end)
+    return call
+
+
+def _checked_format(context: Context, call: ir.Call) -> ir.Node:
+    """A literal format string against the types of the values in a literal list."""
+    template, values = call.args
+    if not (
+        isinstance(template, ir.Const) and isinstance(template.value, str) and isinstance(values, ir.MakeList)
+    ):
+        return call
+    try:
+        check_format(template.value, [context.type(value) for value in values.elements])
+    except CelError as error:
+        return context.fail("KP209", error.message, template.start, template.end)
     return call

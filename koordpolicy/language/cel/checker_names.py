@@ -175,6 +175,8 @@ def _global(context: Context, name: str, absolute: bool, node: ast.Node) -> ir.N
     names = (name,) if absolute or not environment.container else environment.candidates(name)
     for full in names:
         declared = environment.variables.get(full)
+        if declared == ERROR:
+            return error_at(node)
         if declared is not None:
             return ir.Var(declared, full, start=node.start, end=node.end)
         denoted = TYPE_NAMES.get(full)
