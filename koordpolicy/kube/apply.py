@@ -4,6 +4,8 @@ Ownership is kept for every manager that names itself, for applying and for othe
 a manager's name take the fields they change from whoever owned them, and own nothing.
 """
 
+import json
+from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -46,20 +48,26 @@ def applied(
     entries = read_managers(live)
     before = next((entry for entry in entries if entry.identity == mine.identity), None)
     others = [entry for entry in entries if entry.identity != mine.identity]
-    taken = {path for path, value in desired.items() if present.get(path, _ABSENT) != value}
+    stands = _standing(present)
+    taken = {
+        path
+        for path, value in desired.items()
+        if present.get(path, _ABSENT) != value
+        and not (value == {} and path in stands and path not in present)
+    }
     conflicts = [(entry.name, path) for entry in others for path in sorted(entry.fields & taken)]
     if conflicts and not force:
         raise Conflict(_conflict_message(conflicts))
 
     result: dict[str, Any] = _merge(thaw(live), wanted, shape)
-    let_go = (before.fields if before else frozenset()) - mine.fields
+    let_go = (before.fields if before else frozenset()) - _standing(desired)
     owned_by_others = frozenset[Path]().union(*(entry.fields for entry in others))
-    for path in sorted(let_go, key=len, reverse=True):
+    for path in sorted(let_go, key=len):  # an item before its fields, so that its key is not missed
         if not any(other[: len(path)] == path for other in owned_by_others):
             _remove(result, path, shape)
 
     result.setdefault("metadata", {})
-    left = field_values(result, shape).keys()
+    left = _standing(field_values(result, shape))
     kept = [
         Manager(entry.name, entry.operation, entry.subresource, (entry.fields - taken) & left, entry.time)
         for entry in others
@@ -87,12 +95,13 @@ def tracked(
         new.get("metadata", {}).pop("managedFields", None)
         return
     before, after = field_values(old, shape), field_values(new, shape)
+    standing = _standing(after)
     changed = {path for path, value in after.items() if before.get(path, _ABSENT) != value}
     mine = Manager(manager, "Update", subresource, frozenset(changed), now)
     result = [
-        _kept(entry, mine, after)
+        _kept(entry, mine, standing)
         if entry.identity == mine.identity
-        else Manager(*entry.identity, (entry.fields - changed) & after.keys(), entry.time)
+        else Manager(*entry.identity, (entry.fields - changed) & standing, entry.time)
         for entry in entries
     ]
     if manager and all(entry.identity != mine.identity for entry in entries):
@@ -100,9 +109,14 @@ def tracked(
     new["metadata"]["managedFields"] = write_managers(result, str(new["apiVersion"]))
 
 
-def _kept(entry: Manager, change: Manager, present: Mapping[Path, Any]) -> Manager:
+def _standing(values: Mapping[Path, Any]) -> set[Path]:
+    """All paths at which something stands: fields, and the maps and lists around them."""
+    return {path[:end] for path in values for end in range(1, len(path) + 1)}
+
+
+def _kept(entry: Manager, change: Manager, standing: set[Path]) -> Manager:
     """A manager's entry after another write of its own."""
-    fields = change.fields | (entry.fields & present.keys())
+    fields = change.fields | (entry.fields & standing)
     return Manager(*entry.identity, fields, change.time if change.fields else entry.time)
 
 
@@ -114,29 +128,51 @@ def _conflict_message(conflicts: list[tuple[str, Path]]) -> str:
 
 def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
     """`wanted` laid over `live`, which may be changed."""
-    if isinstance(live, dict) and isinstance(wanted, dict):
+    if isinstance(live, dict) and isinstance(wanted, dict) and not shape.atomic:
         for key, value in wanted.items():
             live[key] = _merge(live[key], value, shape.below(key)) if key in live else value
         return live
     if isinstance(live, list) and isinstance(wanted, list):
         if shape.identity:
-            places = {item_element(item, shape): place for place, item in enumerate(live)}
+            inner = Shape(shape.fields)
+            by_name = {item_element(item, shape): item for item in live}
             for item in wanted:
-                place = places.get(item_element(item, shape))
-                if place is None:
-                    live.append(item)
-                else:
-                    live[place] = _merge(live[place], item, Shape(shape.fields))
-            return live
+                name = item_element(item, shape)
+                by_name[name] = _merge(by_name[name], item, inner) if name in by_name else item
+            return [by_name[name] for name in _interleaved(live, wanted, shape)]
         if shape.unique:
-            return list(dict.fromkeys([*live, *wanted]))
+            by_name = {set_element(item): item for item in [*live, *wanted]}
+            return [by_name[name] for name in _interleaved(live, wanted, shape)]
     return wanted
 
 
+def _interleaved(live: list[Any], wanted: list[Any], shape: Shape) -> list[str]:
+    """The names of both lists' items: the wanted ones in their order, the others early, in theirs."""
+
+    def name(item: Any) -> str:
+        return item_element(item, shape) if shape.identity else set_element(item)
+
+    coming = deque(name(item) for item in wanted)
+    present = [name(item) for item in live]
+    shared = deque(entry for entry in coming if entry in set(present))
+    ours = set(coming)
+    result: list[str] = []
+    for entry in present:
+        if entry not in ours:
+            result.append(entry)
+        elif shared and entry == shared[0]:
+            while coming and (not result or result[-1] != entry):
+                result.append(coming.popleft())
+            shared.popleft()
+    return [*result, *coming]
+
+
 def _remove(obj: dict[str, Any], path: Path, shape: Shape) -> None:
-    """Take out what stands at a path, and the maps and lists that become empty by it."""
+    """Take out what stands at a path, and the map or list around it when that becomes empty."""
     trail: list[tuple[Any, Any]] = []
     value: Any = obj
+    if len(path) > 1 and path[-2].startswith("k:") and path[-1][2:] in json.loads(path[-2][2:]):
+        return  # an item that others keep keeps its key
     for element in path:
         key = _key_in(value, element, shape)
         if key is None:
@@ -144,11 +180,11 @@ def _remove(obj: dict[str, Any], path: Path, shape: Shape) -> None:
         trail.append((value, key))
         shape = shape.below(element[2:]) if element.startswith("f:") else Shape(shape.fields)
         value = value[key]
-    for place, (container, key) in enumerate(reversed(trail)):
-        if place == 0 or container[key] in ({}, []):
-            del container[key]
-        else:
-            return
+    container, key = trail.pop()
+    del container[key]
+    if trail and not container:
+        container, key = trail.pop()
+        del container[key]
 
 
 def _key_in(value: Any, element: str, shape: Shape) -> Any:

@@ -72,10 +72,10 @@ def field_values(obj: Mapping[str, Any], shape: Shape) -> dict[Path, Any]:
 
 
 def _collect(value: Any, shape: Shape, path: Path, found: dict[Path, Any]) -> None:
-    if isinstance(value, dict) and value:
+    if isinstance(value, dict) and value and not shape.atomic:
         for key, item in value.items():
             _collect(item, shape.below(key), (*path, f"f:{key}"), found)
-    elif isinstance(value, list) and shape.identity and value:
+    elif isinstance(value, list) and shape.identity:
         for item in value:
             element = (*path, item_element(item, shape))
             if element in found:
@@ -83,7 +83,7 @@ def _collect(value: Any, shape: Shape, path: Path, found: dict[Path, Any]) -> No
             found[element] = THERE
             for key, below in item.items():
                 _collect(below, shape.below(key), (*element, f"f:{key}"), found)
-    elif isinstance(value, list) and shape.unique and value:
+    elif isinstance(value, list) and shape.unique:
         for item in value:
             found[(*path, set_element(item))] = item
     else:

@@ -20,7 +20,7 @@ class Shape:
     `fields` are those of the map, or of each map in the list. `key` is the field by which strategic merge
     finds the items of a list, `apply_keys` those of server-side apply (`key` alone, when empty).
     `unique` marks a list of scalars in which each stands once. `replace` marks a map that strategic
-    merge replaces.
+    merge replaces, `atomic` one that server-side apply owns as a whole.
     """
 
     fields: Mapping[str, "Shape"] = field(default_factory=lambda: MappingProxyType({}))
@@ -28,6 +28,7 @@ class Shape:
     apply_keys: tuple[str, ...] = ()
     unique: bool = False
     replace: bool = False
+    atomic: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -54,19 +55,25 @@ def _by(key: str, *apply_keys: str) -> Shape:
 
 
 _SET: Final = Shape(unique=True)
-_REPLACED: Final = Shape(replace=True)
+_ATOMIC: Final = Shape(atomic=True)
 
 _METADATA: Final = _shape(ownerReferences=_by("uid"), finalizers=_SET)
 
 _CONTAINERS: Final = _shape(
     "name",
     ports=_by("containerPort", "containerPort", "protocol"),
-    env=_by("name"),
+    env=_shape(
+        "name",
+        valueFrom=_shape(
+            configMapKeyRef=_ATOMIC, secretKeyRef=_ATOMIC, fieldRef=_ATOMIC, resourceFieldRef=_ATOMIC
+        ),
+    ),
     volumeMounts=_by("mountPath"),
     volumeDevices=_by("devicePath"),
 )
 
 _POD_SPEC: Final = _shape(
+    nodeSelector=_ATOMIC,
     volumes=_by("name"),
     containers=_CONTAINERS,
     initContainers=_CONTAINERS,
@@ -80,7 +87,9 @@ _POD_SPEC: Final = _shape(
 
 _CONDITIONS: Final = _shape(conditions=_by("type"))
 _TEMPLATED: Final = _shape(
-    metadata=_METADATA, spec=_shape(template=_shape(metadata=_METADATA, spec=_POD_SPEC)), status=_CONDITIONS
+    metadata=_METADATA,
+    spec=_shape(selector=_ATOMIC, template=_shape(metadata=_METADATA, spec=_POD_SPEC)),
+    status=_CONDITIONS,
 )
 _ORDINARY: Final = _shape(metadata=_METADATA, status=_CONDITIONS)
 _CUSTOM: Final = _shape(metadata=_METADATA)
@@ -98,10 +107,12 @@ _SHAPES: Final[Mapping[Resource, Shape]] = MappingProxyType(
             status=_shape(conditions=_by("type"), addresses=_by("type")),
         ),
         resources.SERVICES: _shape(
-            metadata=_METADATA, spec=_shape(ports=_by("port", "port", "protocol")), status=_CONDITIONS
+            metadata=_METADATA,
+            spec=_shape(selector=_ATOMIC, ports=_by("port", "port", "protocol")),
+            status=_CONDITIONS,
         ),
         resources.POD_DISRUPTION_BUDGETS: _shape(
-            metadata=_METADATA, spec=_shape(selector=_REPLACED), status=_CONDITIONS
+            metadata=_METADATA, spec=_shape(selector=Shape(replace=True, atomic=True)), status=_CONDITIONS
         ),
         resources.DEPLOYMENTS: _TEMPLATED,
         resources.REPLICA_SETS: _TEMPLATED,
