@@ -149,7 +149,8 @@ class _Builder:
         if opened.flow:
             place.end = event.end_mark.index + self.base
         else:
-            place.end = max((child.end for child in below), default=place.end)
+            brought = [value.end for _, value in place.merges]
+            place.end = max([*brought, *(child.end for child in below)], default=place.end)
         if opened.merges:
             self.merge(place, opened.merges)
             below = children.values() if isinstance(children, dict) else children or ()
@@ -206,6 +207,7 @@ class _Builder:
                 colon = self.lines.text.find(":", key.end)
                 place.start = place.end = colon + 1 if colon >= 0 else key.end
             if name == "<<" and key.style == "" and key.origin is None:
+                parent.merges = (*parent.merges, (key, place))
                 self.collect_merge(place, opened)
             elif name is not None:
                 parent.keys[name] = key  # type: ignore[index]

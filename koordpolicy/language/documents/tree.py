@@ -11,11 +11,13 @@ class Place:
     """One node of a document.
 
     `start:end` are code-point offsets in the file, without anchor and tag. A block scalar's text may
-    go on to `text_end`, over blank lines that belong to it but to no underlined stretch. `style` is `'`, `"`, `|`,
-    `>` or empty for a plain scalar, and `None` for a collection. A mapping has `keys` and
-    `children` by key, a sequence `children` by index. For an alias `origin` is the anchored place:
-    text is found there, while `start:end` is the alias itself. `weight` counts the nodes below,
-    aliases expanded.
+    go on to `text_end`, over blank lines that belong to it but to no underlined stretch. `style` is
+    `'`, `"`, `|`, `>` or empty for a plain scalar, and `None` for a collection.
+
+    A mapping has `keys` and `children` by key, a sequence `children` by index. `merges` are the `<<`
+    keys of a mapping with what stands there; the entries they bring are among `keys` and `children`.
+    For an alias `origin` is the anchored place: text is found there, while `start:end` is the alias
+    itself. `weight` counts the nodes below, aliases expanded.
     """
 
     start: int
@@ -27,6 +29,7 @@ class Place:
     origin: "Place | None" = None
     weight: int = 1
     text_end: int | None = None
+    merges: "tuple[tuple[Place, Place], ...]" = ()
 
     def child(self, step: str | int) -> "Place | None":
         """The value under a key or index, if there is one."""
