@@ -11,12 +11,10 @@ from typing import Any, Final
 from koordpolicy.kube import resources
 from koordpolicy.kube.frozen import FrozenDict
 from koordpolicy.kube.memory.collection import Key
+from koordpolicy.kube.memory.deletion import FOREGROUND, ORPHAN
 from koordpolicy.kube.memory.state import State
 from koordpolicy.kube.resources import Resource
 from koordpolicy.model.time import NANOSECONDS, parse_time
-
-FOREGROUND: Final = "foregroundDeletion"
-ORPHAN: Final = "orphan"
 
 _NO_OWNERS: Final[tuple[Any, ...]] = ()
 

@@ -5,44 +5,41 @@ object and storing its next version, admission can let other requests in, which 
 write checks at its end that it still stands on the version it was made from.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from koordpolicy.kube import resources
 from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest, Operation
-from koordpolicy.kube.apply import applied, tracked
+from koordpolicy.kube.apply import tracked
 from koordpolicy.kube.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, NotFound, Rejected
 from koordpolicy.kube.frozen import FrozenDict, freeze, thaw
 from koordpolicy.kube.memory import pods
 from koordpolicy.kube.memory.collection import Key
+from koordpolicy.kube.memory.deletion import deletion_of, ready_to_go
 from koordpolicy.kube.memory.disruption import Budgets
-from koordpolicy.kube.memory.garbage import FOREGROUND, ORPHAN, Garbage, Terminating
+from koordpolicy.kube.memory.drafts import (
+    KEPT_BY_SERVER,
+    check_preconditions,
+    content_of,
+    key_in,
+    next_version,
+    patched_draft,
+    private_copy,
+    text_of,
+)
+from koordpolicy.kube.memory.garbage import Garbage, Terminating
 from koordpolicy.kube.memory.kinds import rules_of
 from koordpolicy.kube.memory.metadata import check_metadata, identify, invalid
 from koordpolicy.kube.memory.names import Names
 from koordpolicy.kube.memory.state import State
-from koordpolicy.kube.patch import patched
-from koordpolicy.kube.port import ApplyPatch, Object, Patch, Preconditions, Propagation
+from koordpolicy.kube.port import Object, Patch, Preconditions, Propagation
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.shapes import shape_of
-from koordpolicy.model.time import NANOSECONDS, parse_time, time_text
+from koordpolicy.model.time import NANOSECONDS, time_text
 
 _ATTEMPTS: Final = 5
 """How often a patch without a precondition is tried anew when others write in between."""
-
-_LASTING_NAMESPACES: Final = ("default", "kube-system", "kube-public")
-
-_KEPT_BY_SERVER: Final = (
-    "uid",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "deletionGracePeriodSeconds",
-    "generation",
-    "resourceVersion",
-    "managedFields",
-    "selfLink",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,21 +71,21 @@ class Server:
         """Store a new object."""
         if write.subresource:
             raise Rejected(f"`{write.subresource}` of {resource} is not created by this")
-        draft = _private(obj)
+        draft = private_copy(obj)
         identify(draft, resource, namespace)
         return await self._create(resource, draft, write)
 
     async def update(self, resource: Resource, obj: Object, write: Write) -> FrozenDict:
         """Replace an object, or its status."""
-        draft = _private(obj)
+        draft = private_copy(obj)
         identify(draft, resource, None)
-        key = _key(draft)
-        stated = _text_of(draft, "resourceVersion")
+        key = key_in(draft)
+        stated = text_of(draft, "resourceVersion")
         if resource.strict_update and not stated:
             raise Invalid(f"an update of {resource} needs `metadata.resourceVersion`: update what was read")
         for _ in range(_ATTEMPTS):
             old = self._state.get(resource, key)
-            _check_preconditions(old, _text_of(draft, "uid"), stated)
+            check_preconditions(old, text_of(draft, "uid"), stated)
             try:
                 return await self._store(resource, key, old, thaw(draft), write)
             except _OvertakenError:
@@ -100,14 +97,14 @@ class Server:
         """Change an object by a patch; with an apply patch, create it when there is none."""
         for _ in range(_ATTEMPTS):
             old = self._state.find(resource, key)
-            draft, manager = self._patched(resource, key, old, patch, write)
+            draft, manager = patched_draft(resource, key, old, patch, write.subresource, self._time())
             if old is None:
                 try:
                     return await self._create(resource, draft, write, applied_by=manager)
                 except AlreadyExists:
                     continue
-            _check_preconditions(old, "", _text_of(draft, "resourceVersion"))
-            if _text_of(draft, "uid") not in ("", old["metadata"]["uid"]):
+            check_preconditions(old, "", text_of(draft, "resourceVersion"))
+            if text_of(draft, "uid") not in ("", old["metadata"]["uid"]):
                 raise invalid(resource, key[1], [Cause("metadata.uid", "cannot change")])
             try:
                 return await self._store(resource, key, old, draft, write, applied_by=manager)
@@ -127,9 +124,9 @@ class Server:
         """Ask for an object to go."""
         old = self._state.get(resource, key)
         wanted = preconditions or Preconditions()
-        _check_preconditions(old, wanted.uid, wanted.resource_version)
+        check_preconditions(old, wanted.uid, wanted.resource_version)
         await self._admit(Operation.DELETE, resource, key, None, old, write)
-        _check_preconditions(
+        check_preconditions(
             self._state.get(resource, key), wanted.uid or old["metadata"]["uid"], wanted.resource_version
         )
         if not write.dry_run:
@@ -150,7 +147,7 @@ class Server:
         into = Write("binding", user=write.user, dry_run=write.dry_run)
         await self._admit(Operation.CREATE, resources.PODS, key, freeze(binding), None, into)
         old = self._state.get(resources.PODS, key)
-        _check_preconditions(old, uid, "")
+        check_preconditions(old, uid, "")
         draft = pods.bound(old, node, annotations, self._time())
         check_metadata(draft, resources.PODS)
         self._commit(resources.PODS, key, old, draft, write)
@@ -170,7 +167,7 @@ class Server:
         await self._admit(Operation.CREATE, resources.PODS, key, freeze(eviction), None, into)
         pod = self._state.get(resources.PODS, key)
         wanted = preconditions or Preconditions()
-        _check_preconditions(pod, wanted.uid, wanted.resource_version)
+        check_preconditions(pod, wanted.uid, wanted.resource_version)
         self._budgets.claim(pod, dry_run=write.dry_run)
         if not write.dry_run:
             marked = pods.evicting(pod, self._time())
@@ -207,7 +204,7 @@ class Server:
         namespace = metadata.get("namespace") or ""
         self._require_namespace(namespace)
         kept = metadata.get("managedFields") if applied_by else None
-        for field in _KEPT_BY_SERVER:
+        for field in KEPT_BY_SERVER:
             metadata.pop(field, None)
         rules = rules_of(resource)
         rules.complete(draft, None, self._state)
@@ -255,57 +252,22 @@ class Server:
         """Store the next version of `old`, as far as this subresource may write it."""
         if write.subresource not in ("", "status") or write.subresource not in ("", *resource.subresources):
             raise NotFound(f"{resource} have no `{write.subresource}` that can be written")
-        draft = self._next(resource, old, draft, write.subresource, keep_managers=not applied_by)
+        draft = next_version(
+            resource, old, draft, write.subresource, self._state, keep_managers=not applied_by
+        )
         mutated = await self._mutated(Operation.UPDATE, resource, key, draft, old, write)
         if mutated is not draft:
-            draft = self._next(resource, old, mutated, write.subresource, keep_managers=not applied_by)
+            draft = next_version(
+                resource, old, mutated, write.subresource, self._state, keep_managers=not applied_by
+            )
         check_metadata(draft, resource)
-        if not write.subresource and _content(draft, resource) != _content(old, resource):
+        if not write.subresource and content_of(draft, resource) != content_of(old, resource):
             rules = rules_of(resource)
             _raise(resource, draft, rules.check(draft) + rules.check_update(old, draft))
             if resource.counts_generations:
                 draft["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
         await self._validate(Operation.UPDATE, resource, key, draft, old, write)
         return self._commit(resource, key, old, draft, write, applied_by=applied_by)
-
-    def _next(
-        self,
-        resource: Resource,
-        old: FrozenDict,
-        draft: dict[str, Any],
-        subresource: str,
-        *,
-        keep_managers: bool,
-    ) -> dict[str, Any]:
-        """What of the draft counts, over what the server keeps of the old version."""
-        metadata, before = draft["metadata"], old["metadata"]
-        for field in _KEPT_BY_SERVER:
-            if field == "managedFields" and not keep_managers:
-                continue
-            if field in before:
-                metadata[field] = before[field]
-            else:
-                metadata.pop(field, None)
-        rules = rules_of(resource)
-        if subresource == "status":
-            if resource.custom:
-                managers = metadata.get("managedFields")
-                metadata = {**before, **({"managedFields": managers} if managers else {})}
-            elif "ownerReferences" in before:
-                metadata["ownerReferences"] = before["ownerReferences"]
-            else:
-                metadata.pop("ownerReferences", None)
-            draft = {**old, "metadata": metadata, "status": draft.get("status") or {}}
-            rules.complete_status(draft)
-            if resource == resources.PODS and "qosClass" in old.get("status", {}):
-                draft["status"].setdefault("qosClass", old["status"]["qosClass"])
-            return draft
-        if resource.has_status:
-            draft.pop("status", None)
-        rules.complete(draft, old, self._state)
-        if resource.has_status and "status" in old:
-            draft["status"] = old["status"]
-        return draft
 
     def _commit(
         self,
@@ -326,9 +288,7 @@ class Server:
             raise _OvertakenError(f"{resource} `{key[1]}` changed in the meantime; read it again and retry")
         if write.dry_run:
             return freeze(draft)
-        metadata = draft["metadata"]
-        ready_to_go = not metadata.get("finalizers") and not metadata.get("deletionGracePeriodSeconds")
-        if metadata.get("deletionTimestamp") and ready_to_go and resource != resources.NAMESPACES:
+        if ready_to_go(draft["metadata"], resource):
             stored = freeze(draft)
             self._state.drop(resource, key)
         else:
@@ -336,94 +296,16 @@ class Server:
         self._settle()
         return stored
 
-    def _patched(
-        self, resource: Resource, key: Key, old: FrozenDict | None, patch: Patch, write: Write
-    ) -> tuple[dict[str, Any], str]:
-        """The object as the patch makes it, and the manager when it was applied."""
-        if not isinstance(patch, ApplyPatch):
-            if old is None:
-                raise NotFound(f"{resource} `{key[1]}` not found")
-            draft = patched(thaw(old), patch, resource)
-            identify(draft, resource, key[0] or None)
-            if _key(draft) != key:
-                raise Rejected(f"a patch cannot turn {resource} `{key[1]}` into `{_key(draft)[1]}`")
-            return draft, ""
-        if not patch.manager:
-            raise Rejected("an apply patch needs the name of its field manager")
-        wanted = _private(patch.object)
-        if "apiVersion" not in wanted or "kind" not in wanted:
-            raise Rejected("an apply patch states `apiVersion` and `kind`")
-        identify(wanted, resource, key[0] or None)
-        if _key(wanted) != key:
-            raise Rejected(f"the patch speaks of `{_key(wanted)[1]}`, the request of `{key[1]}`")
-        if wanted["metadata"].get("managedFields"):
-            raise Rejected("an apply patch has no `metadata.managedFields`")
-        if write.subresource:
-            if old is None:
-                raise NotFound(f"{resource} `{key[1]}` not found")
-            named = ("name", "namespace", "resourceVersion", "uid")
-            metadata = {field: value for field, value in wanted["metadata"].items() if field in named}
-            parts = {
-                field: wanted[field] for field in ("apiVersion", "kind", write.subresource) if field in wanted
-            }
-            wanted = {**parts, "metadata": metadata}
-        elif resource.has_status:
-            wanted.pop("status", None)
-        draft = applied(
-            old or {},
-            wanted,
-            shape_of(resource),
-            manager=patch.manager,
-            force=patch.force,
-            subresource=write.subresource,
-            now=self._time(),
-        )
-        return draft, patch.manager
-
     def _begin_deletion(
         self, resource: Resource, key: Key, grace: int | None, propagation: Propagation | None
     ) -> None:
         """Take an object out, or mark it as going when it needs time or has finalizers."""
         old = self._state.get(resource, key)
-        metadata = dict(old["metadata"])
-        if resource == resources.NAMESPACES:
-            if key[1] in _LASTING_NAMESPACES:
-                raise Forbidden(f"namespace `{key[1]}` cannot be deleted")
-            if "deletionTimestamp" in metadata:
-                return
-            metadata["deletionTimestamp"] = self._time()
-            status = {**(old.get("status") or {}), "phase": "Terminating"}
-            self._state.put(resource, key, {**old, "metadata": metadata, "status": status})
-            return
-        finalizers = _deletion_finalizers(metadata.get("finalizers") or (), propagation)
-        seconds = pods.grace_of(old, grace) if resource == resources.PODS else 0
-        left = metadata.get("deletionGracePeriodSeconds") or 0
-        if left and (grace is None or seconds >= left):
-            return  # it is going already, and nobody asks it to hurry
-        graceful = resource == resources.PODS and ("deletionTimestamp" not in metadata or left)
-        if not graceful and not finalizers:
+        going = deletion_of(old, resource, grace, propagation, self._now())
+        if going.marked is not None:
+            self._state.put(resource, key, going.marked)
+        if going.at_once:
             self._state.drop(resource, key)
-            return
-        now = self._now()
-        if left:
-            began = parse_time(metadata["deletionTimestamp"]) // NANOSECONDS - left
-            due = max(now, began + seconds)
-            seconds = 1 if seconds and due == now else seconds
-        else:
-            due = now + seconds
-        if left or "deletionTimestamp" not in metadata:
-            metadata["deletionTimestamp"] = time_text(due * NANOSECONDS)
-            metadata["deletionGracePeriodSeconds"] = seconds
-        if "deletionTimestamp" not in old["metadata"] and "generation" in metadata:
-            metadata["generation"] += 1
-        if finalizers:
-            metadata["finalizers"] = finalizers
-        else:
-            metadata.pop("finalizers", None)
-        if metadata != old["metadata"]:
-            self._state.put(resource, key, {**old, "metadata": metadata})
-        if not seconds and not finalizers:
-            self._state.drop(resource, key)  # watchers of pods see them going before they are gone
 
     def _collect(self, resource: Resource, key: Key) -> None:
         """How the garbage collector deletes."""
@@ -469,7 +351,7 @@ class Server:
             return draft
         changed = thaw(answer)
         identify(changed, resource, key[0] or None)
-        if key[1] and _key(changed) != key:
+        if key[1] and key_in(changed) != key:
             raise Rejected(
                 f"an admission hook renamed {resource} `{key[1]}`", code=500, reason="InternalError"
             )
@@ -528,49 +410,6 @@ def _request(
     return AdmissionRequest(
         operation, resource, write.subresource, key[0], key[1], obj, old, write.user, write.dry_run
     )
-
-
-def _private(obj: Object) -> dict[str, Any]:
-    """A private copy of what a caller gave, known to be JSON."""
-    return thaw(freeze(obj))
-
-
-def _key(draft: Mapping[str, Any]) -> Key:
-    name = draft["metadata"].get("name")
-    if not isinstance(name, str) or not name:
-        raise Rejected("the object has no `metadata.name`")
-    return (draft["metadata"].get("namespace") or "", name)
-
-
-def _text_of(draft: Mapping[str, Any], field: str) -> str:
-    return str(draft["metadata"].get(field) or "")
-
-
-def _content(obj: Mapping[str, Any], resource: Resource) -> dict[str, Any]:
-    """What of an object its generation counts."""
-    left_out = {"apiVersion", "kind", "metadata"} | ({"status"} if resource.has_status else set())
-    return {field: value for field, value in obj.items() if field not in left_out}
-
-
-def _check_preconditions(obj: FrozenDict, uid: str, version: str) -> None:
-    metadata = obj["metadata"]
-    if uid and uid != metadata["uid"]:
-        raise Conflict(
-            f"`{metadata['name']}` is another object now: its uid is `{metadata['uid']}`, not `{uid}`"
-        )
-    if version and version != metadata["resourceVersion"]:
-        raise Conflict(
-            f"`{metadata['name']}` changed since it was read: its version is "
-            f"`{metadata['resourceVersion']}`, not `{version}`; read it again and retry"
-        )
-
-
-def _deletion_finalizers(present: Iterable[str], propagation: Propagation | None) -> list[str]:
-    """The finalizers of an object that goes: its own, and the one that stands for what happens to dependents."""
-    if propagation is None:
-        return list(present)
-    own = [entry for entry in present if entry not in (FOREGROUND, ORPHAN)]
-    return own + {Propagation.FOREGROUND: [FOREGROUND], Propagation.ORPHAN: [ORPHAN]}.get(propagation, [])
 
 
 def _raise(resource: Resource, draft: Mapping[str, Any], causes: list[Cause]) -> None:
