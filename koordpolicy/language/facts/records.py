@@ -34,7 +34,7 @@ ZONE = Record(
     "One NUMA zone of a node.",
     (
         Fact("index", INT, "Number of the zone on its node, from 0.", _ZONE),
-        Fact("count", INT, "How many zones the node has.", _ZONE),
+        Fact("count", INT, "How many zones the node has.", _ZONE, usual=1),
         *each("capacity", BASIC, "Capacity of the zone for {resource}.", _ZONE),
         *each("allocatable", {**BASIC, **TIERS}, "Allocatable {resource} of the zone.", _ZONE),
         *each("requested", {**BASIC, **TIERS}, "{resource} requested by pods allocated to the zone.", _ZONE),

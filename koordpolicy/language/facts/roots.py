@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from koordpolicy.language.cel.types import STRING, TIMESTAMP, Type, record
-from koordpolicy.language.facts.table import CENTRAL, EVERYWHERE, Component, Components
+from koordpolicy.language.facts.table import CENTRAL, EVERYWHERE, USUAL_TIME, Component, Components
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +13,7 @@ class Root:
     """A name that stands for a fact by itself or for a record of facts.
 
     `suppliers` are the components that have it at one decision point or another; which points,
-    each kind says. A root that `may_be_missing` is absent there now and then.
+    each kind says. A root that `may_be_missing` is absent there now and then. `usual` is as for facts.
     """
 
     name: str
@@ -21,6 +21,7 @@ class Root:
     meaning: str
     suppliers: Components
     may_be_missing: bool = False
+    usual: str | None = None
 
 
 _WEBHOOK: Components = frozenset({Component.WEBHOOK})
@@ -67,8 +68,9 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 STRING,
                 "What is asked of the API server: `CREATE`, `UPDATE` or `DELETE`.",
                 _WEBHOOK,
+                usual="CREATE",
             ),
-            Root("now", TIMESTAMP, "The time of the decision.", EVERYWHERE),
+            Root("now", TIMESTAMP, "The time of the decision.", EVERYWHERE, usual=USUAL_TIME),
         )
     }
 )

@@ -21,6 +21,9 @@ class Component(StrEnum):
 
 Components = frozenset[Component]
 
+USUAL_TIME = "2026-01-01T00:00:00Z"
+"""The moment at which PolicyTests take place that do not say one."""
+
 EVERYWHERE: Components = frozenset(Component)
 CENTRAL: Components = frozenset(
     {Component.WEBHOOK, Component.MANAGER, Component.SCHEDULER, Component.DESCHEDULER}
@@ -32,7 +35,8 @@ class Fact:
     """One input: `path` within its record, such as `usage.prod.cpu`.
 
     A fact that `may_be_missing` can be absent on a healthy system (no metric yet, a field that is
-    optional in Kubernetes); rules guard it with `has()` or `.?`.
+    optional in Kubernetes); rules guard it with `has()` or `.?`. `usual` is what a PolicyTest that does not
+    say the fact has, as policies write it; `None` stands for zero, no text, an empty list.
     """
 
     path: str
@@ -40,6 +44,7 @@ class Fact:
     meaning: str
     suppliers: Components
     may_be_missing: bool = False
+    usual: bool | int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
