@@ -38,13 +38,33 @@ class MissingMetrics(PolicyModel):
 
 
 class Publishing(PolicyModel):
-    """When a new amount is written to the node."""
+    """How a new amount is written to the node, and when."""
 
     when_changed_by: Annotated[
-        Value, Slot(PERCENT, "Relative change that must be exceeded for an amount to be written.", roots=_NODE)
+        Value,
+        Slot(PERCENT, "Relative change that must be exceeded for an amount to be written.", roots=_NODE),
     ] = None
     at_least_every: Annotated[
         Value, Slot(DURATION, "Age beyond which amounts are written anyway.", roots=_NODE)
+    ] = None
+    normalize_cpu: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether CPU is multiplied by the node's CPU normalisation where that is above 1.",
+            roots=_NODE,
+            default=False,
+        ),
+    ] = None
+    deduct_third_party: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether what other schedulers have allocated in the band, by the node's annotation, is deducted; "
+            "the amount before that is kept in an annotation.",
+            roots=_NODE,
+            default=False,
+        ),
     ] = None
 
 
@@ -67,4 +87,4 @@ class OvercommitSpec(PolicySpec):
     on_missing: Given[MissingMetrics] = None
     """What holds while metrics are missing."""
     publish: Given[Publishing] = None
-    """When a new amount is written to the node."""
+    """How a new amount is written to the node, and when."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.bands import announced_resources, band_resources
 from koordpolicy.manager.webhooks.profiles import Profiles, Roots
 from koordpolicy.mechanism.classify import Catalogue
 from koordpolicy.mechanism.profile import PriorityClass, apply_profile
@@ -65,23 +66,6 @@ def mutate(
     names = band_resources(graph, band)
     changed = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
     return Mutation(changed, tuple(applied), tuple(spared), band if names else "")
-
-
-def band_resources(graph: RuleGraph, band: str) -> Mapping[str, str]:
-    """The names that a band has for native resources; empty when its pods keep them or have none."""
-    said = graph.classes.bands.get(band, {})
-    names: Mapping[str, str] = said.get("resources.names", {})
-    return names if said.get("resources.mode") == "Translated" else {}
-
-
-def announced_resources(graph: RuleGraph) -> tuple[str, ...]:
-    """The resources that an annotation repeats for those who see containers but not the pod."""
-    return tuple(
-        name
-        for band, said in graph.classes.bands.items()
-        if said.get("resources.announced")
-        for name in band_resources(graph, band).values()
-    )
 
 
 def _translates(votes: Sequence[tuple[str, bool]]) -> bool:

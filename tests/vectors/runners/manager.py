@@ -1,21 +1,32 @@
 """Runners of the manager: webhooks and overcommitted resources, asked of the compiled policies."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
+from koordpolicy.manager.controllers.facts import NodeSight, node_record
+from koordpolicy.manager.controllers.overcommit import Offer, Outcome, calculate
 from koordpolicy.manager.webhooks.mutation import Surroundings, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules
 from koordpolicy.mechanism.profile import PriorityClass
+from koordpolicy.model.metric import read_node_metric
+from koordpolicy.model.node import read_node
+from koordpolicy.model.numa import read_zones
+from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import (
     BATCH_CPU,
     BATCH_MEMORY,
     MID_CPU,
+    NODE_RESERVATION,
     PRIORITY_CLASS,
     QOS_CLASS,
+    RESOURCE_STATUS,
     SKIP_UPDATE_RESOURCES,
     SUB_PRIORITY,
 )
+from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.time import NANOSECONDS, time_text
 from tests.vectors import inputs
 from tests.vectors.policies import document, graph
 from tests.vectors.runners.runner import Runner
@@ -131,7 +142,136 @@ def _profile(given: Given) -> dict[str, Any]:
     )
 
 
+def batch_resource(given: Given) -> Given:
+    compiled = graph(_overcommit(given["strategy"]))
+    record = node_record(_sight(given), compiled.catalogue, NOW)
+    found = calculate(compiled, "batch", record, NOW)
+    answer: dict[str, Any] = {"degraded": found.outcome is Outcome.RESET}
+    if found.outcome is Outcome.PUBLISH:
+        answer.update(_offer(found.whole))
+    if found.zones:
+        names = [zone["name"] for zone in given["zones"]]
+        answer["zones"] = {name: _offer(zone) for name, zone in zip(names, found.zones, strict=True)}
+    return answer
+
+
+NOW = 1_800_000_000 * NANOSECONDS
+
+
+def _offer(found: Offer) -> Given:
+    return {"batch_cpu": found.cpu, "batch_memory": found.memory}
+
+
+def _overcommit(strategy: Given) -> dict[str, Any]:
+    """A colocation strategy's part on batch resources, as a policy."""
+    parameters = {
+        name: f"{strategy[key]}%" if isinstance(strategy[key], int) else strategy[key]
+        for key, name in (
+            ("cpuReclaimThresholdPercent", "cpuReclaim"),
+            ("memoryReclaimThresholdPercent", "memoryReclaim"),
+            ("cpuCalculatePolicy", "cpuPolicy"),
+            ("memoryCalculatePolicy", "memoryPolicy"),
+            ("batchCPUThresholdPercent", "cpuLimit"),
+            ("batchMemoryThresholdPercent", "memoryLimit"),
+        )
+        if key in strategy
+    }
+    minutes = strategy.get("degradeTimeMinutes")
+    return document(
+        "Overcommit",
+        "colocation-strategy",
+        {
+            "resource": "batch",
+            "parameters": parameters,
+            "onMissing": None if minutes is None else {"after": f"{minutes}m"},
+        },
+    )
+
+
+def _sight(given: Given) -> NodeSight:
+    """The node with its pods, report and zones, from the objects that the API would send."""
+    return NodeSight(
+        read_node(_node_object(given["node"])),
+        [read_pod(_pod_object(pod)) for pod in given["pods"]],
+        read_node_metric(_metric_object(given["metric"])),
+        read_zones({"zones": [_zone_object(zone) for zone in given.get("zones", ())]}),
+    )
+
+
+def _node_object(node: Given) -> Given:
+    annotations = {}
+    if "reservation" in node:
+        reservation = dict(node["reservation"])
+        if "resources" in reservation:
+            reservation["resources"] = _quantities(reservation["resources"])
+        annotations[NODE_RESERVATION] = json.dumps(reservation)
+    status = {key: _quantities(node[key]) for key in ("capacity", "allocatable")}
+    return {"metadata": {"name": "node", "annotations": annotations}, "status": status}
+
+
+def _pod_object(pod: Given) -> Given:
+    annotations = {}
+    if "numa_nodes" in pod:
+        allocated = [{"node": number, "resources": {}} for number in pod["numa_nodes"]]
+        annotations[RESOURCE_STATUS] = json.dumps({"numaNodeResources": allocated})
+    spec: dict[str, Any] = {
+        "containers": [{"name": "main", "resources": {"requests": _quantities(pod["request"])}}]
+    }
+    if "priority" in pod:
+        spec["priority"] = pod["priority"]
+    return {
+        "metadata": {
+            "name": pod["name"],
+            "namespace": "default",
+            "labels": {QOS_CLASS: pod["qos_label"]} if "qos_label" in pod else {},
+            "annotations": annotations,
+        },
+        "spec": spec,
+        "status": {"phase": pod["phase"], "qosClass": pod["kube_qos"]},
+    }
+
+
+def _metric_object(metric: Given) -> Given:
+    status: dict[str, Any] = {
+        "nodeMetric": {
+            "nodeUsage": _usage(metric["node_usage"]),
+            "systemUsage": _usage(metric["system_usage"]),
+        },
+        "podsMetric": [
+            {
+                "name": pod["name"],
+                "namespace": "default",
+                "priority": pod.get("priority", ""),
+                "podUsage": _usage(pod["usage"]),
+            }
+            for pod in metric["pods"]
+        ],
+        "hostApplicationMetric": [
+            {"name": f"app-{number}", "priority": app["priority"], "usage": _usage(app["usage"])}
+            for number, app in enumerate(metric.get("host_apps", ()))
+        ],
+    }
+    if metric["age_seconds"] is not None:
+        status["updateTime"] = time_text(NOW - metric["age_seconds"] * NANOSECONDS)
+    return {"metadata": {"name": "node"}, "status": status}
+
+
+def _zone_object(zone: Given) -> Given:
+    allocatable = _quantities(zone["allocatable"])
+    resources = [{"name": name, "allocatable": amount} for name, amount in allocatable.items()]
+    return {"name": zone["name"], "type": "Node", "resources": resources}
+
+
+def _usage(amounts: Given) -> Given:
+    return {"resources": _quantities(amounts)}
+
+
+def _quantities(amounts: Given) -> Given:
+    return {name: amount_text(name, amount) for name, amount in amounts.items()}
+
+
 RUNNERS: Mapping[str, Runner] = {
+    "batch_resource": Runner(batch_resource),
     "qos_priority_resolution": Runner(qos_priority_resolution),
     "pod_validation": Runner(pod_validation),
     "profile_probability": Runner(profile_probability),

@@ -1,0 +1,109 @@
+"""How much of an overcommitted resource a node offers: the answer of the policies, not yet published."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.bands import bands_up_to
+from koordpolicy.manager.controllers.facts import with_usage_above
+from koordpolicy.model.facts import Record
+
+KIND: Final = "Overcommit"
+
+
+class Outcome(StrEnum):
+    """What shall become of the published amounts."""
+
+    PUBLISH = "publish"
+    RESET = "reset"
+    """The node ceases to offer the resource."""
+    KEEP = "keep"
+    """What was published last stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """CPU in millicores and memory in bytes."""
+
+    cpu: int
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calculation:
+    """What one resource comes to on one node. `whole` and `zones` (in order) only where it is published.
+
+    `reason` says in a phrase why it is not, or why zones are missing.
+    """
+
+    resource: str
+    outcome: Outcome
+    whole: Offer = Offer(0, 0)
+    zones: tuple[Offer, ...] = ()
+    reason: str = ""
+
+
+def calculate(
+    graph: RuleGraph, resource: str, node: Record, now: int, cluster: Mapping[str, Any] | None = None
+) -> Calculation:
+    """Ask the policies about a resource (`batch`, `mid`) on a node; `now` in nanoseconds since 1970.
+
+    A formula that cannot be evaluated keeps what is published: neither more nor less would be founded.
+    """
+    roots = {
+        "node": with_usage_above(node, bands_up_to(graph, resource)),
+        "now": TIMES.timestamp(now),
+        "cluster": cluster or {},
+    }
+    ask = _Asking(graph, resource, roots)
+    try:
+        if not ask("enabled"):
+            return Calculation(resource, Outcome.RESET, reason="the resource is not offered")
+        if _missing(node, ask("onMissing.after")):
+            keep = ask("onMissing.action") == "Keep"
+            return Calculation(
+                resource,
+                Outcome.KEEP if keep else Outcome.RESET,
+                reason="the node's metrics are missing or old",
+            )
+        whole = ask.offer("")
+    except CelError as error:
+        return Calculation(resource, Outcome.KEEP, reason=str(error))
+    zones, reason = _zones(ask, node)
+    return Calculation(resource, Outcome.PUBLISH, whole, zones, reason)
+
+
+class _Asking:
+    """The decisions of one resource on the same records."""
+
+    def __init__(self, graph: RuleGraph, resource: str, roots: Mapping[str, Any]) -> None:
+        self._graph = graph
+        self._target = f"{KIND}/{resource}"
+        self._roots = roots
+
+    def __call__(self, field: str, **more: Any) -> Any:
+        return self._graph.value(f"{self._target}.{field}", **self._roots, **more)
+
+    def offer(self, prefix: str, **more: Any) -> Offer:
+        """The amounts; what no rule says, and what is negative, is nothing."""
+        return Offer(*(max(self(prefix + field, **more) or 0, 0) for field in ("cpu", "memory")))
+
+
+def _missing(node: Record, after: Any) -> bool:
+    """Whether there are no metrics, or only older ones than policy accepts (None: any age is accepted)."""
+    if "metric.age" not in node:
+        return True
+    return after is not None and bool(after < node["metric.age"])
+
+
+def _zones(ask: _Asking, node: Record) -> tuple[tuple[Offer, ...], str]:
+    """The zones' offers; none, with the reason, where one cannot be evaluated."""
+    records: Any = node["zones"]
+    try:
+        return tuple(ask.offer("zone.", zone=record) for record in records), ""
+    except CelError as error:
+        return (), f"zones: {error}"

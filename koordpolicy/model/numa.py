@@ -1,0 +1,67 @@
+"""NodeResourceTopology as values: the NUMA zones of a node, and what pods are allocated in them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from koordpolicy.model.protocol import RESOURCE_STATUS
+from koordpolicy.model.reading import (
+    NOTHING,
+    Amounts,
+    Json,
+    amounts,
+    embedded_object,
+    integer,
+    objects,
+    read_amounts,
+    text,
+)
+
+ZONE_TYPE = "Node"
+"""The type of the zones that are NUMA nodes; other types (sockets, caches) are passed over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Zone:
+    """One NUMA zone; its number is its place among the zones."""
+
+    name: str
+    capacity: Amounts = field(default_factory=lambda: NOTHING)
+    allocatable: Amounts = field(default_factory=lambda: NOTHING)
+
+
+def read_zones(obj: Json) -> tuple[Zone, ...]:
+    """The zones of a NodeResourceTopology, in order. Raises ObjectError with the place of what is malformed."""
+    zones = []
+    for index, zone in enumerate(objects(obj, "zones")):
+        at = f"zones[{index}]"
+        if text(zone, "type", at) not in ("", ZONE_TYPE):
+            continue
+        listed = list(objects(zone, "resources", at))
+        zones.append(
+            Zone(
+                text(zone, "name", at),
+                capacity=_amounts(listed, "capacity", at),
+                allocatable=_amounts(listed, "allocatable", at),
+            )
+        )
+    return tuple(zones)
+
+
+def zone_allocations(annotations: Mapping[str, str]) -> dict[int, Amounts]:
+    """What a pod is allocated in each zone, by the zone's number; empty without an allocation.
+
+    Raises ObjectError when the annotation is malformed.
+    """
+    source = annotations.get(RESOURCE_STATUS)
+    if not source:
+        return {}
+    found: dict[int, Amounts] = {}
+    for one in objects(embedded_object(source, RESOURCE_STATUS), "numaNodeResources", RESOURCE_STATUS):
+        found[integer(one, "node", RESOURCE_STATUS) or 0] = amounts(one, "resources", RESOURCE_STATUS)
+    return found
+
+
+def _amounts(listed: list[Json], key: str, at: str) -> Amounts:
+    return read_amounts(
+        {text(one, "name", at): one[key] for one in listed if one.get(key) is not None}, f"{at}.{key}"
+    )
