@@ -24,11 +24,11 @@ def by_node(obj: Any) -> tuple[str, ...]:
 class Following:
     """An informer at work, and what its handler heard."""
 
-    def __init__(self, world: World, **selection: str) -> None:
+    def __init__(self, world: World, field_selector: str) -> None:
         self.heard: list[str] = []
         self.mirror = Mirror(indexes={"node": by_node}, handlers=[self._note])
         self.informer = Informer(
-            world.cluster, PODS, self.mirror, QUICK, namespace=world.namespace, **selection
+            world.cluster, PODS, self.mirror, QUICK, namespace=world.namespace, field_selector=field_selector
         )
         self._world = world
 
@@ -44,8 +44,8 @@ class Following:
 
 
 @asynccontextmanager
-async def following(world: World, **selection: str) -> AsyncIterator[Following]:
-    follower = Following(world, **selection)
+async def following(world: World, field_selector: str = "") -> AsyncIterator[Following]:
+    follower = Following(world, field_selector)
     task = asyncio.create_task(follower.informer.run())
     try:
         async with asyncio.timeout(15):
