@@ -8,16 +8,22 @@ from koordpolicy.language.cel.types import (
     AMOUNT,
     BANDWIDTH,
     BOOL,
+    BYTES_VALUE,
+    CIDR,
     CPU,
     DOUBLE,
     DURATION,
     DYN,
     INT,
+    IP,
     MEMORY,
+    NULL,
     PERCENT,
+    QUANTITY,
     STRING,
     TIMESTAMP,
     UINT,
+    URL,
     Type,
     list_of,
     map_of,
@@ -63,7 +69,17 @@ def parse_type(name: str) -> Type | None:
     return list_of(inner) if found.group(1) == "list" else map_of(STRING, inner)
 
 
-_NAMES: Mapping[Type, str] = MappingProxyType({type: name for name, type in SIMPLE_TYPES.items()})
+_NAMES: Mapping[Type, str] = MappingProxyType(
+    {
+        **{type: name for name, type in SIMPLE_TYPES.items()},
+        BYTES_VALUE: "octets",  # CEL's strings of bytes; `bytes` is the unit of memory here
+        IP: "ip",
+        CIDR: "cidr",
+        QUANTITY: "quantity",
+        URL: "url",
+        NULL: "null",
+    }
+)
 
 
 def type_name(type: Type) -> str:
