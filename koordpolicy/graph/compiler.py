@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.cache import Cache
@@ -70,11 +71,12 @@ class Compiler:
         state = State(own, self._packs, self._cache, vocabulary=vocabulary)
         for run in PASSES:
             run(state)
+        digest = _digest(state)
         self._cache.turn()
         graph = None
         if not state.found.has_errors:
             graph = RuleGraph(
-                _digest(state), state.units, state.classes, state.decisions, state.constants, state.matches
+                digest, state.units, state.classes, state.decisions, state.constants, state.matches
             )
         sources = {file: text for layer in state.layers for file, text in layer.files.items()}
         return Compilation(graph, state.found, tuple(state.units), sources)
@@ -91,8 +93,9 @@ def compile_policies(own: Layer, packs: PackFinder = no_packs) -> Compilation:
 
 def _digest(state: State) -> str:
     """SHA-256 over the meaning of all documents: neither layout nor the order of files matters."""
-    lines = sorted(
-        json.dumps([unit.layer_name, unit.kind.name, unit.document.data], sort_keys=True, default=str)
-        for unit in state.units
-    )
+    lines = sorted(state.cache.get(("digest", unit), partial(_line, unit)) for unit in state.units)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _line(unit: Unit) -> str:
+    return json.dumps([unit.layer_name, unit.kind.name, unit.document.data], sort_keys=True, default=str)

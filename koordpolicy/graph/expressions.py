@@ -46,18 +46,21 @@ def _name(entry: tuple[str, object]) -> str:
 
 
 class Texts:
-    """Parses and checks texts, each (text, vocabulary) once as long as the cache lives."""
+    """Parses and checks texts, each (text, vocabulary) once as long as the cache lives.
+
+    What is wrong is added to `found`.
+    """
 
     def __init__(self, cache: Cache, found: Diagnostics) -> None:
         self._cache = cache
-        self._found = found
+        self.found = found
 
     def parse(self, text: str, document: Document, path: Path) -> ast.Node | None:
         """The syntax tree; None after KP201, KP210 or KP211 was reported."""
         result = self._cache.get(("parse", text), lambda: _parsed(text))
         if isinstance(result, SyntaxProblem):
             place = document.positions.text_span(path, result.start, result.end)
-            self._found.add(result.code, place, result.message, help=result.help)
+            self.found.add(result.code, place, result.message, help=result.help)
             return None
         return result
 
@@ -75,9 +78,7 @@ class Texts:
         node, problems = self._cache.get(key, lambda: _checked(tree, names.environment, wanted, text))
         for problem in problems:
             place = document.positions.text_span(path, problem.start, problem.end)
-            self._found.add(
-                problem.code, place, problem.message, help=problem.help, severity=problem.severity
-            )
+            self.found.add(problem.code, place, problem.message, help=problem.help, severity=problem.severity)
         return None if _wrong(problems) else node
 
 

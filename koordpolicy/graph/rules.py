@@ -72,12 +72,13 @@ class RuleMatch:
     test: ir.Node | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """One document's contribution to one decision.
+    """One document's contribution to one decision. A rule equals only itself.
 
     `value` is the typed expression with variables inlined; parameters are still references to
-    their decisions. `text` is what the author wrote, for explanations.
+    their decisions, and `parameters` names those that value and match use. `text` is what the author
+    wrote, for explanations.
     """
 
     key: DecisionKey
@@ -88,6 +89,7 @@ class Rule:
     match: RuleMatch
     value: ir.Node
     text: str
+    parameters: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:

@@ -9,11 +9,10 @@ from koordpolicy.graph.expressions import Path, Texts, Vocabulary
 from koordpolicy.graph.references import referenced
 from koordpolicy.graph.rules import RuleMatch
 from koordpolicy.graph.selectors import as_cel, requirements
-from koordpolicy.graph.state import State, Unit
+from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ir_walk import substitute
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, Type
-from koordpolicy.language.facts import ROOTS
 from koordpolicy.language.kinds import PolicySpec, type_name
 
 
@@ -29,20 +28,16 @@ class Scope:
     match: RuleMatch | None
 
 
-def scope_of(state: State, unit: Unit, texts: Texts) -> Scope:
-    """Check the variables in the order they need each other, then the match."""
-    base = state.target_vocabularies.get(unit.target)
-    if base is None:
-        base = state.vocabulary.extended(
-            roots={name: ROOTS[name].type for name in unit.kind.roots},
-            parameters=state.parameter_types(unit.target),
-        )
-        state.target_vocabularies[unit.target] = base
+def scope_of(unit: Unit, base: Vocabulary, texts: Texts) -> Scope:
+    """Check the variables in the order they need each other, then the match.
+
+    `base` has the roots of the kind and the parameters of the unit's target.
+    """
     if not isinstance(unit.spec, PolicySpec):
         return Scope(base, {}, RuleMatch())
     inlined: dict[str, ir.Node] = {}
     types: dict[str, Type] = {variable.name: ERROR for variable in unit.spec.variables}
-    for at, name in _in_order(state, unit, texts):
+    for at, name in _in_order(unit, texts):
         path = ("spec", "variables", at, "expression")
         text = unit.spec.variables[at].expression
         node = texts.check(text, base.extended(variables=types), unit.document, path)
@@ -50,7 +45,7 @@ def scope_of(state: State, unit: Unit, texts: Texts) -> Scope:
         if node is not None:
             inlined[name] = inline(node, inlined)
     scope = Scope(base.extended(variables=types), inlined, None)
-    return replace(scope, match=_match(state, unit, texts, scope))
+    return replace(scope, match=_match(unit, texts, scope))
 
 
 def inline(node: ir.Node, variables: Mapping[str, ir.Node]) -> ir.Node:
@@ -58,7 +53,7 @@ def inline(node: ir.Node, variables: Mapping[str, ir.Node]) -> ir.Node:
     return substitute(node, {("variables", name): value for name, value in variables.items()})
 
 
-def _in_order(state: State, unit: Unit, texts: Texts) -> Iterator[tuple[int, str]]:
+def _in_order(unit: Unit, texts: Texts) -> Iterator[tuple[int, str]]:
     """Positions and names of the variables, each after those it needs; cycles are reported."""
     assert isinstance(unit.spec, PolicySpec)
     trees: dict[str, tuple[int, ast.Node]] = {}
@@ -66,7 +61,7 @@ def _in_order(state: State, unit: Unit, texts: Texts) -> Iterator[tuple[int, str
         path = ("spec", "variables", at, "name")
         if variable.name in trees:
             first = unit.document.positions.value(("spec", "variables", trees[variable.name][0], "name"))
-            state.found.add(
+            texts.found.add(
                 "KP309",
                 unit.document.positions.value(path),
                 f"the variable `{variable.name}` is defined twice",
@@ -79,12 +74,12 @@ def _in_order(state: State, unit: Unit, texts: Texts) -> Iterator[tuple[int, str
             trees[variable.name] = (at, tree)
     done: set[str] = set()
     for name in trees:
-        yield from _after_needs(state, unit, trees, name, [], done)
+        yield from _after_needs(unit, texts, trees, name, [], done)
 
 
 def _after_needs(
-    state: State,
     unit: Unit,
+    texts: Texts,
     trees: Mapping[str, tuple[int, ast.Node]],
     name: str,
     trail: list[str],
@@ -95,7 +90,7 @@ def _after_needs(
     at, tree = trees[name]
     if name in trail:
         cycle = [*trail[trail.index(name) :], name]
-        state.found.add(
+        texts.found.add(
             "KP302",
             unit.document.positions.value(("spec", "variables", at, "name")),
             "these variables need each other: " + " → ".join(f"`{step}`" for step in cycle),
@@ -106,14 +101,14 @@ def _after_needs(
     trail.append(name)
     for needed in referenced(tree, "variables"):
         if needed in trees:
-            yield from _after_needs(state, unit, trees, needed, trail, done)
+            yield from _after_needs(unit, texts, trees, needed, trail, done)
     trail.pop()
     if name not in done:
         done.add(name)
         yield at, name
 
 
-def _match(state: State, unit: Unit, texts: Texts, scope: Scope) -> RuleMatch | None:
+def _match(unit: Unit, texts: Texts, scope: Scope) -> RuleMatch | None:
     """The selectors and the condition as one test; None after findings."""
     assert isinstance(unit.spec, PolicySpec)
     match = unit.spec.match
@@ -127,19 +122,19 @@ def _match(state: State, unit: Unit, texts: Texts, scope: Scope) -> RuleMatch | 
     if match is None or match.condition is None:
         return RuleMatch(lines, None, test)
     path = ("spec", "match", "condition")
-    condition = true_or_false(state, unit, texts, scope, path)
+    condition = true_or_false(unit, texts, scope, path)
     if condition is None:
         return None
     return RuleMatch(lines, unit.document.positions.value(path), conjunction(test, condition))
 
 
-def true_or_false(state: State, unit: Unit, texts: Texts, scope: Scope, path: Path) -> ir.Node | None:
+def true_or_false(unit: Unit, texts: Texts, scope: Scope, path: Path) -> ir.Node | None:
     """The condition whose text stands at `path`, variables inlined; None after findings."""
     condition = texts.check(_text_at(unit, path), scope.vocabulary, unit.document, path)
     if condition is None:
         return None
     if condition.type not in (BOOL, DYN):
-        state.found.add(
+        texts.found.add(
             "KP208",
             unit.document.positions.value(path),
             f"a condition is true or false, this is `{type_name(condition.type)}`",

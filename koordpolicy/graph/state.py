@@ -14,6 +14,7 @@ from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents import Document
+from koordpolicy.language.facts import ROOTS
 from koordpolicy.language.kinds import Kind, PolicySpec, Slot, Spec, cel_values, slot_values
 from koordpolicy.language.kinds.slots import Value
 
@@ -90,13 +91,24 @@ class State:
         """The expression with the constants known so far in place of references to them."""
         return substitute(node, self.constants) if refs_of(node) else node
 
-    def texts_of(self, unit: Unit) -> Iterator[tuple[Path, str]]:
-        """Every CEL text of a document with its path."""
-        for bare in cel_values(unit.spec):
-            yield bare.path, bare.text
-        for slot in slot_values(unit.spec):
-            yield from slot.expressions
-
     def parameter_types(self, target: str) -> Mapping[str, Type]:
         """The parameters that expressions of a target may read."""
         return self.parameters.get(target, {})
+
+    def vocabulary_of(self, unit: Unit) -> Vocabulary:
+        """What the expressions of a document may name before it adds its variables."""
+        known = self.target_vocabularies.get(unit.target)
+        if known is None:
+            known = self.target_vocabularies[unit.target] = self.vocabulary.extended(
+                roots={name: ROOTS[name].type for name in unit.kind.roots},
+                parameters=self.parameter_types(unit.target),
+            )
+        return known
+
+
+def texts_of(unit: Unit) -> Iterator[tuple[Path, str]]:
+    """Every CEL text of a document with its path."""
+    for bare in cel_values(unit.spec):
+        yield bare.path, bare.text
+    for slot in slot_values(unit.spec):
+        yield from slot.expressions

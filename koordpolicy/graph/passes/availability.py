@@ -1,6 +1,7 @@
 """Availability: a rule may only ask for facts that its decision point has."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.state import State
@@ -14,7 +15,7 @@ def availability(state: State) -> None:
     """Report KP206 once for each fact of each rule, naming the decision point and the suppliers."""
     for decision in state.decisions.values():
         for rule in decision.rules:
-            for read in dict.fromkeys(_unavailable(decision, rule)):
+            for read in state.cache.get(("unavailable", rule), partial(_unavailable, decision, rule)):
                 state.found.add(
                     "KP206",
                     rule.span,
@@ -23,7 +24,11 @@ def availability(state: State) -> None:
                 )
 
 
-def _unavailable(decision: Decision, rule: Rule) -> Iterator[str]:
+def _unavailable(decision: Decision, rule: Rule) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_each_unavailable(decision, rule)))
+
+
+def _each_unavailable(decision: Decision, rule: Rule) -> Iterator[str]:
     nodes = [rule.value] if rule.match.test is None else [rule.value, rule.match.test]
     for node in walk(*nodes):
         match node:

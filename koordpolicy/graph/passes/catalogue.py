@@ -4,6 +4,7 @@ from koordpolicy.graph.catalogue import catalogue_constants, classes_of
 from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.rules import Decision
 from koordpolicy.graph.state import State
+from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.row import compile_row
 
@@ -13,8 +14,11 @@ def catalogue(state: State) -> None:
     expressions = Expressions(state.decisions, state.constants)
 
     def evaluate(decision: Decision) -> object:
+        value = expressions.value(decision)
+        if isinstance(value, ir.Const):
+            return value.value
         try:
-            return compile_row((), expressions.value(decision)).call()
+            return compile_row((), value).call()
         except CelError:
             return None  # an expression without facts that fails is reported by `unusable`
 

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.analysis.example import Facts, example, show
@@ -14,7 +15,7 @@ from koordpolicy.graph.samples import fill
 from koordpolicy.graph.state import State
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.fold import fold
-from koordpolicy.language.cel.ir_walk import facts_of
+from koordpolicy.language.cel.ir_walk import facts_of, refs_of
 from koordpolicy.language.kinds import Combine
 
 MAX_PAIRS = 200_000
@@ -24,7 +25,7 @@ EXCLUSIVE = frozenset({Combine.OVERRIDE, Combine.LAYER})
 """Only where one rule must win is a tie a conflict; the others combine what they are given."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Reach:
     """A rule with its test, parameters resolved, and the region of inputs on which it applies."""
 
@@ -38,14 +39,21 @@ def conflicts(state: State) -> None:
     expressions = Expressions(state.decisions, state.constants)
     told: set[tuple[str, str, str]] = set()
     for decision in state.decisions.values():
-        reaches = [_reach(expressions, rule) for rule in decision.rules]
+        reaches = [_reach(state, expressions, rule) for rule in decision.rules]
         alive = [reach for reach in reaches if _can_hold(state, reach, told)]
         if decision.combine in EXCLUSIVE:
             _report_ties(state, decision, alive, told)
             _report_shadowed(state, alive, told)
 
 
-def _reach(expressions: Expressions, rule: Rule) -> Reach:
+def _reach(state: State, expressions: Expressions, rule: Rule) -> Reach:
+    """A match without parameters reaches the same inputs in every revision it stands in."""
+    if rule.parameters and rule.match.test is not None and refs_of(rule.match.test):
+        return _found_reach(expressions, rule)
+    return state.cache.get(("reach", rule), partial(_found_reach, expressions, rule))
+
+
+def _found_reach(expressions: Expressions, rule: Rule) -> Reach:
     test = None if rule.match.test is None else fold(expressions.resolved(rule.match.test, rule.key))
     return Reach(rule, test, boxes(test))
 
@@ -74,7 +82,8 @@ def _report_ties(
         first, second = sorted((left.rule.document, right.rule.document))
         if (first, second, decision.key.field) in told:
             continue
-        found = _common_input(decision, left, right)
+        key = ("common input", left, right)
+        found = state.cache.get(key, partial(_common_input, decision, left, right))
         if found is None:
             continue
         told.add((first, second, decision.key.field))

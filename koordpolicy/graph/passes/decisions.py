@@ -4,11 +4,10 @@ from collections import defaultdict
 from dataclasses import replace
 
 from koordpolicy.diagnostics import Note
-from koordpolicy.graph.decide import parameters_of
+from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.slots import decision_of
 from koordpolicy.graph.state import State
-from koordpolicy.language.cel import ir
 from koordpolicy.language.kinds.walk import PARAMETER
 
 
@@ -59,17 +58,10 @@ def _visit(state: State, key: DecisionKey, trail: list[DecisionKey], finished: s
         return
     trail.append(key)
     for rule in state.decisions[key].rules:
-        for used in _used(rule):
-            _visit(state, used, trail, finished)
+        for name in sorted(rule.parameters):
+            _visit(state, parameter_key(rule.key, name), trail, finished)
     trail.pop()
     finished.add(key)
-
-
-def _used(rule: Rule) -> list[DecisionKey]:
-    nodes: list[ir.Node] = [rule.value]
-    if rule.match.test is not None:
-        nodes.append(rule.match.test)
-    return [key for node in nodes for key in parameters_of(node, rule.key)]
 
 
 def _report(state: State, cycle: list[DecisionKey]) -> None:

@@ -2,12 +2,14 @@
 
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 
-from koordpolicy.diagnostics import Note
+from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.expressions import Path, Texts
 from koordpolicy.graph.references import referenced
-from koordpolicy.graph.state import Draft, State, Unit
+from koordpolicy.graph.state import Draft, State, Unit, texts_of
 from koordpolicy.language.cel.types import (
     BOOL,
     DOUBLE,
@@ -118,14 +120,11 @@ def _typed(
 
 def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Parameter]]]) -> None:
     """A parameter that no expression of its target reads changes nothing: most likely a slip."""
-    texts = Texts(state.cache, state.found)
     read: dict[str, set[str]] = defaultdict(set)
     for unit in state.units:
         if unit.target in declared:
-            for path, text in state.texts_of(unit):
-                tree = texts.parse(text, unit.document, path)
-                if tree is not None:
-                    read[unit.target].update(referenced(tree, "parameters"))
+            mentioned = state.cache.get(("mentions", unit), partial(_mentions, state.cache, unit))
+            read[unit.target].update(mentioned)
     for target, names in declared.items():
         for name, (unit, _) in names.items():
             if name in read[target]:
@@ -137,6 +136,13 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
                 f"no expression of `{target}` reads the parameter `{name}`",
                 help=f"did you mean `{close}`?" if close else "remove it, or use `parameters." + name + "`",
             )
+
+
+def _mentions(cache: Cache, unit: Unit) -> frozenset[str]:
+    """The parameters that a document's expressions read; what does not parse is reported later."""
+    texts = Texts(cache, Diagnostics())
+    trees = (texts.parse(text, unit.document, path) for path, text in texts_of(unit))
+    return frozenset(name for tree in trees if tree is not None for name in referenced(tree, "parameters"))
 
 
 def _path(name: str) -> Path:

@@ -1,39 +1,60 @@
 """Rules: each draft gets its meaning and its match, and becomes a rule for its decision."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 
-from koordpolicy.diagnostics import Severity
+from koordpolicy.diagnostics import Diagnostics, Severity
+from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.constants import constant
-from koordpolicy.graph.expressions import Path, Texts
+from koordpolicy.graph.expressions import Path, Texts, Vocabulary
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.references import referenced
 from koordpolicy.graph.rules import Rule, RuleMatch
 from koordpolicy.graph.scope import Scope, conjunction, inline, scope_of, true_or_false
-from koordpolicy.graph.state import Draft, State, Unit
+from koordpolicy.graph.state import Draft, State, Unit, texts_of
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.ir_walk import refs_of
 from koordpolicy.language.cel.types import DYN, Type, list_of
 from koordpolicy.language.cel.values import Optional
 from koordpolicy.language.kinds import BadLiteral, Expression, PolicySpec, literal_value
 
 
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What one document comes to: its match, its rules, and what is wrong with it."""
+
+    found: Diagnostics
+    match: RuleMatch | None
+    rules: tuple[Rule, ...]
+
+
 def rules(state: State) -> None:
     """Fill `rules` and `matches`. A draft whose text or match is wrong is reported and yields no rule."""
-    texts = Texts(state.cache, state.found)
-    scopes: dict[Unit, Scope] = {}
-    for unit in state.units:
-        scope = scopes[unit] = scope_of(state, unit, texts)
-        if scope.match is not None and isinstance(unit.spec, PolicySpec):
-            state.matches[unit] = scope.match
-        _report_unused(state, unit, texts)
+    drafts: dict[Unit, list[Draft]] = {unit: [] for unit in state.units}
     for draft in state.drafts:
-        rule = _rule(state, draft, scopes[draft.unit], texts)
-        if rule is not None:
-            state.rules.append(rule)
+        drafts[draft.unit].append(draft)
+    for unit, own in drafts.items():
+        base = state.vocabulary_of(unit)
+        # Whatever else can change what a document means shows in its vocabulary.
+        key = ("rules", unit, base.key, len(own))
+        outcome = state.cache.get(key, partial(_outcome, state.cache, unit, own, base))
+        state.found.extend(outcome.found)
+        state.rules += outcome.rules
+        if outcome.match is not None and isinstance(unit.spec, PolicySpec):
+            state.matches[unit] = outcome.match
 
 
-def _rule(state: State, draft: Draft, scope: Scope, texts: Texts) -> Rule | None:
-    value = _value(state, draft, scope, texts)
-    match = _narrowed(state, draft, scope, texts)
+def _outcome(cache: Cache, unit: Unit, drafts: list[Draft], base: Vocabulary) -> _Outcome:
+    texts = Texts(cache, Diagnostics())
+    scope = scope_of(unit, base, texts)
+    _report_unused(unit, texts)
+    made = [_rule(draft, scope, texts) for draft in drafts]
+    return _Outcome(texts.found, scope.match, tuple(rule for rule in made if rule is not None))
+
+
+def _rule(draft: Draft, scope: Scope, texts: Texts) -> Rule | None:
+    value = _value(draft, scope, texts)
+    match = _narrowed(draft, scope, texts)
     if value is None or match is None:
         return None
     return Rule(
@@ -45,6 +66,11 @@ def _rule(state: State, draft: Draft, scope: Scope, texts: Texts) -> Rule | None
         match=match,
         value=value,
         text=_written(draft.raw),
+        parameters=frozenset(
+            name
+            for space, name in refs_of(value, *([match.test] if match.test else []))
+            if space == "parameters"
+        ),
     )
 
 
@@ -54,7 +80,7 @@ def _written(raw: object) -> str:
     return ", ".join(map(_written, raw)) if isinstance(raw, tuple) else str(raw)
 
 
-def _narrowed(state: State, draft: Draft, scope: Scope, texts: Texts) -> RuleMatch | None:
+def _narrowed(draft: Draft, scope: Scope, texts: Texts) -> RuleMatch | None:
     """The document's match with the conditions of the list items around the slot.
 
     An item's condition says when the item has an effect; what the item is (its mechanism, weight) does
@@ -62,7 +88,7 @@ def _narrowed(state: State, draft: Draft, scope: Scope, texts: Texts) -> RuleMat
     """
     match = scope.match
     for path in draft.conditions if draft.slot.roots is None else ():
-        test = true_or_false(state, draft.unit, texts, scope, path)
+        test = true_or_false(draft.unit, texts, scope, path)
         if test is None or match is None:
             return None
         span = draft.unit.document.positions.value(path)
@@ -70,18 +96,18 @@ def _narrowed(state: State, draft: Draft, scope: Scope, texts: Texts) -> RuleMat
     return match
 
 
-def _value(state: State, draft: Draft, scope: Scope, texts: Texts) -> ir.Node | None:
+def _value(draft: Draft, scope: Scope, texts: Texts) -> ir.Node | None:
     """The typed value of a slot; for one with `many`, a list of the values."""
     slot = draft.slot
     if not isinstance(draft.raw, tuple):
-        return _one(state, draft, draft.raw, draft.path, scope, texts)
-    parts = [_one(state, draft, raw, (*draft.path, at), scope, texts) for at, raw in enumerate(draft.raw)]
+        return _one(draft, draft.raw, draft.path, scope, texts)
+    parts = [_one(draft, raw, (*draft.path, at), scope, texts) for at, raw in enumerate(draft.raw)]
     if any(part is None for part in parts):
         return None
     return ir.MakeList(list_of(slot.type), tuple(part for part in parts if part is not None))
 
 
-def _one(state: State, draft: Draft, raw: object, path: Path, scope: Scope, texts: Texts) -> ir.Node | None:
+def _one(draft: Draft, raw: object, path: Path, scope: Scope, texts: Texts) -> ir.Node | None:
     slot, document = draft.slot, draft.unit.document
     optional = slot.type.name == "optional_type"
     wanted = slot.type.params[0] if optional else slot.type
@@ -91,7 +117,7 @@ def _one(state: State, draft: Draft, raw: object, path: Path, scope: Scope, text
         except BadLiteral as bad:
             problem = bad.problem
             place = document.positions.value((*path, *problem.path))
-            state.found.add("KP107", place, problem.message, help=problem.help)
+            texts.found.add("KP107", place, problem.message, help=problem.help)
             return None
         return constant(slot.type, Optional(value) if optional else value)
     node = texts.check(raw.text, scope.vocabulary, document, (*path, "cel"))
@@ -111,18 +137,18 @@ def _wrapped(node: ir.Node, wanted: Type, whole: Type) -> ir.Node | None:
     return ir.Call(whole, "optional.of(T)", (node,), start=node.start, end=node.end)
 
 
-def _report_unused(state: State, unit: Unit, texts: Texts) -> None:
+def _report_unused(unit: Unit, texts: Texts) -> None:
     """A variable that nothing in its document mentions is most likely a slip."""
     if not isinstance(unit.spec, PolicySpec) or not unit.spec.variables:
         return
     used: set[str] = set()
-    for path, text in state.texts_of(unit):
+    for path, text in texts_of(unit):
         tree = texts.parse(text, unit.document, path)
         if tree is not None:
             used.update(referenced(tree, "variables"))
     for at, variable in enumerate(unit.spec.variables):
         if variable.name not in used:
-            state.found.add(
+            texts.found.add(
                 "KP308",
                 unit.document.positions.value(("spec", "variables", at, "name")),
                 f"the variable `{variable.name}` is never used",

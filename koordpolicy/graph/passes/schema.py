@@ -12,19 +12,21 @@ from koordpolicy.language.validate import validate
 def schema(state: State) -> None:
     """Fill `units`, sorted so that nothing depends on the order of files."""
     for level, document in state.documents:
-        found, spec = state.cache.get(
-            ("schema", document),
-            partial(_validated, document),
-        )
+        found, spec = state.cache.get(("schema", document), partial(_validated, document))
         state.found.extend(found)
         if spec is None:
             continue
-        kind = KINDS[document.kind]
-        subject = kind.subject(spec, document.name)
         layer = state.layers[level].name
-        state.units.append(Unit(document, kind, spec, level, layer, subject))
+        state.units.append(
+            state.cache.get(("unit", document, level, layer), partial(_unit, document, spec, level, layer))
+        )
     state.units.sort(key=lambda unit: (unit.layer, unit.id, unit.document.file, unit.document.index))
     _report_twins(state)
+
+
+def _unit(document: Document, spec: Spec, level: int, layer: str) -> Unit:
+    kind = KINDS[document.kind]
+    return Unit(document, kind, spec, level, layer, kind.subject(spec, document.name))
 
 
 def _validated(document: Document) -> tuple[Diagnostics, Spec | None]:
