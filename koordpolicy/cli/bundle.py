@@ -59,11 +59,16 @@ def compile_paths(paths: Sequence[str]) -> Compilation:
     return Compilation(graph, found, compilation.units, compilation.sources)
 
 
-def graph_of(paths: Sequence[str]) -> RuleGraph:
-    """The graph of policies that must be right; raises `CannotRunError` with the findings."""
+def compiled(paths: Sequence[str]) -> tuple[Compilation, RuleGraph]:
+    """Policies that must be right, with their graph; raises `CannotRunError` with the findings."""
     compilation = compile_paths(paths)
     if compilation.graph is None:
         raise CannotRunError(
             "the policies do not compile\n\n" + render("text", compilation.found, compilation.sources)
         )
-    return compilation.graph
+    return compilation, compilation.graph
+
+
+def graph_of(paths: Sequence[str]) -> RuleGraph:
+    """The graph of policies that must be right; raises `CannotRunError` with the findings."""
+    return compiled(paths)[1]

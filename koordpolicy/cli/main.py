@@ -6,12 +6,13 @@ import sys
 from collections.abc import Sequence
 
 from koordpolicy import __version__
-from koordpolicy.cli import check, explain, schema
+from koordpolicy.cli import check, explain, schema, test
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 
 COMMANDS: tuple[Command, ...] = (
     check.COMMAND,
+    test.COMMAND,
     explain.COMMAND,
     schema.COMMAND,
 )

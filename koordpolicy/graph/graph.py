@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -178,11 +178,13 @@ class RuleGraph:
 
     def _deciding(self, decision: Decision, given: list[Any]) -> list[Rule]:
         """The deciding rule and, below it, those of the parameters it uses; each once."""
+        records = dict(zip(decision.roots, given, strict=True))
         rules: dict[str, Rule] = {}
         waiting = [decision]
         while waiting:
             asked = waiting.pop(0)
-            rule = self.deciding_rule(str(asked.key), *given)
+            # A parameter is asked with the kind's roots, of which the slot may have only some.
+            rule = self.deciding_rule(str(asked.key), *(records.get(root, {}) for root in asked.roots))
             if rule is None or rule.id in rules:
                 continue
             rules[rule.id] = rule
@@ -202,6 +204,13 @@ class RuleGraph:
         """The part that one component can ever ask; same digest, since it is the same revision."""
         kept = {key: d for key, d in self.decisions.items() if component in d.components}
         return RuleGraph(self.digest, self.units, self.classes, kept, self._constants, self._matches)
+
+    def with_rules(self, rules: Iterable[Rule]) -> "RuleGraph":
+        """The same graph, these rules deciding alone where they stand: what a test or a question supposes."""
+        decisions = dict(self.decisions)
+        for rule in rules:
+            decisions[rule.key] = replace(self.decision(str(rule.key)), rules=(rule,))
+        return RuleGraph(self.digest, self.units, self.classes, decisions, self._constants, self._matches)
 
     def subjects(self, kind: str) -> tuple[str, ...]:
         """The subjects of a kind (profile names, resources, ...), sorted."""

@@ -14,6 +14,7 @@ ELSEWHERE = {
     "KP501": "tests run on a compiled graph",
     "KP502": "tests run on a compiled graph",
     "KP503": "tests run on a compiled graph",
+    "KP504": "tests run on a compiled graph",
     "KP601": "cost is estimated after compiling",
 }
 """Codes whose example the compiler alone cannot report."""

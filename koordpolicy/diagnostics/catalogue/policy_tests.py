@@ -17,10 +17,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: an idle node leaves 65 % to best-effort work
-                  given: {node: {capacity: {cpu: "10"}}}
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
                   expect:
-                    CPUSuppress.target: "7"
+                    CPUSuppress.target: 7
             """,
         advice="""
             Correct the policy or the expected value. `koordpolicy explain` shows how the decision came about.
@@ -31,10 +31,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: an idle node leaves 65 % to best-effort work
-                  given: {node: {capacity: {cpu: "10"}}}
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
                   expect:
-                    CPUSuppress.target: 6500m
+                    CPUSuppress.target: 5500m
             """,
     ),
     Code.written(
@@ -48,10 +48,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: an idle node leaves 65 % to best-effort work
-                  given: {node: {capacity: {cpu: "10"}}}
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
                   expect:
-                    CPUSuppress.targets: 6500m
+                    CPUSuppress.targets: 5500m
             """,
         advice="Take the suggested name. `koordpolicy graph` lists the decisions of a bundle.",
         remedy="""
@@ -60,10 +60,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: an idle node leaves 65 % to best-effort work
-                  given: {node: {capacity: {cpu: "10"}}}
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
                   expect:
-                    CPUSuppress.target: 6500m
+                    CPUSuppress.target: 5500m
             """,
     ),
     Code.written(
@@ -80,10 +80,10 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: an idle node leaves 65 % to best-effort work
-                  given: {node: {capacity: {cpus: "10"}}}
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpus: "10"}, usage: {total: {cpu: 1}}}}
                   expect:
-                    CPUSuppress.target: 6500m
+                    CPUSuppress.target: 5500m
             """,
         advice="Take the suggested name; the manual lists facts with their types. Write quantities as policies do.",
         remedy="""
@@ -92,10 +92,57 @@ POLICY_TESTS: tuple[Code, ...] = (
             metadata: {name: suppress}
             spec:
               cases:
-                - name: an idle node leaves 65 % to best-effort work
-                  given: {node: {capacity: {cpu: "10"}}}
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
                   expect:
-                    CPUSuppress.target: 6500m
+                    CPUSuppress.target: 5500m
+            """,
+    ),
+    Code.written(
+        "KP504",
+        "too little coverage",
+        explanation="""
+            The cases of the bundle's tests reach a smaller share of its rules than `tests.minimumCoverage` asks for. A
+            rule is reached when it decides in a case, or gives a parameter to a rule that does.
+            """,
+        why="A rule that no case reaches can be changed by accident, and every test still passes.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyBundle
+            metadata: {name: shop}
+            spec:
+              extends: [koordinator]
+              tests: {minimumCoverage: 100}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              minimum: 1
+            """,
+        advice="`koordpolicy test --coverage` lists the rules that no case reaches. Add a case for them.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyBundle
+            metadata: {name: shop}
+            spec:
+              extends: [koordinator]
+              tests: {minimumCoverage: 100}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              minimum: 1
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work keeps a CPU
+                  expect:
+                    CPUSuppress.minimum: 1
             """,
     ),
 )

@@ -1,0 +1,100 @@
+"""Test results for programs: one JSON object that leaves nothing out."""
+
+import json
+from typing import Any
+
+from koordpolicy import __version__
+from koordpolicy.cli.results.shown import Shown
+from koordpolicy.diagnostics import Diagnostic, Span
+from koordpolicy.graph.notation import written
+from koordpolicy.graph.testing.coverage import Coverage, Share
+from koordpolicy.graph.testing.findings import facts_of
+from koordpolicy.graph.testing.results import CaseResult, Failure, Outcome
+
+FORMAT_VERSION = 1
+
+
+def render_json(shown: Shown) -> str:
+    """`cases` with their outcomes in order, `counts`, `findings` about the tests themselves, `coverage`.
+
+    Values are written as in policies; an expected failure is `{"error": text}`. Lines and columns count from 1.
+    """
+    run = shown.run
+    failed = sum(not case.passed for case in run.cases)
+    document = {
+        "formatVersion": FORMAT_VERSION,
+        "tool": {"name": "koordpolicy", "version": __version__},
+        "counts": {"passed": len(run.cases) - failed, "failed": failed},
+        "cases": [_case(case) for case in run.cases],
+        "findings": [_finding(found) for found in run.found if found.code != "KP501"],
+        "coverage": _coverage(run.coverage),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+
+
+def _case(case: CaseResult) -> dict[str, Any]:
+    return {
+        "test": case.suite,
+        "case": case.name,
+        **_place(case.span),
+        "passed": case.passed,
+        "outcomes": [_outcome(outcome) for outcome in case.outcomes],
+    }
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    one, answer = outcome.expectation, outcome.answer
+    failed = answer.error is not None
+    return {
+        "decision": one.decision,
+        **_place(one.span),
+        "passed": outcome.passed,
+        "expected": {"error": one.wanted.text} if isinstance(one.wanted, Failure) else one.wanted,
+        "tolerance": one.tolerance,
+        "actual": {"error": str(answer.error)} if failed else written(outcome.type, answer.value),
+        "rules": [
+            {"decision": ref.decision, "document": ref.document, "layer": ref.layer, **_place(ref.span)}
+            for ref in answer.provenance.rules
+        ],
+        "facts": [
+            {
+                "fact": fact.path,
+                "value": fact.value if fact.present else None,
+                "said": fact.path not in outcome.unsaid,
+            }
+            for fact in facts_of(outcome)
+        ],
+    }
+
+
+def _finding(found: Diagnostic) -> dict[str, Any]:
+    return {
+        "code": found.code,
+        "severity": found.severity.value,
+        "message": found.message,
+        "help": found.help,
+        **_place(found.span),
+    }
+
+
+def _coverage(coverage: Coverage) -> dict[str, Any]:
+    return {
+        "rules": _share(coverage.rules),
+        "decisions": _share(coverage.decisions),
+        "kinds": {
+            kind: {"rules": _share(rules), "decisions": _share(decisions)}
+            for kind, (rules, decisions) in coverage.kinds.items()
+        },
+        "notReached": [
+            {"decision": str(rule.key), "document": rule.document, **_place(rule.span)}
+            for rule in coverage.missed
+        ],
+    }
+
+
+def _share(share: Share) -> dict[str, Any]:
+    return {"reached": share.reached, "all": share.all, "percent": round(share.percent, 2)}
+
+
+def _place(span: Span) -> dict[str, Any]:
+    return {"file": span.file, "line": span.start.line, "column": span.start.column}

@@ -1,0 +1,28 @@
+"""What the renderers of test results are given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from koordpolicy.diagnostics import Span
+from koordpolicy.graph.testing import TestRun
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run and how much of it to show.
+
+    `sources` are the texts of the files by path. `verbose` lists the cases that passed too, `coverage` the
+    rules that no case reached. `width` is in columns, `colour` for text alone.
+    """
+
+    run: TestRun
+    sources: Mapping[str, str]
+    width: int = 80
+    colour: bool = False
+    verbose: bool = False
+    coverage: bool = False
+
+
+def place(span: Span) -> str:
+    """`file:line:column`."""
+    return f"{span.file}:{span.start.line}:{span.start.column}"

@@ -1,0 +1,89 @@
+"""`koordpolicy test`: the PolicyTests of a bundle, with coverage of rules and decisions."""
+
+import argparse
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from koordpolicy.cli.bundle import add_paths, compiled
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
+from koordpolicy.cli.results import RENDERERS, Shown
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.graph import Compilation, RuleGraph
+from koordpolicy.graph.testing import TestRun, run_tests, updated
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    parser.add_argument(
+        "-f",
+        "--filter",
+        metavar="TEXT",
+        help="run the cases whose name, or whose test's name, has this text or pattern (`*`, `?`)",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=list(RENDERERS), default="text", help="format of the results"
+    )
+    parser.add_argument("-v", "--verbose", action="store_true", help="list the cases that passed too")
+    parser.add_argument(
+        "--coverage", action="store_true", help="show coverage by kind, and the rules not reached"
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="write the actual values into the tests where they differ"
+    )
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    compilation, graph = compiled(arguments.paths)
+    run = _tested(graph, compilation, arguments.filter)
+    if arguments.update:
+        run, compilation = _updated(arguments, compilation, run, terminal)
+    if not run.cases and not len(run.found):
+        chosen = f" has `{arguments.filter}` in its name" if arguments.filter else "s here"
+        raise CannotRunError(f"no test{chosen}; a `PolicyTest` document holds the cases")
+    shown = Shown(
+        run,
+        compilation.sources,
+        width=terminal.width,
+        colour=terminal.colour(),
+        verbose=arguments.verbose,
+        coverage=arguments.coverage,
+    )
+    terminal.print(RENDERERS[arguments.output](shown))
+    return OK if run.passed and not run.found.has_errors else FINDINGS
+
+
+def _tested(graph: RuleGraph, compilation: Compilation, text: str | None) -> TestRun:
+    def chosen(suite: str, case: str) -> bool:
+        if text is None:
+            return True
+        pattern = f"*{text.lower()}*"
+        return fnmatchcase(suite.lower(), pattern) or fnmatchcase(case.lower(), pattern)
+
+    return run_tests(graph, compilation.units, chosen)
+
+
+def _updated(
+    arguments: argparse.Namespace, compilation: Compilation, run: TestRun, terminal: Terminal
+) -> tuple[TestRun, Compilation]:
+    """Write what differs, and run again: the new values must hold."""
+    texts: Mapping[str, str] = updated(run.cases, compilation.sources)
+    for file, text in texts.items():
+        try:
+            Path(file).write_text(text, encoding="utf-8", newline="")
+        except OSError as error:
+            raise CannotRunError(f"`{file}` cannot be written: {error.strerror}") from None
+        terminal.say(f"updated {file}")
+    if not texts:
+        return run, compilation
+    again, graph = compiled(arguments.paths)
+    return _tested(graph, again, arguments.filter), again
+
+
+COMMAND = Command(
+    "test",
+    "run the policy tests, with coverage",
+    _add,
+    _run,
+    epilog="exit code: 0 all passed, 1 some failed, 2 could not run",
+)

@@ -1,0 +1,133 @@
+"""Values as policies write them: 6500 millicores are `6500m`, 8589934592 bytes are `8Gi`, 65.0 percent is `65%`.
+
+The inverse of `literal_value`: reading what stands here gives the value again.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from koordpolicy.language.cel.types import DYN, Type, Unit
+from koordpolicy.language.cel.values import Duration, Optional, Timestamp, Value, key_value
+from koordpolicy.language.cel.values_plain import to_plain
+from koordpolicy.language.cel.values_time import NANOS, format_timestamp
+
+NOTHING = "nothing"
+"""What is shown where no rule decided, or for an optional without value."""
+
+_BINARY = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
+_DECIMAL = (("G", 10**9), ("M", 10**6), ("k", 10**3))
+_TIMES = (("h", 3600 * NANOS), ("m", 60 * NANOS), ("s", NANOS), ("ms", 10**6), ("us", 10**3), ("ns", 1))
+
+
+def written(type: Type, value: Value, resource: str | None = None) -> object:
+    """Plain data that stands for the value in a document.
+
+    `resource` names what an `amount` counts, as in `literal_value`. A value of another class than its type
+    promises is given as it is.
+    """
+    if isinstance(value, Optional):
+        inner = type.params[0] if type.params else DYN
+        return None if value.value is None else written(inner, value.value, resource)
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, list | tuple):
+        element = type.params[0] if type.name == "list" and type.params else DYN
+        return [written(element, item, resource) for item in value]
+    if isinstance(value, Mapping):
+        entry = type.params[1] if type.name == "map" and len(type.params) == 2 else DYN
+        return {str(key_value(key)): written(entry, item, str(key)) for key, item in value.items()}
+    if isinstance(value, Duration):
+        return _duration(value)
+    if isinstance(value, Timestamp):
+        return format_timestamp(value)
+    if isinstance(value, int | float):
+        return _number(type.unit, value, resource)
+    return to_plain(value)
+
+
+def _number(unit: Unit | None, value: Any, resource: str | None) -> object:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if unit is Unit.CPU or (unit is Unit.AMOUNT and resource == "cpu"):
+        return int(value) // 1000 if value % 1000 == 0 else f"{value}m"
+    if unit is Unit.PERCENT:
+        return f"{plain_number(value)}%"
+    if unit is Unit.BYTES:
+        return _scaled(int(value), _BINARY)
+    if unit is Unit.BANDWIDTH:
+        return _scaled(int(value), _DECIMAL)
+    return value if isinstance(value, float) else int(value)
+
+
+def _scaled(value: int, steps: tuple[tuple[str, int], ...]) -> object:
+    for suffix, size in steps:
+        if value and value % size == 0:
+            return f"{value // size}{suffix}"
+    return value
+
+
+def plain_number(value: float) -> str:
+    """A finite number without exponent and without idle zeros: `65`, `0.5`."""
+    text = f"{value:.9f}".rstrip("0").rstrip(".")
+    return "0" if text in ("-0", "") else text
+
+
+def _duration(value: Duration) -> str:
+    """Units as large as can be: `1h30m`, `90s` as `1m30s`, `250ms`."""
+    rest = abs(value.ns)
+    parts = []
+    for unit, size in _TIMES:
+        count, rest = divmod(rest, size)
+        if count:
+            parts.append(f"{count}{unit}")
+    return ("-" if value.ns < 0 else "") + ("".join(parts) or "0s")
+
+
+def show(type: Type, value: Value) -> str:
+    """The value on one line, for people: `6500m`, `[LS, LSR]`, `{cpu: 4}`, `nothing`."""
+    plain = written(type, value)
+    return NOTHING if plain is None else flow(plain)
+
+
+def flow(plain: object) -> str:
+    """Plain data as YAML on one line. Texts are quoted where YAML would read something else."""
+    if plain is None:
+        return "null"
+    if isinstance(plain, bool):
+        return "true" if plain else "false"
+    if isinstance(plain, str):
+        return plain if _stands_plain(plain) else json.dumps(plain, ensure_ascii=False)
+    if isinstance(plain, list | tuple):
+        return "[" + ", ".join(flow(item) for item in plain) + "]"
+    if isinstance(plain, Mapping):
+        return "{" + ", ".join(f"{flow(str(key))}: {flow(item)}" for key, item in plain.items()) + "}"
+    return str(plain)
+
+
+_WORDS = frozenset(("", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "~"))
+_OPENING = frozenset("-?:,[]{}#&*!|>'\"%@`= \t")
+
+
+def _stands_plain(text: str) -> bool:
+    """Whether a text needs no quotes, in any place and for any reader of YAML."""
+    if text.lower() in _WORDS or text[0] in _OPENING or text[-1] in ": \t" or not text.isprintable():
+        return False
+    if any(mark in text for mark in (": ", " #", ",", "[", "]", "{", "}")):
+        return False
+    return not _looks_like_a_number(text)
+
+
+def _looks_like_a_number(text: str) -> bool:
+    digits = text.lstrip("+-")
+    if not digits[:1].isdigit() and digits[:1] != ".":
+        return False
+    if digits[:2].lower() in ("0x", "0o"):
+        return True
+    try:
+        float(text.replace("_", ""))
+    except ValueError:
+        # Dates and sexagesimal numbers mean something to older readers.
+        return digits[:4].isdigit() and digits[4:5] == "-" and "T" not in text
+    return True

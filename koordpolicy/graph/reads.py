@@ -1,0 +1,60 @@
+"""The facts behind an answer, in the words of policies: `node.capacity.cpu = 10`."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from koordpolicy.graph.answer import Answer, FactRead
+from koordpolicy.graph.notation import show
+from koordpolicy.language.cel.types import DYN, Type
+from koordpolicy.language.facts import FACTS, ROOTS, Fact
+
+MISSING = "missing"
+"""What stands for the value of a fact that was not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFact:
+    """A fact that an answer depends on; `value` is text, `present` false where there is none."""
+
+    path: str
+    value: str
+    present: bool
+
+
+def shown_facts(answer: Answer, roots: Iterable[str]) -> tuple[ShownFact, ...]:
+    """The facts of these roots that the answer may have read, as policies write them.
+
+    Facts of list elements (the pods of a node) are left out: their list stands for them.
+    """
+    known = frozenset(roots)
+    reads = (read for read in answer.provenance.facts if read.path.partition(".")[0] in known)
+    return tuple(_shown(read) for read in reads)
+
+
+def fact_type(path: str) -> Type:
+    """The declared type of `root.path`; dyn where nothing of that name is declared."""
+    root, _, rest = path.partition(".")
+    declared = ROOTS.get(root)
+    if declared is None:
+        return DYN
+    fact = FACTS.resolve(declared.type.record or "", rest) if rest else None
+    return fact.type if isinstance(fact, Fact) else declared.type
+
+
+def _shown(read: FactRead) -> ShownFact:
+    if not read.present:
+        return ShownFact(read.path, MISSING, present=False)
+    type = fact_type(read.path)
+    element = type.params[0].record if type.name == "list" and type.params else None
+    if element is not None and isinstance(read.value, list | tuple):
+        count = len(read.value)
+        return ShownFact(read.path, f"{count} {_spoken(element)}{'' if count == 1 else 's'}", present=True)
+    if type.record is not None:
+        return ShownFact(read.path, f"the whole {type.record}", present=True)
+    return ShownFact(read.path, show(type, read.value), present=True)
+
+
+def _spoken(record: str) -> str:
+    """`hostApplication` as words."""
+    return re.sub(r"(?<=[a-z])([A-Z])", r" \1", record).lower()

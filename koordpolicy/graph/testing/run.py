@@ -1,0 +1,223 @@
+"""Running PolicyTests on a graph."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph.answer import Answer
+from koordpolicy.graph.graph import RuleGraph, UnknownDecision
+from koordpolicy.graph.rules import Rule
+from koordpolicy.graph.state import Unit
+from koordpolicy.graph.testing.compare import agrees, expected_value, tolerance_of
+from koordpolicy.graph.testing.coverage import coverage_of
+from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
+from koordpolicy.graph.testing.findings import report_coverage, report_failure, report_literal
+from koordpolicy.graph.testing.neutral import records_of
+from koordpolicy.graph.testing.overlay import overlay
+from koordpolicy.graph.testing.results import CaseResult, Expectation, Failure, Outcome, TestRun
+from koordpolicy.language.cel.types import DYN, Type
+from koordpolicy.language.kinds import BadLiteral
+from koordpolicy.language.kinds.bundle import PolicyBundleSpec, PolicyCase, PolicyTestSpec
+
+Chosen = Callable[[str, str], bool]
+"""Whether a case is to run: (name of the test document, name of the case) -> bool."""
+
+
+def every_case(_suite: str, _case: str) -> bool:
+    """Runs everything."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Suite:
+    unit: Unit
+    spec: PolicyTestSpec
+    shared: Said
+
+
+def run_tests(graph: RuleGraph, units: Iterable[Unit], chosen: Chosen = every_case) -> TestRun:
+    """Run the PolicyTests of the highest layer among the units: a bundle's own, not those of its packs.
+
+    Findings have KP501 for a failed expectation, KP502 for an unknown decision, KP503 for a fact that is
+    none, KP305 and KP306 for parameters, KP106 and KP107 for expected values of another type, KP504 for
+    too little coverage, which is judged only when all cases ran.
+    """
+    everything = tuple(units)
+    own = max((unit.layer for unit in everything), default=0)
+    mine = [unit for unit in everything if unit.layer == own]
+    found = Diagnostics()
+    results: list[CaseResult] = []
+    skipped = False
+    for suite in _suites(mine, found):
+        for at, case in enumerate(suite.spec.cases):
+            if chosen(suite.unit.document.name, case.name):
+                results.append(_Case(graph, suite, at, case, found).run())
+            else:
+                skipped = True
+    answers = (outcome.answer for result in results for outcome in result.outcomes)
+    reached = (ref for answer in answers for ref in answer.provenance.rules)
+    coverage = coverage_of(graph, mine[0].layer_name if mine else "", reached)
+    for unit in () if skipped else mine:
+        if isinstance(unit.spec, PolicyBundleSpec) and unit.spec.tests is not None:
+            report_coverage(unit, unit.spec.tests.minimum_coverage, coverage, found)
+    return TestRun(tuple(results), found, coverage)
+
+
+def _suites(units: list[Unit], found: Diagnostics) -> list[_Suite]:
+    tests = sorted(
+        (unit for unit in units if isinstance(unit.spec, PolicyTestSpec)), key=lambda unit: unit.document.span
+    )
+    return [
+        _Suite(unit, unit.spec, read_facts(unit.spec.given, unit.document, ("spec", "given"), found))
+        for unit in tests
+        if isinstance(unit.spec, PolicyTestSpec)
+    ]
+
+
+class _Case:
+    """One case on its way to its result."""
+
+    def __init__(
+        self, graph: RuleGraph, suite: _Suite, at: int, case: PolicyCase, found: Diagnostics
+    ) -> None:
+        self.graph = graph
+        self.suite = suite
+        self.case = case
+        self.path = ("spec", "cases", at)
+        self.found = found
+
+    def run(self) -> CaseResult:
+        problems = Diagnostics()
+        expectations = list(self._expectations(problems))
+        records, said = self._inputs(expectations, problems)
+        outcomes = (
+            [] if records is None else [self._outcome(one, records, said, problems) for one in expectations]
+        )
+        self.found.extend(problems)
+        unit = self.suite.unit
+        return CaseResult(
+            unit.document.name,
+            self.case.name,
+            unit.document.positions.value((*self.path, "name")),
+            tuple(outcome for outcome in outcomes if outcome is not None),
+            tuple(problems),
+        )
+
+    def _inputs(
+        self, expectations: Iterable[Expectation], problems: Diagnostics
+    ) -> tuple[Mapping[str, Any] | None, Said]:
+        """The records and what was said of them, parameters laid over; no records when something is wrong."""
+        document = self.suite.unit.document
+        wrong = Diagnostics()
+        own = read_facts(self.case.given, document, (*self.path, "given"), wrong)
+        said = laid_over(self.suite.shared, own)
+        keys = [self.graph.decision(one.decision).key for one in expectations]
+        where = (*self.path, "parameters")
+        self.graph = overlay(self.graph, self.suite.unit, where, self.case.parameters, keys, wrong)
+        problems.extend(wrong)
+        return (None if len(wrong) else records_of(said)), said
+
+    def _expectations(self, problems: Diagnostics) -> Iterable[Expectation]:
+        positions = self.suite.unit.document.positions
+        for decision, wanted in self.case.expect.items():
+            path = (*self.path, "expect", decision)
+            try:
+                self.graph.decision(decision)
+            except UnknownDecision as error:
+                message, _, help = str(error).partition("; ")
+                problems.add(
+                    "KP502", positions.key(path), message, help=help or _advice(self.graph, decision)
+                )
+                continue
+            failure = isinstance(wanted, Mapping) and set(wanted) == {"error"}
+            yield Expectation(
+                decision,
+                Failure(str(wanted["error"] or "")) if isinstance(wanted, Mapping) and failure else wanted,
+                self.case.tolerance.get(decision),
+                positions.value(path),
+                path,
+            )
+        for decision in self.case.tolerance:
+            if decision not in self.case.expect:
+                problems.add(
+                    "KP502",
+                    positions.key((*self.path, "tolerance", decision)),
+                    f"a tolerance for `{decision}`, of which the case expects nothing",
+                    help="name a decision that stands under `expect`",
+                )
+
+    def _outcome(
+        self, one: Expectation, records: Mapping[str, Any], said: Said, problems: Diagnostics
+    ) -> Outcome | None:
+        """Ask and compare; None when what is expected cannot be a value of the decision."""
+        answer = self.graph.ask(one.decision, **records)
+        rule = self._deciding(one.decision, records)
+        type = self._type(one.decision, rule)
+        try:
+            difference = _difference(one, answer, type)
+        except BadLiteral as bad:
+            report_literal(self.suite.unit, one, type, bad.problem, problems)
+            return None
+        outcome = Outcome(
+            one,
+            answer,
+            type,
+            self.graph.decision(one.decision).roots,
+            difference,
+            self._parameters(answer, records),
+            _unsaid(answer, said),
+        )
+        if difference:
+            report_failure(self.case.name, outcome, self.found)
+        return outcome
+
+    def _deciding(self, name: str, records: Mapping[str, Any]) -> Rule | None:
+        decision = self.graph.decision(name)
+        return self.graph.deciding_rule(name, *(records.get(root, {}) for root in decision.roots))
+
+    def _type(self, name: str, rule: Rule | None) -> Type:
+        """The type of the value that was given: that of the slot, but where anything is permitted the rule's."""
+        declared = self.graph.decision(name).type
+        return rule.value.type if rule is not None and rule.value.type != DYN else declared
+
+    def _parameters(self, answer: Answer, records: Mapping[str, Any]) -> dict[str, tuple[Type, Any]]:
+        """The values of the parameters that the deciding rules use, by name."""
+        values: dict[str, tuple[Type, Any]] = {}
+        for ref in answer.provenance.rules:
+            name = ref.decision
+            if ".parameters." in name:
+                asked = self.graph.ask(name, **records)
+                if asked.error is None:
+                    values[name] = (self.graph.decision(name).type, asked.value)
+        return values
+
+
+def _difference(one: Expectation, answer: Answer, type: Type) -> str:
+    """Why the answer is not what is expected; empty when it is. Raises `BadLiteral`."""
+    if isinstance(one.wanted, Failure):
+        if answer.error is None:
+            return "it does not fail"
+        return "" if one.wanted.text in str(answer.error) else "it fails with another error"
+    wanted = expected_value(type, one.wanted)
+    tolerance = tolerance_of(type, one.tolerance)
+    if answer.error is not None:
+        return "it fails"
+    return "" if agrees(wanted, answer.value, tolerance) else "the value is another"
+
+
+def _unsaid(answer: Answer, said: Said) -> frozenset[str]:
+    names = {f"{root}.{path}" if path else root for root, path in said}
+    return frozenset(read.path for read in answer.provenance.facts if read.path not in names)
+
+
+def _advice(graph: RuleGraph, name: str) -> str:
+    """What there is instead of an unknown decision: the fields of its target, else the targets."""
+    target = name.partition(".")[0]
+    fields = sorted({key.field for key in graph.decisions if key.target == target})
+    if fields:
+        return f"`{target}` decides " + ", ".join(f"`{field}`" for field in fields[:8])
+    targets = sorted({key.target for key in graph.decisions if key.kind == target.partition("/")[0]})
+    if targets:
+        return "there is " + ", ".join(f"`{one}`" for one in targets[:8])
+    return "a decision is written `Kind/subject.field`; `koordpolicy graph` shows all of them"
