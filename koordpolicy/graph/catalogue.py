@@ -65,6 +65,7 @@ CATALOGUE_TYPES: Mapping[str, Type] = {
     "protectionOrder": map_of(STRING, INT),
     "bandOfClass": map_of(STRING, STRING),
     "defaultPriority": map_of(STRING, INT),
+    "resourceNames": map_of(STRING, map_of(STRING, STRING)),
 }
 """What expressions may read as `catalogue.<name>`."""
 
@@ -92,5 +93,11 @@ def catalogue_constants(classes: Classes) -> dict[tuple[str, str], ir.Node]:
         "protectionOrder": {name: said.get("protectionOrder", 0) for name, said in qos.items()},
         "bandOfClass": {said.get("priorityClass.name", name): name for name, said in classes.bands.items()},
         "defaultPriority": {name: said.get("default", 0) for name, said in classes.bands.items()},
+        # Bands that use cpu and memory under their own names are not in it; those without resources are.
+        "resourceNames": {
+            name: dict(said.get("resources.names", {}))
+            for name, said in classes.bands.items()
+            if said.get("resources.mode") in ("Translated", "Unavailable")
+        },
     }
     return {("catalogue", name): constant(CATALOGUE_TYPES[name], value) for name, value in values.items()}

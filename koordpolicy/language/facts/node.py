@@ -1,6 +1,17 @@
 """Facts of a node: what it has, what is asked of it, what is used."""
 
-from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, list_of, map_of, record
+from koordpolicy.language.cel.types import (
+    BOOL,
+    DOUBLE,
+    DURATION,
+    INT,
+    PERCENT,
+    STRING,
+    TIMESTAMP,
+    list_of,
+    map_of,
+    record,
+)
 from koordpolicy.language.facts.table import (
     BASIC,
     NATIVE,
@@ -91,11 +102,25 @@ NODE = Record(
             frozenset({Component.SCHEDULER, Component.DESCHEDULER}),
             may_be_missing=True,
         ),
+        *each(
+            "load.prod",
+            BASIC,
+            "Load of {resource} by pods of the bands that the scheduling profile calls prod.",
+            frozenset({Component.SCHEDULER}),
+            may_be_missing=True,
+        ),
+        Fact(
+            "metric.known",
+            BOOL,
+            "Whether the cluster has a metric of the node, filled or not.",
+            frozenset({Component.SCHEDULER}),
+        ),
         Fact(
             "metric.age",
             DURATION,
-            "How long ago the node's metrics were reported.",
-            _NODE,
+            "How long ago the node's metrics were reported; the scheduler reads `now - node.metric.updatedAt`.",
+            # A column that changed with every tick of the clock would be written anew for each decision.
+            _NODE - {Component.SCHEDULER},
             may_be_missing=True,
         ),
         Fact(
@@ -140,6 +165,52 @@ NODE = Record(
             "resources.load",
             "Measured use plus estimates for new pods, by resource name.",
             frozenset({Component.SCHEDULER, Component.DESCHEDULER}),
+            may_be_missing=True,
+        ),
+        by_name(
+            "resources.prodLoad",
+            "Load by pods of the bands that the scheduling profile calls prod, by resource name.",
+            frozenset({Component.SCHEDULER}),
+            may_be_missing=True,
+        ),
+        by_name(
+            "resources.filterLoad",
+            "Load over the window that the scheduling profile filters by, by resource name.",
+            frozenset({Component.SCHEDULER}),
+            may_be_missing=True,
+        ),
+        by_name(
+            "resources.scoreLoad",
+            "Load over the window that the scheduling profile scores by, by resource name.",
+            frozenset({Component.SCHEDULER}),
+            may_be_missing=True,
+        ),
+        *(
+            Fact(
+                f"usageThresholds.{group}",
+                map_of(STRING, PERCENT),
+                f"The node's own limits of {words}, by its annotation; absent where it sets none.",
+                frozenset({Component.SCHEDULER}),
+                may_be_missing=True,
+            )
+            for group, words in (
+                ("usage", "load"),
+                ("prod", "load by prod pods"),
+                ("aggregated", "load over a window"),
+            )
+        ),
+        Fact(
+            "usageThresholds.aggregation",
+            STRING,
+            "Percentile that the node's own aggregated limits are meant for, such as `p95`.",
+            frozenset({Component.SCHEDULER}),
+            may_be_missing=True,
+        ),
+        Fact(
+            "usageThresholds.window",
+            DURATION,
+            "Window that the node's own aggregated limits are meant for; 0 for the longest there is.",
+            frozenset({Component.SCHEDULER}),
             may_be_missing=True,
         ),
     ),

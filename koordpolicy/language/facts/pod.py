@@ -1,11 +1,22 @@
 """Facts of a pod and its containers."""
 
-from koordpolicy.language.cel.types import BOOL, INT, STRING, TIMESTAMP, list_of, map_of, record
+from koordpolicy.language.cel.types import (
+    BOOL,
+    DURATION,
+    INT,
+    PERCENT,
+    STRING,
+    TIMESTAMP,
+    list_of,
+    map_of,
+    record,
+)
 from koordpolicy.language.facts.table import (
     BASIC,
     EVERYWHERE,
     NATIVE,
     TIERS,
+    USUAL_TIME,
     Component,
     Components,
     Fact,
@@ -31,7 +42,13 @@ POD = Record(
         Fact("labels", map_of(STRING, STRING), "Labels of the pod.", EVERYWHERE),
         Fact("annotations", map_of(STRING, STRING), "Annotations of the pod.", EVERYWHERE),
         Fact("nodeName", STRING, "Node the pod is bound to; empty while pending.", _PLACED),
-        Fact("phase", STRING, "Phase of the pod, such as `Pending` or `Running`.", EVERYWHERE),
+        Fact(
+            "phase",
+            STRING,
+            "Phase of the pod, such as `Pending` or `Running`.",
+            EVERYWHERE,
+            usual="Running",
+        ),
         Fact("schedulerName", STRING, "Scheduler that the pod asks for.", EVERYWHERE),
         Fact(
             "priority", INT, "Numeric priority (`spec.priority`), when set.", EVERYWHERE, may_be_missing=True
@@ -43,6 +60,7 @@ POD = Record(
             STRING,
             "Kubernetes QoS class: `Guaranteed`, `Burstable` or `BestEffort`.",
             EVERYWHERE,
+            usual="Burstable",
         ),
         Fact(
             "qos",
@@ -91,8 +109,48 @@ POD = Record(
             "Kind of the pod's controller, such as `ReplicaSet`; empty without one.",
             EVERYWHERE,
         ),
-        Fact("createdAt", TIMESTAMP, "When the pod was created.", _PLACED),
-        Fact("queuedAt", TIMESTAMP, "When the pod first entered the scheduling queue.", _QUEUE),
+        Fact("createdAt", TIMESTAMP, "When the pod was created.", _PLACED, usual=USUAL_TIME),
+        Fact(
+            "queuedAt",
+            TIMESTAMP,
+            "When the pod entered the scheduling queue, or came back to it after an attempt.",
+            _QUEUE,
+            usual=USUAL_TIME,
+        ),
+        *each(
+            "estimate",
+            BASIC,
+            "What the scheduling profile estimates the pod to use of {resource}.",
+            _QUEUE,
+            may_be_missing=True,
+        ),
+        by_name(
+            "resources.estimate",
+            "What the scheduling profile estimates the pod to use, by resource name.",
+            _QUEUE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "estimation.factors",
+            map_of(STRING, PERCENT),
+            "The pod's own scaling factors of its estimate, by its annotation.",
+            _QUEUE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "estimation.afterScheduled",
+            DURATION,
+            "How long after its scheduling the pod wants its estimate to count, by its annotation.",
+            _QUEUE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "estimation.afterInitialized",
+            DURATION,
+            "The same, counted from the end of its init containers.",
+            _QUEUE,
+            may_be_missing=True,
+        ),
         Fact(
             "containers",
             list_of(record("container")),
@@ -113,12 +171,13 @@ POD = Record(
             "NUMA zones the pod is allocated to; empty when it is bound to none.",
             _PLACED,
         ),
-        Fact("active", BOOL, "Whether the pod is pending or running.", EVERYWHERE),
+        Fact("active", BOOL, "Whether the pod is pending or running.", EVERYWHERE, usual=True),
         Fact(
             "known",
             BOOL,
             "Whether the cluster knows the pod; false for one that only the node's metrics report.",
             _MEASURED,
+            usual=True,
         ),
     ),
 )

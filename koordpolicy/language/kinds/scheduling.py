@@ -8,10 +8,12 @@ from koordpolicy.language.cel.types import (
     AMOUNT,
     BOOL,
     DOUBLE,
+    DURATION,
     DYN,
     INT,
     PERCENT,
     STRING,
+    list_of,
     map_of,
 )
 from koordpolicy.language.kinds.base import Condition, PolicySpec
@@ -19,12 +21,12 @@ from koordpolicy.language.kinds.fields import DNSName, Given, Identifier, ItemNa
 from koordpolicy.language.kinds.slots import Combine, Slot, Value
 
 _POD = frozenset({"pod", "namespaceObject", "cluster", "now"})
-_NODE_AND_POD = frozenset({"pod", "node", "now"})
+_NODE = frozenset({"node"})
 _NOWHERE: frozenset[str] = frozenset()
 
 
 class Queue(PolicyModel):
-    """In which order pods are taken from the queue."""
+    """In which order pods are taken from the queue, and when those that found no node come back to it."""
 
     order: Annotated[
         Value,
@@ -36,6 +38,27 @@ class Queue(PolicyModel):
             many=True,
         ),
     ] = None
+    initial_backoff: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long a pod waits after its first attempt; each further attempt doubles it.",
+            default="1s",
+            roots=_POD,
+        ),
+    ] = None
+    maximum_backoff: Annotated[
+        Value, Slot(DURATION, "The longest that a pod waits after an attempt.", default="10s", roots=_POD)
+    ] = None
+    retry_after: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "After how long a pod is tried again although nothing has happened that could help it.",
+            default="5m",
+            roots=_POD,
+        ),
+    ] = None
 
 
 class Estimator(PolicyModel):
@@ -44,14 +67,62 @@ class Estimator(PolicyModel):
     request: Annotated[
         Value, Slot(map_of(STRING, AMOUNT), "Estimated use by resource name.", roots=frozenset({"pod"}))
     ] = None
-    active: Annotated[
+    hold_after_scheduled: Annotated[
         Value,
         Slot(
-            BOOL,
-            "Whether the estimate of a pod on the node still counts beside what is measured.",
-            roots=_NODE_AND_POD,
+            DURATION,
+            "How long after its scheduling the estimate of a pod counts even where it is measured; 0 for no longer "
+            "than until it is measured.",
+            roots=frozenset({"pod"}),
         ),
     ] = None
+    hold_after_initialized: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "The same, counted from the end of its init containers; decides where it is above 0.",
+            roots=frozenset({"pod"}),
+        ),
+    ] = None
+
+
+class LoadWindow(PolicyModel):
+    """Which measured use load is built on: the last one, or a percentile over a time."""
+
+    aggregation: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "A percentile or average, or `last` for the use measured last.",
+            roots=_NODE,
+            choices=("last", "avg", "p50", "p90", "p95", "p99"),
+            default="last",
+        ),
+    ] = None
+    window: Annotated[
+        Value,
+        Slot(DURATION, "Over exactly this time; 0 for the longest there is.", roots=_NODE, default="0s"),
+    ] = None
+
+
+class Load(PolicyModel):
+    """How the load of nodes is counted: what is measured, plus estimates for pods that are new."""
+
+    resources: Annotated[
+        Value, Slot(list_of(STRING), "Names of the resources that load is known of.", roots=_NODE)
+    ] = None
+    prod_bands: Annotated[
+        Value,
+        Slot(list_of(STRING), "Bands whose pods make up `node.load.prod`.", roots=_NODE),
+    ] = None
+    prod_includes_system: Annotated[
+        Value,
+        Slot(BOOL, "Whether `node.load.prod` includes use outside pods.", default=False, roots=_NODE),
+    ] = None
+    filter: Given[LoadWindow] = None
+    """What `node.resources.filterLoad` is built on."""
+    score: Given[LoadWindow] = None
+    """What `node.resources.scoreLoad` is built on."""
 
 
 class SchedulingFilter(PolicyModel):
@@ -61,16 +132,20 @@ class SchedulingFilter(PolicyModel):
     """Name of the filter, by which other documents refer to it."""
     enabled: Annotated[Value, Slot(BOOL, "Whether the filter is in use.", default=True, roots=_POD)] = None
     mechanism: Annotated[Value, Slot(STRING, "Built-in algorithm that filters.", roots=_NOWHERE)] = None
-    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the mechanism.")]] = Field(
-        default_factory=dict
+    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the mechanism.", roots=_POD)]] = (
+        Field(default_factory=dict)
     )
     """Parameters of the mechanism."""
     match: Given[Condition] = None
     """When the filter applies; always when absent."""
     require: Annotated[
-        Value, Slot(BOOL, "What must be true of a node for the pod to go there.", combine=Combine.ALL)
+        Value,
+        Slot(BOOL, "What must be true of a node for the pod to go there.", combine=Combine.ALL, default=True),
     ] = None
-    reason: Annotated[Value, Slot(STRING, "Why a node is refused, for events and explanations.")] = None
+    reason: Annotated[
+        Value,
+        Slot(STRING, "Why a node is refused, for events and explanations.", default=""),
+    ] = None
 
 
 class SchedulingScore(PolicyModel):
@@ -80,17 +155,25 @@ class SchedulingScore(PolicyModel):
     """Name of the score, by which other documents refer to it."""
     enabled: Annotated[Value, Slot(BOOL, "Whether the score is in use.", default=True, roots=_POD)] = None
     weight: Annotated[
-        Value, Slot(INT, "Weight of the score in the sum.", roots=_POD, minimum=0, maximum=1_000_000)
+        Value,
+        Slot(INT, "Weight of the score in the sum.", roots=_POD, minimum=0, maximum=1_000_000, default=1),
     ] = None
     mechanism: Annotated[Value, Slot(STRING, "Built-in algorithm that scores.", roots=_NOWHERE)] = None
-    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the mechanism.")]] = Field(
-        default_factory=dict
+    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the mechanism.", roots=_POD)]] = (
+        Field(default_factory=dict)
     )
     """Parameters of the mechanism."""
     match: Given[Condition] = None
     """When the score applies; always when absent."""
     value: Annotated[
-        Value, Slot(DOUBLE, "How good a node is, 0 to 100.", combine=Combine.WEIGHTED, also=(INT,))
+        Value,
+        Slot(
+            DOUBLE,
+            "How good a node is, 0 to 100; 0 where the score does not apply.",
+            combine=Combine.WEIGHTED,
+            also=(INT,),
+            default=0.0,
+        ),
     ] = None
     normalize: Annotated[
         Value,
@@ -129,6 +212,8 @@ class SchedulingProfileSpec(PolicySpec):
     """In which order pods are taken."""
     estimator: Given[Estimator] = None
     """What pods will probably use until they are measured."""
+    load: Given[Load] = None
+    """How the load of nodes is counted."""
     filters: list[SchedulingFilter] = Field(default=[], max_length=200)
     """Conditions on nodes, cheap ones first."""
     scores: list[SchedulingScore] = Field(default=[], max_length=200)
@@ -139,6 +224,7 @@ class SchedulingProfileSpec(PolicySpec):
             STRING,
             "Which of several best nodes is taken: the `First` in order of names, or a `Random` one.",
             choices=("First", "Random"),
+            default="Random",
             roots=_POD,
         ),
     ] = None

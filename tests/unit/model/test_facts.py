@@ -10,6 +10,14 @@ from koordpolicy.language.facts import FACTS
 from koordpolicy.mechanism.pod_request import pod_demand
 from koordpolicy.model import protocol as wire
 from koordpolicy.model.facts import Record, Times
+from koordpolicy.model.facts_load import (
+    LOAD_PATHS,
+    Loads,
+    estimate_facts,
+    estimation_facts,
+    load_facts,
+    threshold_facts,
+)
 from koordpolicy.model.facts_node import (
     NodeDemand,
     amount_facts,
@@ -31,7 +39,12 @@ USED = {"cpu": 1500, "memory": 2**30}
 POD = Pod(
     name="p",
     labels={"app": "web"},
-    annotations={wire.RESOURCE_STATUS: '{"numaNodeResources": [{"node": 1, "resources": {"cpu": 1}}]}'},
+    annotations={
+        wire.RESOURCE_STATUS: '{"numaNodeResources": [{"node": 1, "resources": {"cpu": 1}}]}',
+        wire.ESTIMATED_SCALING_FACTORS: '{"cpu": 80}',
+        wire.ESTIMATED_SECONDS_AFTER_SCHEDULED: "30",
+        wire.ESTIMATED_SECONDS_AFTER_INITIALIZED: "40",
+    },
     owners=(Owner("ReplicaSet", "web", controller=True),),
     priority=9000,
     created_at=7 * NANOSECONDS,
@@ -46,6 +59,10 @@ NODE = Node(
         wire.NODE_RESERVATION: '{"resources": {"memory": "2Gi"}}',
         wire.RAW_ALLOCATABLE: '{"cpu": "8"}',
         wire.CPU_NORMALIZATION_RATIO: "1.2",
+        wire.USAGE_THRESHOLDS: (
+            '{"usageThresholds": {"cpu": 60}, "prodUsageThresholds": {"cpu": 50}, "aggregatedUsage":'
+            ' {"usageThresholds": {"cpu": 55}, "usageAggregationType": "p95", "usageAggregatedDuration": "5m"}}'
+        ),
     },
     capacity={"cpu": 10000, "memory": 10 * 2**30, "pods": 110},
     allocatable={"cpu": 9000, "memory": 9 * 2**30, "pods": 110, wire.BATCH_CPU: 4000},
@@ -66,6 +83,8 @@ def whole_pod() -> Record:
         **pod_facts(POD, pod_demand(POD), TIMES),
         **class_facts("LS", "", "prod", ""),
         **pod_usage_facts(USED, "prod"),
+        **estimation_facts(POD, TIMES),
+        **estimate_facts(USED),
         "queuedAt": Timestamp(1),
         "extendedContainers": [],
     }
@@ -78,8 +97,9 @@ def whole_node() -> Record:
         **metric_facts(METRIC, 130 * NANOSECONDS, TIMES),
         **amount_facts("usage.prod", USED),
         **amount_facts("usage.highPriority", USED),
-        **amount_facts("load", USED),
-        "resources.load": USED,
+        **load_facts(Loads(USED, USED, USED, USED)),
+        **threshold_facts(NODE, TIMES),
+        "metric.known": True,
         "hostApplications": [],
         "suppression.byQuota": True,
     }
@@ -169,6 +189,22 @@ def test_what_is_unknown_is_missing_rather_than_zero() -> None:
     partial = metric_facts(NodeMetric("n", node_usage={"cpu": 1}), 5, TIMES)
     assert {"usage.total.memory", "usage.p95.cpu"}.isdisjoint(partial)
     assert "reported.band" not in pod_usage_facts({}, None)
+
+
+def test_load_facts_are_those_that_go_when_there_is_no_metric() -> None:
+    assert set(load_facts(Loads(USED, {}, {}, {}))) == set(LOAD_PATHS)
+
+
+def test_limits_and_wishes_that_cannot_be_read_are_absent() -> None:
+    assert threshold_facts(Node("n", annotations={wire.USAGE_THRESHOLDS: "{"}), TIMES) == {}
+    assert threshold_facts(Node("n"), TIMES) == {}
+    unreadable = {
+        wire.ESTIMATED_SCALING_FACTORS: '{"cpu": "80"}',
+        wire.ESTIMATED_SECONDS_AFTER_SCHEDULED: "-1",
+        wire.ESTIMATED_SECONDS_AFTER_INITIALIZED: "9" * 18,
+    }
+    assert estimation_facts(Pod("p", annotations=unreadable), TIMES) == {}
+    assert estimation_facts(Pod("p", annotations={wire.ESTIMATED_SCALING_FACTORS: "[]"}), TIMES) == {}
 
 
 def test_an_unreadable_allocation_binds_to_no_zone() -> None:

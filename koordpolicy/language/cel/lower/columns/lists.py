@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.lower.columns import picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, extremes
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
@@ -21,6 +22,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     ListVec,
     Need,
     NoColumnForm,
+    PickedVec,
     RecordVec,
     Space,
     Symbol,
@@ -82,6 +84,11 @@ def emit_comprehension(emitter: "Emitter", node: ir.Comprehension, need: Need | 
 
 def _bind(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> None:
     """Give the macro's variables their meaning: the element, or its position and the element."""
+    numbering = emitter.numbering
+    for body in (node.predicate, node.transform):
+        names = numbering.free[numbering.of(body)].difference(node.variables) if body is not None else ()
+        if any(emitter.local_space(name) not in (None, emitter.rows) for name in names):
+            raise NoColumnForm(node, "a macro that names the elements of two lists")
     *index, value = node.variables
     emitter.local[value] = source.element
     if index:
@@ -214,6 +221,8 @@ def emit_in_list(emitter: "Emitter", node: ir.Call, sought: Vec, source: ListVec
         element.kind != sought.kind and {element.kind, sought.kind} != {INT, DOUBLE}
     ):
         raise NoColumnForm(node, "membership of unlike types")
+    if sought.space not in (None, emitter.rows):
+        raise NoColumnForm(node, "a macro that names the elements of two lists")
     space = source.space
     one = (
         emitter.code_of(sought)
@@ -232,8 +241,10 @@ def emit_in_list(emitter: "Emitter", node: ir.Call, sought: Vec, source: ListVec
 # --- loops over what is one for all rows -----------------------------------------------------------
 
 
-def _loop(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Need | None) -> Vec:
-    """all and exists over a list or map of the pod's, with a body about the row."""
+def _loop(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Need | None) -> Vec | PickedVec:
+    """all, exists and filter over a list or map of the pod's, with a body about the row."""
+    if node.macro == "filter":
+        return _pick(emitter, node, source, need)
     if node.macro not in ("all", "exists"):
         raise NoColumnForm(node, f"`{node.macro}` over a list that is one for all rows")
     assert node.predicate is not None
@@ -256,6 +267,23 @@ def _loop(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Ne
     if source.errors is not None:
         writer.line(f"if {source.errors}: {failed} = np.ones({space.count}, bool)")
     return Vec(BOOL, value, space, failed)
+
+
+def _pick(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Need | None) -> PickedVec:
+    """filter: the rows that keep each element; an error of any is one of the row's whole list."""
+    assert node.predicate is not None
+    writer, space = emitter.writer, emitter.space_of_node(node)
+    walked, masks = picked.begin(emitter, source)
+    failed = writer.let("e", f"np.ones({space.count}, bool) if {source.errors} else None")
+    (variable,) = node.variables
+    emitter.lanes[variable] = writer.name("x")
+    with writer.block(f"for {emitter.lanes[variable]} in {walked}:"):
+        body = emitter.emit_vec(node.predicate, need)
+        if body.space is None:
+            raise NoColumnForm(node, "a body that is one for all rows")
+        writer.line(f"{masks}.append({emitter.values_in(body, space)})")
+        writer.line(f"{failed} = join({failed}, {emitter.errors_in(body, space)})")
+    return picked.picked(node, space, walked, masks, failed)
 
 
 def _head(emitter: "Emitter", node: ir.Comprehension, source: ThingVec) -> tuple[str, list[str]]:

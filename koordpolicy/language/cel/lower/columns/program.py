@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
-from koordpolicy.language.cel.lower.columns import kernels, row_cells, segments, strings
+from koordpolicy.language.cel.lower.columns import kernels, picked, row_cells, segments, strings
 from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
 from koordpolicy.language.cel.lower.columns.symbols import (
     DTYPES,
@@ -286,6 +286,8 @@ def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
 _GLOBALS: Final[Mapping[str, object]] = {
     **{name: getattr(kernels, name) for name in dir(kernels) if not name.startswith("_")},
     **{name: getattr(segments, name) for name in dir(segments) if not name.startswith("_")},
+    "count_picked": picked.count_picked,
+    "pick_at": picked.pick_at,
     "np": np,
     "inf": float("inf"),
     "float64": np.float64,

@@ -146,4 +146,17 @@ class ListVec:
     whole: bool
 
 
-Symbol: TypeAlias = Vec | OptionalVec | RecordVec | MapVec | ListVec | ThingVec
+@dataclass(frozen=True, slots=True, eq=False)
+class PickedVec:
+    """Elements that each row keeps of a list that is one for all: `walked` names the elements, `masks` a
+    list with the rows that keep each of them, `errors` a variable with the rows in error, or None.
+    """
+
+    space: Space
+    kind: str
+    walked: str
+    masks: str
+    errors: str
+
+
+Symbol: TypeAlias = Vec | OptionalVec | RecordVec | MapVec | ListVec | PickedVec | ThingVec
