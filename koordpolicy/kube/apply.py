@@ -6,7 +6,7 @@ a manager's name take the fields they change from whoever owned them, and own no
 
 import json
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from koordpolicy.kube.errors import Conflict
@@ -62,9 +62,10 @@ def applied(
     result: dict[str, Any] = _merge(thaw(live), wanted, shape)
     let_go = (before.fields if before else frozenset()) - _standing(desired)
     owned_by_others = frozenset[Path]().union(*(entry.fields for entry in others))
+    stated = set(_containers(wanted, shape, ()))
     for path in sorted(let_go, key=len):  # an item before its fields, so that its key is not missed
         if not any(other[: len(path)] == path for other in owned_by_others):
-            _remove(result, path, shape)
+            _remove(result, path, shape, keep=stated)
 
     result.setdefault("metadata", {})
     left = _standing(field_values(result, shape))
@@ -146,6 +147,18 @@ def _merge(live: Any, wanted: Any, shape: Shape) -> Any:
     return wanted
 
 
+def _containers(value: Any, shape: Shape, path: Path) -> Iterator[Path]:
+    """The paths of all maps and lists, empty ones too."""
+    if isinstance(value, dict):
+        yield path
+        for key, item in value.items():
+            yield from _containers(item, shape.below(key), (*path, f"f:{key}"))
+    elif isinstance(value, list):
+        yield path
+        for item in value if shape.identity else ():
+            yield from _containers(item, Shape(shape.fields), (*path, item_element(item, shape)))
+
+
 def _interleaved(live: list[Any], wanted: list[Any], shape: Shape) -> list[str]:
     """The names of both lists' items: the wanted ones in their order, the others early, in theirs."""
 
@@ -167,8 +180,8 @@ def _interleaved(live: list[Any], wanted: list[Any], shape: Shape) -> list[str]:
     return [*result, *coming]
 
 
-def _remove(obj: dict[str, Any], path: Path, shape: Shape) -> None:
-    """Take out what stands at a path, and the map or list around it when that becomes empty."""
+def _remove(obj: dict[str, Any], path: Path, shape: Shape, *, keep: set[Path]) -> None:
+    """Take out what stands at a path, and the map or list around it when that becomes empty and is not to be kept."""
     trail: list[tuple[Any, Any]] = []
     value: Any = obj
     if len(path) > 1 and path[-2].startswith("k:") and path[-1][2:] in json.loads(path[-2][2:]):
@@ -182,7 +195,7 @@ def _remove(obj: dict[str, Any], path: Path, shape: Shape) -> None:
         value = value[key]
     container, key = trail.pop()
     del container[key]
-    if trail and not container:
+    if trail and not container and path[:-1] not in keep:
         container, key = trail.pop()
         del container[key]
 
