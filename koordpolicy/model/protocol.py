@@ -122,6 +122,7 @@ GANG_NAME = "gang.scheduling.koordinator.sh/name"
 
 # Nodes
 
+GPU_MODEL = "node.koordinator.sh/gpu-model"
 COLOCATION_STRATEGY = "node.koordinator.sh/colocation-strategy"
 CPU_RECLAIM_RATIO = "node.koordinator.sh/cpu-reclaim-ratio"
 MEMORY_RECLAIM_RATIO = "node.koordinator.sh/memory-reclaim-ratio"
