@@ -14,7 +14,6 @@ from koordpolicy.language.cel.functions import Overload
 from koordpolicy.language.cel.ir_walk import Numbering, bound_names, rewrite
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
-from koordpolicy.language.cel.lower.columns.strings import Memo
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     COUNTED,
@@ -321,10 +320,6 @@ class Emitter:
         if need is None or need.space is not space:
             return Need(self.writer.let("m", mask) if mask.startswith("~") else mask, space)
         return Need(self.writer.let("m", f"{mask} & {need.mask}"), space)
-
-    def memo(self, overload: Overload, subject: int, kind: str) -> Memo:
-        """The memory of a function of strings."""
-        return Memo(overload.implementation, subject, kind)
 
     def local_space(self, name: str) -> Space | None:
         """The space of a local variable; None when it is one for all."""

@@ -4,8 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.lower.columns import lists, logic
+from koordpolicy.language.cel.lower import runtime
+from koordpolicy.language.cel.lower.columns import lists, logic, picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
+from koordpolicy.language.cel.lower.columns.strings import Memo
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     COUNTED,
@@ -17,7 +19,9 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Need,
     NoColumnForm,
     OptionalVec,
+    PickedVec,
     RecordVec,
+    Space,
     Symbol,
     ThingVec,
     Vec,
@@ -109,9 +113,12 @@ def _optional_fact(emitter: "Emitter", node: ir.OptField, need: Need | None) -> 
 
 def _index(emitter: "Emitter", node: ir.Index, need: Need | None) -> Symbol:
     key = emitter.emit(node.index, need)
+    container = emitter.emit(node.operand, need)
+    if isinstance(container, PickedVec) and isinstance(key, Vec):
+        return picked.element(emitter, node, container, key)
     if not isinstance(key, Vec) or key.space is not None or key.kind != STRING:
         raise NoColumnForm(node, "an index that differs from row to row")
-    return _entry(emitter, node, emitter.emit(node.operand, need), key, node.optional, False)
+    return _entry(emitter, node, container, key, node.optional, False)
 
 
 def _entry(
@@ -154,37 +161,39 @@ def _mapped_optional(emitter: "Emitter", node: ir.OptMap, need: Need | None) -> 
     held = operand.value
     emitter.local[node.name] = Vec(held.kind, held.values, held.space, None, held.bounds)
     body = emitter.emit_vec(node.body, need)
-    space = operand.value.space
-    assert space is not None
+    space = emitter.space_of_node(node)
+    none = _none_in(emitter, operand, space)
     failed = emitter.writer.let(
         "e",
-        f"errors_unless({operand.none}, {emitter.errors_in(operand.value, space)}, {emitter.errors_in(body, space)})",
+        f"errors_unless({none}, {emitter.errors_in(operand.value, space)}, {emitter.errors_in(body, space)})",
     )
-    if body.space is None:
-        values = emitter.writer.let("v", f"np.full({space.count}, {emitter.element_of(body)})")
-    else:
-        values = emitter.values_in(body, space)
-    return OptionalVec(Vec(body.kind, values, space, failed, body.bounds), operand.none)
+    return OptionalVec(Vec(body.kind, emitter.spread(body, space), space, failed, body.bounds), none)
+
+
+def _none_in(emitter: "Emitter", operand: OptionalVec, space: Space) -> str | None:
+    """The mask of entries without value, in a space."""
+    return emitter.errors_in(Vec(BOOL, "", operand.value.space, operand.none), space)
 
 
 def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     writer = emitter.writer
     operand = _optional(emitter, node.args[0], need)
     found = operand.value
-    space = found.space
-    assert space is not None
     if operand.none is None:
         return found
+    space = emitter.space_of_node(node)
+    none = _none_in(emitter, operand, space)
+    own = emitter.values_in(found, space)
     value, failed = writer.name("v"), writer.name("e")
     low, high = writer.name("l"), writer.name("h")
     least, most = emitter.bounds_of(found)
     errors = emitter.errors_in(found, space)
-    writer.line(f"{value} = {found.values}; {failed} = {errors}; {low} = {least}; {high} = {most}")
-    with writer.block(f"if {operand.none} is not None:"):
-        other = emitter.emit_vec(node.args[1], emitter.narrow(need, operand.none, space))
+    writer.line(f"{value} = {own}; {failed} = {errors}; {low} = {least}; {high} = {most}")
+    with writer.block(f"if {none} is not None:"):
+        other = emitter.emit_vec(node.args[1], emitter.narrow(need, str(none), space))
         text = emitter.element_of(other) if other.space is None else emitter.values_in(other, space)
-        writer.line(f"{value} = np.where({operand.none}, {text}, {found.values})")
-        writer.line(f"{failed} = errors_where({operand.none}, {emitter.errors_in(other, space)}, {errors})")
+        writer.line(f"{value} = np.where({none}, {text}, {own})")
+        writer.line(f"{failed} = errors_where({none}, {emitter.errors_in(other, space)}, {errors})")
         least, most = emitter.bounds_of(other)
         writer.line(f"{low} = min({low}, {least}); {high} = max({high}, {most})")
     bounds = (lambda: (low, high)) if found.kind in COUNTED or found.kind == DOUBLE else None
@@ -235,6 +244,8 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
     args = [emitter.emit(arg, need) for arg in node.args]
     if len(args) == 1 and isinstance(args[0], ListVec):
         return lists.emit_of_list(emitter, node, args[0])
+    if len(args) == 1 and isinstance(args[0], PickedVec) and name.removeprefix(".") == "size":
+        return picked.size(emitter, args[0])
     vectors = [arg for arg in args if isinstance(arg, Vec)]
     if len(vectors) < len(args):
         raise NoColumnForm(node, f"`{id}` of this operand has no column form")
@@ -277,6 +288,10 @@ def _membership(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     return Vec(BOOL, value, space, emitter.join(emitter.errors_in(sought, space), failed, space), fresh=True)
 
 
+_CONCATENATION: Mapping[str, Callable[..., object]] = {"_+_(string,string)": runtime.add}
+"""The operator of strings, which has no row in the table of functions."""
+
+
 def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
     """A function of one column of strings: computed once for each string that occurs."""
     kind = kind_of(node.type)
@@ -285,18 +300,21 @@ def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
     fixed = [arg for arg in args if arg.space is None]
     constant = all(arg.errors is None for arg in fixed)
     overload = emitter.overloads.get(node.overload)
+    function = None if overload is None else overload.implementation
+    if subject.fresh:  # one of a few; a column may bring ever new strings, whose results would all be kept
+        function = function or _CONCATENATION.get(node.overload)
     if (
-        len(varying) != 1 or subject.kind != STRING or kind is None or overload is None
+        len(varying) != 1 or subject.kind != STRING or kind is None or function is None
         # New strings for ever new arguments would fill the table of strings.
         or (kind == STRING and not constant)
         or any(arg.kind not in (STRING, INT, DOUBLE, BOOL) for arg in fixed)
     ):  # fmt: skip
         raise NoColumnForm(node, f"`{node.overload}` has no column form")
-    memo = emitter.writer.constant("M", emitter.memo(overload, varying[0], kind))
+    memo = emitter.writer.constant("M", Memo(function, varying[0], kind))
     arguments = ", ".join(arg.values for arg in fixed)
     value, failed = emitter.writer.name("v"), emitter.writer.name("e")
     emitter.writer.line(
         f"{value}, {failed} = {memo}.look_up({subject.values}, strings, ({arguments}{',' if arguments else ''}))"
     )
     errors = emitter.join(emitter.join_errors(args, subject.space), failed, subject.space)
-    return Vec(kind, value, subject.space, errors)
+    return Vec(kind, value, subject.space, errors, fresh=subject.fresh)

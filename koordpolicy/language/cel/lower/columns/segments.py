@@ -143,6 +143,8 @@ def sum_doubles(
     if chosen is not None:
         hits = np.flatnonzero(chosen)
         owners, values = owners[hits], values[hits]
+    if not len(owners):  # of nothing, bincount would give ints
+        return np.zeros(count), failed
     return np.bincount(owners, weights=values, minlength=count), failed
 
 
