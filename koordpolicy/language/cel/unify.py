@@ -137,8 +137,8 @@ class Unifier:
         return any(self._occurs(name, each) for each in type.params)
 
     def _wider(self, one: Type, other: Type) -> Type:
-        if one.name == "null_type":
-            return other
+        if "null_type" in (one.name, other.name):
+            return other if one.name == "null_type" else one
         return one if _covers(one, other) else other
 
 
