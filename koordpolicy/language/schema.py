@@ -31,7 +31,7 @@ from koordpolicy.language.cel.types import (
 )
 from koordpolicy.language.kinds import API_VERSION, KINDS, type_name
 from koordpolicy.language.kinds.document import DOCUMENTS
-from koordpolicy.language.kinds.literals import any_of, form_of
+from koordpolicy.language.kinds.forms import any_of, form_of
 from koordpolicy.language.kinds.slots import EXPRESSION
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

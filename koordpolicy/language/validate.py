@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from koordpolicy.diagnostics import Diagnostics, Fix, Note, Span
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.documents import Document
 from koordpolicy.language.documents.document import Path
-from koordpolicy.language.kinds import API_VERSION, KINDS, Spec
+from koordpolicy.language.kinds import API_VERSION, KINDS, Cel, Slot, Spec
 from koordpolicy.language.kinds.document import DOCUMENTS
 from koordpolicy.language.kinds.literals import described
 
@@ -168,9 +169,17 @@ def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: 
 
 
 def _place(document: Document, path: Path) -> Span:
-    """Where a value stands; its key where the value is nothing or a long mapping or list."""
+    """Where a value stands; its key where the value is nothing or goes over several lines."""
     span = document.positions.value(path)
-    return document.positions.key(path) if span.start.line != span.end.line else span
+    absent = _data_at(document, path) is None
+    return document.positions.key(path) if absent or span.start.line != span.end.line else span
+
+
+def _data_at(document: Document, path: Path) -> object:
+    value: Any = document.data
+    for step in path:
+        value = value.get(step) if isinstance(value, dict) else value[step]
+    return value
 
 
 def _first_sentence(meaning: str | None) -> str | None:
@@ -188,7 +197,12 @@ def _fields_at(document: Document, path: Path) -> dict[str, str]:
         if inner is None:
             return {}
         model = inner
-    return {field.alias or name: field.description or "" for name, field in model.model_fields.items()}
+    return {field.alias or name: _meaning(field) for name, field in model.model_fields.items()}
+
+
+def _meaning(field: FieldInfo) -> str:
+    marked = (mark.meaning for mark in field.metadata if isinstance(mark, Slot | Cel))
+    return field.description or next(marked, "")
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

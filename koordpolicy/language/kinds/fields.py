@@ -13,7 +13,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
-from koordpolicy.language.kinds.literals import LiteralProblem, described, exactly, shortened
+from koordpolicy.language.kinds.forms import exactly
+from koordpolicy.language.kinds.literals import LiteralProblem, described, shortened
 from koordpolicy.language.kinds.slots import refusal
 
 

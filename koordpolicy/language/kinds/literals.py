@@ -1,7 +1,6 @@
-"""How values are written down: one grammar a type, as users of Kubernetes write them.
+"""Literals: whether one fits its type, why not, and what it is worth at run time.
 
-A `Form` is data from which both the check of a literal and its JSON Schema are made, so that the two
-cannot disagree. `literal_value` then gives the run-time value: `4` cores are 4000, `65%` is 65.0.
+`4` cores are 4000 millicores, `65%` is 65.0, `15m` a duration. How literals are written, `forms` says.
 """
 
 import math
@@ -13,64 +12,18 @@ from types import MappingProxyType
 from typing import Any
 
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.types import (
-    AMOUNT,
-    BANDWIDTH,
-    BOOL,
-    CPU,
-    DOUBLE,
-    DURATION,
-    DYN,
-    INT,
-    MEMORY,
-    PERCENT,
-    STRING,
-    TIMESTAMP,
-    UINT,
-    Type,
-    Unit,
-)
+from koordpolicy.language.cel.types import DOUBLE, DURATION, DYN, INT, TIMESTAMP, UINT, Type, Unit
+from koordpolicy.language.cel.values import UInt
 from koordpolicy.language.cel.values_time import parse_duration, parse_timestamp
+from koordpolicy.language.kinds.forms import FORMS, LONGEST_LIST, LONGEST_TEXT, MOST_UNITS, Form, form_of
 
-INT_MAX = 2**63 - 1
-_MOST_CORES = 10**12
-_MOST_UNITS = 10**18
-_LONGEST_TEXT = 4096
-_LONGEST_LIST = 1000
-
-_NUMBER = r"-?[0-9]{1,12}(?:\.[0-9]{1,9})?"
-# The number of digits is bounded by the suffix, so that every amount fits in 64 bits.
-_SCALED = (
-    r"-?(?:[0-9]{1,18}(?:\.[0-9]{1,9})?|[0-9]{1,15}(?:\.[0-9]{1,9})?[kK]i?|[0-9]{1,12}(?:\.[0-9]{1,9})?Mi?"
-    r"|[0-9]{1,9}(?:\.[0-9]{1,9})?Gi?|[0-9]{1,6}(?:\.[0-9]{1,9})?Ti?|[0-9]{1,3}(?:\.[0-9]{1,9})?Pi?"
-    r"|[0-6](?:\.[0-9]{1,9})?Ei?)"
-)
-_DURATION = (
-    r"-?(?=[0-9])(?:[0-9]{1,6}(?:\.[0-9]{1,9})?h)?(?:[0-9]{1,8}(?:\.[0-9]{1,9})?m)?"
-    r"(?:[0-9]{1,10}(?:\.[0-9]{1,9})?s)?(?:[0-9]{1,12}(?:\.[0-9]{1,9})?ms)?(?:[0-9]{1,15}(?:\.[0-9]{1,9})?us)?"
-    r"(?:[0-9]{1,18}ns)?"
-)
-_TIMESTAMP = (
-    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-    r"(?:\.[0-9]{1,9})?(?:Z|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])"
-)
 _SCALES: Mapping[str, int] = MappingProxyType(
     {
         "": 1,
         **{suffix: 1000 ** (power + 1) for power, suffix in enumerate("kMGTPE")},
-        "K": 1000,
         **{suffix + "i": 1024 ** (power + 1) for power, suffix in enumerate("KMGTPE")},
-        "ki": 1024,
     }
 )
-
-
-def exactly(pattern: str) -> str:
-    """The pattern for the whole text, equal in JSON Schema's dialect and Python's.
-
-    Python's `$` matches before a final line break; the look-ahead forbids that and is idle elsewhere.
-    """
-    return f"^(?:{pattern})$(?!\\n)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,128 +45,6 @@ class BadLiteral(ValueError):
         self.problem = problem
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How literals of a type are written.
-
-    `words` completes the sentence "write ...". A number is accepted between `minimum` and `maximum`
-    when `number` is "integer" or "number", a text when it matches `pattern` (with `text`), `true`
-    and `false` with `flag`. `element` permits lists, `entry` mappings of such literals.
-    """
-
-    words: str
-    number: str | None = None
-    minimum: int | None = -_MOST_UNITS
-    maximum: int | None = _MOST_UNITS
-    text: bool = False
-    pattern: str | None = None
-    choices: tuple[str, ...] = ()
-    flag: bool = False
-    element: "Form | None" = None
-    entry: "Form | None" = None
-
-    def schemas(self) -> list[dict[str, Any]]:
-        """The JSON Schemas of which one must hold."""
-        found: list[dict[str, Any]] = []
-        if self.number:
-            bounds = {"minimum": self.minimum, "maximum": self.maximum}
-            found.append(
-                {"type": self.number, **{key: bound for key, bound in bounds.items() if bound is not None}}
-            )
-        if self.choices:
-            found.append({"type": "string", "enum": list(self.choices)})
-        elif self.text:
-            text: dict[str, Any] = {"type": "string", "maxLength": _LONGEST_TEXT}
-            found.append({**text, "pattern": self.pattern} if self.pattern else text)
-        if self.flag:
-            found.append({"type": "boolean"})
-        if self.element:
-            found.append(
-                {"type": "array", "items": any_of(self.element.schemas()), "maxItems": _LONGEST_LIST}
-            )
-        if self.entry:
-            found.append(
-                {
-                    "type": "object",
-                    "propertyNames": {"not": {"const": "cel"}},
-                    "additionalProperties": any_of(self.entry.schemas()),
-                    "maxProperties": _LONGEST_LIST,
-                }
-            )
-        return found
-
-
-def any_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
-    """One schema for several alternatives."""
-    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
-
-
-_FORMS: Mapping[Type, Form] = MappingProxyType(
-    {
-        BOOL: Form("`true` or `false`", flag=True),
-        INT: Form("a whole number", number="integer", minimum=-INT_MAX - 1, maximum=INT_MAX),
-        UINT: Form("a whole number from 0", number="integer", minimum=0, maximum=2 * INT_MAX + 1),
-        DOUBLE: Form("a number", number="number", minimum=None, maximum=None),
-        STRING: Form("a text", text=True),
-        CPU: Form(
-            "CPU in cores, such as `4` or `500m`",
-            number="number",
-            minimum=-_MOST_CORES,
-            maximum=_MOST_CORES,
-            text=True,
-            pattern=exactly(_NUMBER + "m?"),
-        ),
-        MEMORY: Form(
-            "an amount of bytes, such as `200Mi` or `4Gi`",
-            number="integer",
-            text=True,
-            pattern=exactly(_SCALED),
-        ),
-        AMOUNT: Form(
-            "an amount, such as `4`, `500m` or `4Gi`",
-            number="number",
-            text=True,
-            pattern=exactly(f"{_NUMBER}m|{_SCALED}"),
-        ),
-        BANDWIDTH: Form(
-            "bits per second, such as `50M` or `10G`", number="integer", text=True, pattern=exactly(_SCALED)
-        ),
-        PERCENT: Form("a percentage, such as `65%`", text=True, pattern=exactly(_NUMBER + "%")),
-        DURATION: Form("a duration, such as `15m`, `900s` or `1h30m`", text=True, pattern=exactly(_DURATION)),
-        TIMESTAMP: Form("a time, such as `2026-03-01T12:00:00Z`", text=True, pattern=exactly(_TIMESTAMP)),
-    }
-)
-_SCALAR = Form(
-    "a number, text or truth value",
-    number="number",
-    minimum=None,
-    maximum=None,
-    text=True,
-    flag=True,
-)
-_FREE = Form(
-    "a value",
-    number="number",
-    minimum=None,
-    maximum=None,
-    text=True,
-    flag=True,
-    element=_SCALAR,
-    entry=_SCALAR,
-)
-
-
-def form_of(type: Type) -> Form:
-    """How literals of a type are written. Types that have no literals accept anything plain."""
-    if type.name == "list" and type.params:
-        inner = form_of(type.params[0])
-        return Form(f"a list of {inner.words}", element=inner)
-    if type.name == "map" and len(type.params) == 2:
-        inner = form_of(type.params[1])
-        return Form(f"a mapping of names to {inner.words}", entry=inner)
-    return _FORMS.get(type, _FREE)
-
-
 def literal_problem(type: Type, literal: object) -> LiteralProblem | None:
     """Why `literal` cannot be a value of `type`; `None` when it can, as far as its form goes."""
     return form_problem(form_of(type), literal)
@@ -230,14 +61,14 @@ def form_problem(form: Form, literal: object) -> LiteralProblem | None:
     if isinstance(literal, list):
         if form.element is None:
             return _wrong_type(form, literal)
-        if len(literal) > _LONGEST_LIST:
-            return LiteralProblem(f"the list has more than {_LONGEST_LIST} elements")
+        if len(literal) > LONGEST_LIST:
+            return LiteralProblem(f"the list has more than {LONGEST_LIST} elements")
         return _inner_problem(form.element, enumerate(literal))
     if isinstance(literal, dict):
         if form.entry is None or "cel" in literal:
             return _wrong_type(form, literal)
-        if len(literal) > _LONGEST_LIST:
-            return LiteralProblem(f"the mapping has more than {_LONGEST_LIST} entries")
+        if len(literal) > LONGEST_LIST:
+            return LiteralProblem(f"the mapping has more than {LONGEST_LIST} entries")
         return _inner_problem(form.entry, literal.items())
     return _wrong_type(form, literal)
 
@@ -259,7 +90,7 @@ def _number_problem(form: Form, literal: float) -> LiteralProblem | None:
             return LiteralProblem(
                 f"`{literal}` has no unit, a percentage is needed", f"write `{written}`", replacement=written
             )
-        if form is _FORMS[DURATION]:
+        if form is FORMS[DURATION]:
             written = _decimal(literal) + "s"
             return LiteralProblem(
                 f"`{literal}` has no unit, a duration is needed", f"for seconds write `{written}`"
@@ -279,8 +110,8 @@ def _decimal(number: float) -> str:
 
 
 def _range(form: Form) -> str:
-    least = form.minimum is not None and form.minimum > -_MOST_UNITS
-    most = form.maximum is not None and form.maximum < _MOST_UNITS
+    least = form.minimum is not None and form.minimum > -MOST_UNITS
+    most = form.maximum is not None and form.maximum < MOST_UNITS
     if least and most:
         return f"{form.minimum} to {form.maximum}"
     return f"at least {form.minimum}" if least else f"at most {form.maximum}"
@@ -293,8 +124,8 @@ def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
         return LiteralProblem(f"`{shortened(literal)}` is not permitted here", f"write {form.words}")
     if not form.text:
         return _wrong_type(form, literal)
-    if len(literal) > _LONGEST_TEXT:
-        return LiteralProblem(f"the text has {len(literal)} characters, more than {_LONGEST_TEXT}")
+    if len(literal) > LONGEST_TEXT:
+        return LiteralProblem(f"the text has {len(literal)} characters, more than {LONGEST_TEXT}")
     if form.pattern and not re.search(form.pattern, literal):
         return LiteralProblem(
             f"`{shortened(literal)}` is not {_noun(form)}", _expression_hint(literal) or f"write {form.words}"
@@ -377,8 +208,10 @@ def _value(type: Type, literal: Any, resource: str | None) -> object:
             return parse_duration(literal) if type == DURATION else parse_timestamp(literal)
         except CelError as fault:
             raise BadLiteral(LiteralProblem(str(fault))) from None
-    if type in (INT, UINT):
+    if type == INT:
         return int(literal)
+    if type == UINT:
+        return UInt(literal)
     return float(literal) if type == DOUBLE else literal
 
 

@@ -10,7 +10,8 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel.types import DYN, Type
 from koordpolicy.language.kinds.fields import Flag, Text
-from koordpolicy.language.kinds.literals import LiteralProblem, any_of, form_of
+from koordpolicy.language.kinds.forms import any_of, form_of
+from koordpolicy.language.kinds.literals import LiteralProblem
 from koordpolicy.language.kinds.slots import EXPRESSION, Written, expression, refusal, written
 from koordpolicy.language.kinds.typenames import TYPE_PATTERN, parse_type
 

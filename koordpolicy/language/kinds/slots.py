@@ -11,7 +11,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from koordpolicy.language.cel.types import BOOL, Type
-from koordpolicy.language.kinds.literals import Form, LiteralProblem, any_of, described, form_of, form_problem
+from koordpolicy.language.kinds.forms import Form, any_of, form_of
+from koordpolicy.language.kinds.literals import LiteralProblem, described, form_problem
 
 LONGEST_EXPRESSION = 10_000
 """How many characters an expression may have. The checker's own limit may be lower."""
