@@ -1,11 +1,9 @@
-"""From requests and limits to the kernel's numbers: shares, weight, quota, memory limit.
+"""From requests and limits to the kernel's numbers: shares, weight, quota.
 
 Amounts are millicores and bytes; quotas are microseconds in a period of 100 ms. -1 means unlimited.
 """
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 PERIOD: Final = 100_000
@@ -20,24 +18,6 @@ LEAST_QUOTA: Final = 1000
 """The kernel refuses quotas below one millisecond."""
 
 
-@dataclass(frozen=True, slots=True)
-class ContainerShare:
-    """What a container asks for: requests and limits in millicores and bytes, 0 when unset."""
-
-    cpu_request: int = 0
-    cpu_limit: int = 0
-    memory_limit: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CgroupNumbers:
-    """The numbers for one cgroup."""
-
-    shares: int
-    quota: int
-    memory_limit: int
-
-
 def shares_of(milli: int) -> int:
     """cpu.shares of a request; the least for none."""
     if milli <= 0:
@@ -49,11 +29,6 @@ def quota_of(milli: int) -> int:
     """The quota of a limit; unlimited for none, never below what the kernel accepts."""
     quota = milli * PERIOD // 1000
     return UNLIMITED if quota <= 0 else max(quota, LEAST_QUOTA)
-
-
-def memory_limit_of(limit: int) -> int:
-    """The memory limit in bytes; unlimited for none."""
-    return limit if limit > 0 else UNLIMITED
 
 
 def weight_of_shares(shares: int) -> int:
@@ -84,38 +59,3 @@ def normalized_quota(quota: int, ratio: float | None) -> int:
     if ratio is None or ratio <= 1 or quota <= 0:
         return quota
     return math.ceil(float(quota) / ratio)
-
-
-def container_numbers(share: ContainerShare, *, quota_off: bool, ratio: float | None) -> CgroupNumbers:
-    """The numbers for a container's cgroup."""
-    return CgroupNumbers(
-        shares_of(share.cpu_request),
-        UNLIMITED if quota_off else normalized_quota(quota_of(share.cpu_limit), ratio),
-        memory_limit_of(share.memory_limit),
-    )
-
-
-def pod_numbers(shares: Iterable[ContainerShare], *, quota_off: bool, ratio: float | None) -> CgroupNumbers:
-    """The numbers for the cgroup of a pod with these containers: sums, unlimited when one is.
-
-    `quota_off` lifts the quota altogether; `ratio` is the node's CPU normalisation.
-    """
-    parts = list(shares)
-    cpu_limits = [part.cpu_limit for part in parts]
-    memory_limits = [part.memory_limit for part in parts]
-    quota = UNLIMITED if any(limit <= 0 for limit in cpu_limits) else quota_of(sum(cpu_limits))
-    return CgroupNumbers(
-        shares_of(sum(part.cpu_request for part in parts if part.cpu_request > 0)),
-        UNLIMITED if quota_off else normalized_quota(quota, ratio),
-        # Of no containers at all the sum is 0, as the reference writes it.
-        UNLIMITED if any(limit <= 0 for limit in memory_limits) else sum(memory_limits),
-    )
-
-
-def numbers_by_container(
-    shares: Mapping[str, ContainerShare], *, quota_off: bool, ratio: float | None
-) -> dict[str, CgroupNumbers]:
-    """`container_numbers` for each container by name."""
-    return {
-        name: container_numbers(share, quota_off=quota_off, ratio=ratio) for name, share in shares.items()
-    }

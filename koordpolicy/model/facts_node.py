@@ -105,13 +105,13 @@ def metric_facts(metric: NodeMetric, now: int, times: Times) -> Record:
     return record
 
 
-def host_application_facts(application: HostApplicationMetric, band: str, cgroup_base: str = "") -> Record:
-    """What was measured of a host application, the band policy gives its class, and where it runs."""
+def host_application_facts(application: HostApplicationMetric, band: str) -> Record:
+    """What was measured of a host application, and the band policy gives its class."""
     record: Record = {
         "name": application.name,
         "qos": application.qos,
         "band": band,
-        "cgroupBase": cgroup_base,
+        "cgroupBase": application.cgroup_base,
     }
     put_all(record, _USAGE, application.usage)
     return record

@@ -52,12 +52,17 @@ class PodMetric:
 
 @dataclass(frozen=True, slots=True)
 class HostApplicationMetric:
-    """Measured usage of an application that runs outside Kubernetes."""
+    """Measured usage of an application that runs outside Kubernetes.
+
+    `cgroup_base` is the control group that it stands in (`KubepodsBesteffort`, ...), which only the node knows:
+    reports leave it out.
+    """
 
     name: str
     usage: Amounts
     priority: str = ""
     qos: str = ""
+    cgroup_base: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,21 @@ class Growth(PolicyModel):
     ] = None
 
 
+class MissingMeasurement(PolicyModel):
+    """What holds while the node's use of CPU is not known."""
+
+    after: Annotated[Value, Slot(DURATION, "Age beyond which a measurement counts as missing.")] = None
+    action: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "`Keep` the present suppression, or `Recover` all CPUs.",
+            choices=("Keep", "Recover"),
+            default="Keep",
+        ),
+    ] = None
+
+
 class CPUSuppressSpec(PolicySpec):
     """How much CPU best-effort work may use, and by which mechanism it is held there."""
 
@@ -49,12 +64,6 @@ class CPUSuppressSpec(PolicySpec):
     ] = None
     growth: Given[Growth] = None
     """How fast suppression gives way."""
-    on_missing: Annotated[
-        Value,
-        Slot(
-            STRING,
-            "What holds without a recent measurement: `Keep` the present suppression, or `Recover` all CPUs.",
-            choices=("Keep", "Recover"),
-        ),
-    ] = None
+    on_missing: Given[MissingMeasurement] = None
+    """What holds without a recent measurement."""
     interval: Annotated[Value, Slot(DURATION, "How often it is decided.", roots=frozenset({"node"}))] = None

@@ -6,11 +6,12 @@ from enum import StrEnum
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.bands import bands_up_to
-from koordpolicy.manager.controllers.facts import with_usage_above
+from koordpolicy.mechanism.records import usage_of
 from koordpolicy.model.facts import Record
+from koordpolicy.model.facts_node import amount_facts
 
 KIND: Final = "Overcommit"
 
@@ -55,7 +56,7 @@ def calculate(
     A formula that cannot be evaluated keeps what is published: neither more nor less would be founded.
     """
     roots = {
-        "node": with_usage_above(node, bands_up_to(graph, resource)),
+        "node": {**node, **_used_above(node, graph, resource)},
         "now": TIMES.timestamp(now),
         "cluster": cluster or {},
     }
@@ -75,6 +76,11 @@ def calculate(
         return Calculation(resource, Outcome.KEEP, reason=str(error))
     zones, reason = _zones(ask, node)
     return Calculation(resource, Outcome.PUBLISH, whole, zones, reason)
+
+
+def _used_above(node: Record, graph: RuleGraph, resource: str) -> Record:
+    pods: Any = node["pods"]
+    return amount_facts("usage.highPriority", usage_of(pods, bands_up_to(graph, resource), outside=True))
 
 
 class _Asking:

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.bands import announced_resources, band_resources
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.bands import announced_resources, band_resources
 from koordpolicy.manager.webhooks.profiles import Profiles, Roots
 from koordpolicy.mechanism.classify import Catalogue
 from koordpolicy.mechanism.profile import PriorityClass, apply_profile

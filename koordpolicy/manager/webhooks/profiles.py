@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.graph import Selection
+from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.language.facts import ROOTS
 from koordpolicy.language.kinds import KINDS
 from koordpolicy.mechanism.profile import PriorityClass, ProfileEffect, applies
@@ -114,13 +115,9 @@ class Profiles:
 
 
 def _profiles(graph: RuleGraph) -> Iterable[Profile]:
-    keys: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
-    for decision in graph.decisions:
-        field, bracket, rest = decision.field.partition("[")
-        if decision.kind == KIND and bracket and field in _MAPS:
-            keys[decision.subject, field][rest.removesuffix("]")] = None
+    keys = mapping_keys(graph, KIND)
     for subject in graph.subjects(KIND):
-        maps = {field: tuple(keys[subject, field]) for field in _MAPS if (subject, field) in keys}
+        maps = {field: keys[subject, field] for field in _MAPS if (subject, field) in keys}
         yield Profile(subject, graph, graph.selections(KIND, subject), maps)
 
 

@@ -6,12 +6,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.mechanism.container_resources import (
     MOST_SHARES,
-    ContainerShare,
-    container_numbers,
-    memory_limit_of,
     normalized_quota,
-    numbers_by_container,
-    pod_numbers,
     quota_of,
     quota_text,
     shares_of,
@@ -123,7 +118,6 @@ def test_weights_out_of_range(weight: int) -> None:
 def test_numbers_of_any_amount_are_accepted_by_the_kernel(milli: int) -> None:
     assert 2 <= shares_of(milli) <= MOST_SHARES
     assert quota_of(milli) == -1 or quota_of(milli) >= 1000
-    assert (memory_limit_of(milli) == -1) == (milli <= 0)
 
 
 def test_quota_text() -> None:
@@ -143,18 +137,3 @@ def test_quota_text() -> None:
 )
 def test_normalisation(quota: int, ratio: float | None, expected: int) -> None:
     assert normalized_quota(quota, ratio) == expected
-
-
-def test_a_pod_is_unlimited_when_one_of_its_containers_is() -> None:
-    shares = {"a": ContainerShare(1000, 500, 7), "b": ContainerShare(1000, 0, 8)}
-    pod = pod_numbers(shares.values(), quota_off=False, ratio=None)
-    assert (pod.shares, pod.quota, pod.memory_limit) == (2048, -1, 15)
-    by_name = numbers_by_container(shares, quota_off=False, ratio=None)
-    assert by_name["a"] == container_numbers(shares["a"], quota_off=False, ratio=None)
-    assert (by_name["a"].quota, by_name["b"].quota) == (50_000, -1)
-    assert container_numbers(shares["a"], quota_off=True, ratio=2.0).quota == -1
-
-
-def test_a_pod_without_containers() -> None:
-    pod = pod_numbers([], quota_off=False, ratio=None)
-    assert (pod.shares, pod.quota, pod.memory_limit) == (2, -1, 0)

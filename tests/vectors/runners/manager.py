@@ -4,11 +4,12 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from koordpolicy.manager.controllers.facts import NodeSight, node_record
+from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.overcommit import Offer, Outcome, calculate
 from koordpolicy.manager.webhooks.mutation import Surroundings, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules
+from koordpolicy.mechanism.node_record import NodeSight, node_record
 from koordpolicy.mechanism.profile import PriorityClass
 from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
@@ -144,7 +145,7 @@ def _profile(given: Given) -> dict[str, Any]:
 
 def batch_resource(given: Given) -> Given:
     compiled = graph(_overcommit(given["strategy"]))
-    record = node_record(_sight(given), compiled.catalogue, NOW)
+    record = node_record(_sight(given), compiled.catalogue, TIMES, NOW)
     found = calculate(compiled, "batch", record, NOW)
     answer: dict[str, Any] = {"degraded": found.outcome is Outcome.RESET}
     if found.outcome is Outcome.PUBLISH:

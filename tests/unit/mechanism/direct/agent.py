@@ -4,11 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from koordpolicy.mechanism.container_resources import (
-    CgroupNumbers,
-    ContainerShare,
     normalized_quota,
-    numbers_by_container,
-    pod_numbers,
     quota_of,
 )
 from koordpolicy.mechanism.cpuset import pick_cpus, transition
@@ -63,30 +59,6 @@ def suppress_quota(given: Given) -> Given:
     return {"write": quota_write(given["target"], given["current_quota"], given["cpu_capacity"], limits)}
 
 
-def batch_resource(given: Given) -> Given:
-    if given["qos"] != "BE" or given["spec"] is None:
-        return {"untouched": True}
-    shares = {
-        name: ContainerShare(
-            one.get("batch_cpu_request", 0), one.get("batch_cpu_limit", 0), one.get("batch_memory_limit", 0)
-        )
-        for name, one in given["spec"].items()
-    }
-    quota_off = given.get("strategy_enable", False) and given.get("suppress_policy") == "cfsQuota"
-    ratio = given.get("normalization_ratio")
-    pod = pod_numbers(shares.values(), quota_off=quota_off, ratio=ratio)
-    containers = numbers_by_container(shares, quota_off=quota_off, ratio=ratio)
-    return {"pod": _files(pod), "containers": {name: _files(one) for name, one in containers.items()}}
-
-
-def _files(numbers: CgroupNumbers) -> Given:
-    return {
-        "cpu.shares": numbers.shares,
-        "cpu.cfs_quota_us": numbers.quota,
-        "memory.limit_in_bytes": numbers.memory_limit,
-    }
-
-
 def cpu_normalization(given: Given) -> Given:
     limited = quota_of(given["limit"])
     applies = given["qos"] == "LS" or (given["qos"] == "" and not given.get("scheduler_cpuset"))
@@ -97,6 +69,5 @@ RUNNERS: Mapping[tuple[str, str], Runner] = {
     ("node-agent", "suppress_pick"): Runner(suppress_pick),
     ("node-agent", "suppress_cpuset"): Runner(suppress_cpuset),
     ("node-agent", "suppress_quota"): Runner(suppress_quota),
-    ("node-agent", "batch_resource"): Runner(batch_resource),
     ("node-agent", "cpu_normalization"): Runner(cpu_normalization),
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.graph import RuleGraph
 
 
 def band_resources(graph: RuleGraph, band: str) -> Mapping[str, str]:
@@ -20,6 +20,11 @@ def announced_resources(graph: RuleGraph) -> tuple[str, ...]:
         if said.get("resources.announced")
         for name in band_resources(graph, band).values()
     )
+
+
+def translated_resources(graph: RuleGraph) -> frozenset[str]:
+    """The names of all bands for native resources."""
+    return frozenset(name for band in graph.classes.bands for name in band_resources(graph, band).values())
 
 
 def bands_up_to(graph: RuleGraph, band: str) -> frozenset[str]:

@@ -1,13 +1,12 @@
-"""The fact records of a node for the manager's decisions."""
+"""The whole fact record of a node, as the manager and the agent see it: pods, report, zones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koordpolicy.language.facts import TIMES
 from koordpolicy.mechanism.classify import Catalogue
 from koordpolicy.mechanism.records import host_application_records, pods_on_node, usage_of
-from koordpolicy.model.facts import Record
+from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts_node import NodeDemand, amount_facts, metric_facts, node_facts, zone_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
@@ -21,7 +20,7 @@ _PROD = "prod"
 
 @dataclass(frozen=True, slots=True)
 class NodeSight:
-    """A node as the manager sees it: its pods, its last report, its NUMA zones (none when unknown)."""
+    """A node with its pods, what was last measured on it, and its NUMA zones (none when unknown)."""
 
     node: Node
     pods: Sequence[Pod] = ()
@@ -29,22 +28,16 @@ class NodeSight:
     zones: Sequence[Zone] = ()
 
 
-def node_record(sight: NodeSight, catalogue: Catalogue, now: int) -> Record:
-    """All facts of the node; `now` in nanoseconds since 1970."""
-    pods = pods_on_node(sight.pods, sight.metric, catalogue, TIMES)
+def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) -> Record:
+    """All facts of the node that follow from objects and classes; `now` in nanoseconds since 1970."""
+    pods = pods_on_node(sight.pods, sight.metric, catalogue, times)
     record = node_facts(sight.node, _demand(pods), pods, _zones(sight))
     record["hostApplications"] = []
     if sight.metric is not None:
-        record.update(metric_facts(sight.metric, now, TIMES))
+        record.update(metric_facts(sight.metric, now, times))
         record["hostApplications"] = host_application_records(sight.metric, catalogue)
         record.update(amount_facts("usage.prod", usage_of(pods, [_PROD])))
     return record
-
-
-def with_usage_above(record: Record, bands: Iterable[str]) -> Record:
-    """The record for a decision on a band: what pods outside of these bands, itself and below, use."""
-    pods: Sequence[Record] = record["pods"]  # type: ignore[assignment]  # as node_record puts it there
-    return {**record, **amount_facts("usage.highPriority", usage_of(pods, bands, outside=True))}
 
 
 def _demand(pods: Sequence[Record]) -> NodeDemand:

@@ -1,0 +1,1 @@
+"""What the agent changes in single pods and containers where they are started."""

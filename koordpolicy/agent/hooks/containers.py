@@ -1,0 +1,110 @@
+"""What pods and their containers get from the kernel by policy, in the kernel's own numbers."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.bands import translated_resources
+from koordpolicy.language.facts import TIMES
+from koordpolicy.mechanism.container_resources import UNLIMITED, normalized_quota, quota_of, shares_of
+from koordpolicy.mechanism.records import pod_record
+from koordpolicy.model.facts import Record
+from koordpolicy.model.facts_pod import container_facts
+from koordpolicy.model.pod import Container, Pod
+from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC
+from koordpolicy.model.reading import ObjectError, amounts, embedded_object, mapping, optional_mapping
+
+KIND: Final = "ContainerHook"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupNumbers:
+    """Numbers for one control group; None leaves the kernel's alone.
+
+    `shares` as cpu.shares, `quota` in microseconds in 100 ms, `memory_limit` in bytes; -1 is unlimited.
+    """
+
+    shares: int | None = None
+    quota: int | None = None
+    memory_limit: int | None = None
+
+    def overlaid(self, other: "GroupNumbers") -> "GroupNumbers":
+        """These numbers, with those that the other has in their place."""
+        said = {one.name: getattr(other, one.name) for one in fields(other)}
+        return replace(self, **{name: number for name, number in said.items() if number is not None})
+
+
+@dataclass(frozen=True, slots=True)
+class PodNumbers:
+    """Numbers for a pod's control group and those of its containers by name."""
+
+    pod: GroupNumbers = GroupNumbers()
+    containers: Mapping[str, GroupNumbers] = field(default_factory=dict)
+
+
+def pod_numbers(graph: RuleGraph, pod: Pod, node: Record, now: int) -> PodNumbers:
+    """What all hooks say of a pod, in order of name, later ones over earlier ones.
+
+    `node` is the node's record with `suppression.byQuota`, `now` in nanoseconds since 1970. Raises
+    `CelError` where policy cannot decide: then nothing should be written.
+    """
+    record = pod_record(pod, graph.catalogue, TIMES)
+    extended = extended_containers(pod, translated_resources(graph))
+    if extended is not None:
+        record["extendedContainers"] = [container_facts(one, init=False) for one in extended]
+    roots = {"pod": record, "node": node, "now": TIMES.timestamp(now)}
+    listed = {one.name: one for one in pod.containers} | {one.name: one for one in extended or ()}
+    whole = PodNumbers(containers={name: GroupNumbers() for name in listed})
+    for hook in graph.subjects(KIND):
+
+        def ask(field: str, hook: str = hook, **more: Any) -> Any:
+            return graph.value(f"{KIND}/{hook}.{field}", **roots, **more)
+
+        speed = ask("cpuSpeed")
+        whole = PodNumbers(
+            whole.pod.overlaid(_group(ask, "pod", speed)),
+            {
+                name: whole.containers[name].overlaid(
+                    _group(ask, "container", speed, container=container_facts(one, init=False))
+                )
+                for name, one in listed.items()
+            },
+        )
+    return whole
+
+
+def extended_containers(pod: Pod, resources: Collection[str]) -> tuple[Container, ...] | None:
+    """The containers with resources of an overcommitted band, as the pod says or else its annotation.
+
+    None when neither says anything, or the annotation cannot be read.
+    """
+    own = tuple(
+        one for one in pod.containers if any(name in one.requests or name in one.limits for name in resources)
+    )
+    source = pod.annotations.get(EXTENDED_RESOURCE_SPEC)
+    if own or not source:
+        return own or None
+    try:
+        declared = optional_mapping(embedded_object(source, EXTENDED_RESOURCE_SPEC), "containers")
+        if declared is None:
+            return None
+        return tuple(_announced(name, mapping(declared, name, EXTENDED_RESOURCE_SPEC)) for name in declared)
+    except ObjectError:
+        return None
+
+
+def _announced(name: str, said: Mapping[str, object]) -> Container:
+    at = f"{EXTENDED_RESOURCE_SPEC}.{name}"
+    return Container(name, requests=amounts(said, "requests", at), limits=amounts(said, "limits", at))
+
+
+def _group(ask: Callable[..., Any], level: str, speed: float, **more: Any) -> GroupNumbers:
+    request, limit, memory = (
+        ask(f"{level}.{name}", **more) for name in ("cpuRequest", "cpuLimit", "memoryLimit")
+    )
+    return GroupNumbers(
+        None if request is None else shares_of(request),
+        None if limit is None else normalized_quota(quota_of(limit), speed),
+        None if memory is None else max(memory, UNLIMITED),
+    )

@@ -1,0 +1,125 @@
+"""CPU suppression: what policy wants of best-effort work on this node now."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.keys import mapping_keys
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.facts import TIMES
+from koordpolicy.mechanism.container_resources import LEAST_QUOTA, PERIOD
+from koordpolicy.mechanism.suppress import CpusetLimits, QuotaLimits
+from koordpolicy.model.facts import Record
+
+KIND: Final = "CPUSuppress"
+CPUSET: Final = "cpuset"
+QUOTA: Final = "cfsQuota"
+_MICROSECOND: Final = 1000
+"""Nanoseconds."""
+
+_NO_CPUSET_LIMITS: Final = CpusetLimits(minimum_cpus=0, growth=1.0)
+_NO_QUOTA_LIMITS: Final = QuotaLimits(PERIOD, minimum=LEAST_QUOTA, growth=1.0, negligible=0.0)
+
+
+class Outcome(StrEnum):
+    """What shall become of best-effort work."""
+
+    SUPPRESS = "suppress"
+    """It is held to the target."""
+    RECOVER = "recover"
+    """It may use all CPUs that are not others' own."""
+    KEEP = "keep"
+    """What was written last stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suppression:
+    """The decision on one node. `target` in millicores, the minimum applied; limits are what policy says of pace.
+
+    `figures` are shown beside it, in millicores by name. `reason` says in a phrase why there is no target.
+    """
+
+    outcome: Outcome
+    mechanism: str = CPUSET
+    target: int = 0
+    cpuset_limits: CpusetLimits = _NO_CPUSET_LIMITS
+    quota_limits: QuotaLimits = _NO_QUOTA_LIMITS
+    figures: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    reason: str = ""
+
+
+class CPUSuppression:
+    """The policies of one revision on suppression. Immutable."""
+
+    def __init__(self, graph: RuleGraph) -> None:
+        self._graph = graph
+        self._figures = mapping_keys(graph, KIND).get(("", "figures"), ())
+
+    def decide(self, node: Record, now: int) -> Suppression:
+        """What holds for the node; `now` in nanoseconds since 1970.
+
+        A target that cannot be computed counts like a missing measurement.
+        """
+        if not self._graph.subjects(KIND):
+            return Suppression(Outcome.RECOVER, reason="no policy speaks of suppression")
+        roots = {"node": node, "now": TIMES.timestamp(now)}
+
+        def ask(field: str) -> Any:
+            return self._graph.value(f"{KIND}.{field}", **roots)
+
+        try:
+            if not ask("enabled"):
+                return Suppression(Outcome.RECOVER, reason="suppression is not enabled")
+            if not _missing(node, ask("onMissing.after")):
+                figures = {name: ask(f"figures[{name}]") for name in self._figures}
+                return _held(ask, figures)
+            problem = "the node's use of CPU was not measured lately"
+        except CelError as error:
+            problem = str(error)
+        try:
+            outcome = Outcome.RECOVER if ask("onMissing.action") == "Recover" else Outcome.KEEP
+        except CelError:
+            outcome = Outcome.KEEP
+        return Suppression(outcome, reason=problem)
+
+    def by_quota(self, node: Record, now: int) -> bool:
+        """Whether policy holds best-effort work back by one quota for all of it.
+
+        This does not change with measurements. Raises `CelError` where it cannot be told.
+        """
+        if not self._graph.subjects(KIND):
+            return False
+        roots = {"node": node, "now": TIMES.timestamp(now)}
+        mechanism = self._graph.value(f"{KIND}.mechanism", **roots)
+        return mechanism == QUOTA and bool(self._graph.value(f"{KIND}.enabled", **roots))
+
+
+def _missing(node: Record, after: Any) -> bool:
+    """Whether there is no measurement, or only one older than policy accepts (None: any age is accepted)."""
+    if "usage.total.cpu" not in node or "metric.age" not in node:
+        return True
+    return after is not None and bool(after < node["metric.age"])
+
+
+def _held(ask: Callable[[str], Any], figures: Mapping[str, int]) -> Suppression:
+    target, minimum = ask("target"), ask("minimum")
+    if target is None:
+        return Suppression(Outcome.RECOVER, reason="no policy sets a target for this node")
+    step, deadband, least = ask("growth.step"), ask("growth.deadband"), ask("minimumQuota")
+    growth = 1.0 if step is None else step / 100
+    return Suppression(
+        Outcome.SUPPRESS,
+        ask("mechanism") or CPUSET,
+        target if minimum is None else max(target, minimum),
+        CpusetLimits(ask("minimumCPUs") or 0, growth),
+        QuotaLimits(
+            PERIOD,
+            max(LEAST_QUOTA, 0 if least is None else least.ns // _MICROSECOND),
+            growth,
+            0.0 if deadband is None else deadband / 100,
+        ),
+        figures,
+    )
