@@ -1,0 +1,207 @@
+"""The informer when the cluster misbehaves."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koordpolicy.kube import Forbidden, Gone, KubeError, Resource, TooManyRequests, Unreachable
+from koordpolicy.kube.informer import Backoff, Informer
+from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.kube.resources import PODS
+from tests.unit.kube.builders import pod, store
+
+
+class Enough(Exception):
+    """The scene is over."""
+
+
+class Scene:
+    """An informer over a store, with requests that fail as told and a clock that only counts.
+
+    `script` maps the number of a request (from 1) to what happens to it. `asked` notes the requests, `slept`
+    the waits, `heard` the troubles. The scene ends after `waits` waits.
+    """
+
+    def __init__(self, script: dict[int, Callable[[], None]], *, waits: int = 50, handlers: Any = ()) -> None:
+        self.store: Store = store()
+        self.asked: list[str] = []
+        self.slept: list[float] = []
+        self.heard: list[tuple[str, int]] = []
+        self.mirror = Mirror(handlers=handlers)
+        self._script = script
+        self._waits = waits
+        backoff = Backoff(jitter=lambda: 0.0, sleep=self._sleep, initial=1.0, longest=8.0)
+        cluster = MemoryCluster(self.store, before_request=self._before)
+        self.informer = Informer(cluster, PODS, self.mirror, backoff, on_trouble=self._note)
+
+    async def _before(self, verb: str, resource: Resource) -> None:
+        self.asked.append(verb)
+        step = self._script.get(len(self.asked))
+        if step is not None:
+            step()
+
+    async def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        if len(self.slept) >= self._waits:
+            raise Enough
+        await asyncio.sleep(0)
+
+    def _note(self, error: KubeError, failures: int) -> None:
+        self.heard.append((type(error).__name__, failures))
+
+    def play(self, then: Callable[[], None] | None = None, *, turns: int = 200) -> None:
+        """Let the informer run for so many turns of the loop, `then` do something, and let it run again."""
+
+        async def act() -> None:
+            task = asyncio.create_task(self.informer.run())
+            for action in (then, None):
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                if task.done():
+                    break
+                if action is not None:
+                    action()
+            if not task.done():
+                task.cancel()
+            with suppress(asyncio.CancelledError, Enough):
+                await task
+
+        asyncio.run(act())
+
+    def names(self) -> list[str]:
+        return sorted(name for _, name in self.mirror.objects)
+
+
+def failing(error: KubeError) -> Callable[[], None]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+def test_an_unreachable_cluster_is_asked_again_ever_more_slowly() -> None:
+    down = failing(Unreachable("no route"))
+    scene = Scene(dict.fromkeys(range(1, 7), down))
+    scene.store.create(PODS, pod("a"))
+    scene.play()
+    assert scene.asked == ["list"] * 7 + ["watch"]
+    assert scene.slept == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
+    assert scene.heard == [("Unreachable", n) for n in range(1, 7)]
+    assert scene.names() == ["a"]
+
+
+def test_the_mirror_stays_while_the_cluster_is_away_and_goes_on_without_a_list() -> None:
+    down = failing(Unreachable("no route"))
+    scene = Scene({3: down, 4: down})
+    scene.store.create(PODS, pod("a"))
+
+    def outage() -> None:
+        scene.store.disconnect()
+        scene.store.create(PODS, pod("b"))
+        assert scene.names() == ["a"]
+
+    scene.play(outage)
+    assert scene.asked == ["list", "watch", "watch", "watch", "watch"]
+    assert scene.names() == ["a", "b"]
+
+
+def test_success_makes_it_patient_again() -> None:
+    down = failing(Unreachable("no route"))
+    scene = Scene({1: down, 2: down, 5: down})
+
+    def later() -> None:
+        scene.store.create(PODS, pod("a"))
+        asyncio.get_running_loop().call_soon(
+            lambda: asyncio.get_running_loop().call_soon(scene.store.disconnect)
+        )
+
+    scene.play(later)
+    assert scene.slept[:2] == [1.0, 2.0]
+    assert scene.slept[2:] == [2.0], (
+        "the end of the stream was the first failure, the refused watch the second"
+    )
+
+
+def test_a_lost_version_is_listed_anew_at_once_but_not_in_a_hurry_for_ever() -> None:
+    gone = failing(Gone("too old"))
+    scene = Scene({2: gone, 4: gone, 6: gone})
+    scene.play()
+    assert scene.asked == ["list", "watch"] * 3 + ["list", "watch"]
+    assert scene.slept == [2.0, 4.0]
+    assert scene.heard == [("Gone", 1), ("Gone", 2), ("Gone", 3)]
+
+
+def test_streams_that_end_at_once_are_not_reopened_without_pause() -> None:
+    class Hasty(Store):
+        """A store whose watches have ended before they begin."""
+
+        def watch(self, *args: Any, **arguments: Any) -> Any:
+            watch = super().watch(*args, **arguments)
+            watch.end()
+            return watch
+
+    scene = Scene({}, waits=3)
+    hasty = Hasty(lambda: 0.0)
+    cluster = MemoryCluster(hasty, before_request=scene._before)
+    backoff = Backoff(jitter=lambda: 0.0, sleep=scene._sleep, initial=1.0, longest=8.0)
+    scene.informer = Informer(cluster, PODS, scene.mirror, backoff)
+    scene.play()
+    assert scene.slept == [2.0, 4.0, 8.0]
+    assert scene.asked == ["list"] + ["watch"] * 4
+
+
+def test_a_server_that_asks_for_patience_gets_it() -> None:
+    scene = Scene(
+        {1: failing(TooManyRequests("slow down", retry_after=17.0)), 2: failing(TooManyRequests("again"))}
+    )
+    scene.play()
+    assert scene.slept == [17.0, 2.0]
+
+
+def test_permissions_may_come_later() -> None:
+    scene = Scene({1: failing(Forbidden("not yet"))})
+    scene.store.create(PODS, pod("a"))
+    scene.play()
+    assert scene.names() == ["a"]
+    assert scene.heard == [("Forbidden", 1)]
+
+
+def test_pages_that_outlive_the_history_are_listed_all_at_once() -> None:
+    scene = Scene({})
+    for index in range(501):
+        scene.store.create(PODS, pod(f"p{index}"))
+
+    def time_passes() -> None:
+        scene.store.delete(PODS, "p0")
+        scene.store.compact()
+
+    scene._script[2] = time_passes
+    scene.play()
+    assert scene.asked == ["list", "list", "list", "watch"]
+    assert len(scene.mirror.objects) == 500
+    assert scene.informer.synced
+
+
+def test_what_a_handler_raises_ends_the_informer_loudly() -> None:
+    def fails(change: Change) -> None:
+        raise ZeroDivisionError(change.key[1])
+
+    scene = Scene({}, handlers=[fails])
+    scene.store.create(PODS, pod("a"))
+    with pytest.raises(ZeroDivisionError):
+        scene.play()
+    assert not scene.informer.synced
+
+
+@given(st.integers(-5, 10_000), st.floats(0, 1, exclude_max=True))
+def test_waits_stay_within_their_bounds(failures: int, jitter: float) -> None:
+    backoff = Backoff(jitter=lambda: jitter)
+    delay = backoff.delay(failures)
+    assert 0.8 <= delay <= 60.0
+    assert backoff.delay(failures + 1) >= delay

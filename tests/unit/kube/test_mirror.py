@@ -1,0 +1,152 @@
+"""The local copy of a resource."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from koordpolicy.kube import EventType, Object, WatchEvent
+from koordpolicy.kube.memory import Store
+from koordpolicy.kube.mirror import Change, Mirror, key_of
+from koordpolicy.kube.resources import PODS
+from tests.unit.kube.builders import pod, store
+
+
+def obj(name: str, version: int, *, uid: str = "", app: str = "") -> dict[str, Any]:
+    return {
+        "metadata": {
+            "name": name,
+            "namespace": "default",
+            "uid": uid or f"uid-{name}",
+            "resourceVersion": str(version),
+            "labels": {"app": app} if app else {},
+        }
+    }
+
+
+def by_app(found: Object) -> tuple[str, ...]:
+    return tuple(found["metadata"]["labels"].values())
+
+
+class Heard:
+    """A handler that notes changes as text."""
+
+    def __init__(self) -> None:
+        self.words: list[str] = []
+
+    def __call__(self, change: Change) -> None:
+        sign = "+" if change.old is None else "-" if change.new is None else "~"
+        self.words.append(sign + change.key[1])
+
+    def taken(self) -> list[str]:
+        words, self.words = self.words, []
+        return words
+
+
+def mirror() -> tuple[Mirror, Heard]:
+    heard = Heard()
+    return Mirror(indexes={"app": by_app}, handlers=[heard]), heard
+
+
+def event(kind: EventType, found: dict[str, Any]) -> WatchEvent:
+    return WatchEvent(kind, found)
+
+
+def test_only_differences_of_a_list_are_heard() -> None:
+    copy, heard = mirror()
+    copy.replace([obj("a", 1), obj("b", 2)], "5")
+    assert heard.taken() == ["+a", "+b"]
+    copy.replace([obj("a", 1), obj("b", 6), obj("c", 7)], "7")
+    assert heard.taken() == ["~b", "+c"]
+    copy.replace([obj("c", 7)], "9")
+    assert heard.taken() == ["-a", "-b"]
+    assert copy.resource_version == "9"
+    assert list(copy.objects) == [("default", "c")]
+
+
+def test_a_successor_of_the_same_name_is_another_object() -> None:
+    copy, heard = mirror()
+    copy.replace([obj("a", 1)], "1")
+    copy.replace([obj("a", 5, uid="new")], "5")
+    assert heard.taken() == ["+a", "-a", "+a"]
+    copy.apply(event(EventType.MODIFIED, obj("a", 8, uid="newer")))
+    assert heard.taken() == ["-a", "+a"]
+
+
+def test_events_move_the_version_and_repeated_ones_nothing_else() -> None:
+    copy, heard = mirror()
+    copy.replace([], "1")
+    added = event(EventType.ADDED, obj("a", 3))
+    for _ in range(2):
+        copy.apply(added)
+    assert heard.taken() == ["+a"]
+    copy.apply(event(EventType.BOOKMARK, {"metadata": {"resourceVersion": "9"}}))
+    assert (heard.taken(), copy.resource_version) == ([], "9")
+    for _ in range(2):
+        copy.apply(event(EventType.DELETED, obj("a", 10)))
+    assert (heard.taken(), copy.resource_version) == (["-a"], "10")
+    assert copy.get("a", "default") is None
+
+
+def test_handlers_see_the_mirror_as_it_is_after_the_change() -> None:
+    seen: list[Any] = []
+    copy = Mirror(handlers=[lambda change: seen.append(copy.get("a", "default"))])
+    copy.apply(event(EventType.ADDED, obj("a", 1)))
+    copy.apply(event(EventType.DELETED, obj("a", 2)))
+    assert seen == [obj("a", 1), None]
+
+
+def test_what_a_handler_raises_reaches_who_feeds_the_mirror() -> None:
+    def fails(change: Change) -> None:
+        raise ZeroDivisionError(change.key[1])
+
+    with pytest.raises(ZeroDivisionError):
+        Mirror(handlers=[fails]).apply(event(EventType.ADDED, obj("a", 1)))
+
+
+def test_the_view_of_objects_cannot_be_written() -> None:
+    copy, _ = mirror()
+    with pytest.raises(TypeError):
+        copy.objects["x", "y"] = {}  # type: ignore[index]  # the point
+    with pytest.raises(KeyError):
+        copy.indexed("nothing", "x")
+
+
+def test_keys_of_cluster_scoped_objects_have_no_namespace() -> None:
+    assert key_of({"metadata": {"name": "n"}}) == ("", "n")
+
+
+apps = st.sampled_from(["", "web", "db"])
+moves = st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["put", "delete"]), apps), max_size=20)
+
+
+@given(moves)
+def test_indexes_always_show_what_the_objects_say(todo: list[tuple[str, str, str]]) -> None:
+    copy, _ = mirror()
+    for number, (name, verb, app) in enumerate(todo, start=1):
+        kind = EventType.DELETED if verb == "delete" else EventType.MODIFIED
+        copy.apply(event(kind, obj(name, number, app=app)))
+        for value in ("web", "db"):
+            expected = [found for found in copy.objects.values() if by_app(found) == (value,)]
+            assert sorted(map(key_of, copy.indexed("app", value))) == sorted(map(key_of, expected))
+
+
+def fed(cluster: Store) -> tuple[Mirror, Any]:
+    """A mirror fed without an event loop, as a simulation does."""
+    copy, _ = mirror()
+    listed = cluster.list(PODS)
+    copy.replace(listed.items, listed.resource_version)
+    return copy, cluster.watch(PODS, resource_version=listed.resource_version)
+
+
+def test_a_simulation_can_feed_a_mirror_from_a_store() -> None:
+    cluster = store()
+    cluster.create(PODS, pod("a", labels={"app": "web"}))
+    copy, watch = fed(cluster)
+    cluster.create(PODS, pod("b", labels={"app": "web"}))
+    cluster.delete(PODS, "a")
+    for change in watch.take():
+        copy.apply(change)
+    assert [found["metadata"]["name"] for found in copy.indexed("app", "web")] == ["b"]
+    assert copy.get("b", "default") is cluster.get(PODS, "b")
