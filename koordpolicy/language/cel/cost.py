@@ -12,6 +12,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.library.limits import MAX_LIST
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Optional
 
@@ -215,9 +216,9 @@ class _Estimator:
             return sizes[0] + sizes[1]
         if name in _NOT_LARGER:
             return _Range(0, sizes[0].high)
-        if name == "lists.range" and isinstance(node.args[0], ir.Const):
-            count = node.args[0].value
-            return _Range(count, count) if isinstance(count, int) else self._default(node.type)
+        if name == "lists.range":
+            count = node.args[0].value if isinstance(node.args[0], ir.Const) else None
+            return _Range(max(0, count), max(0, count)) if isinstance(count, int) else _Range(0, MAX_LIST)
         if name in ("split", "findAll", "regex.extractAll"):
             return _Range(0, sizes[0].high + 1)
         usual = self._default(node.type)

@@ -2,7 +2,7 @@
 
 import math
 
-from koordpolicy.language.cel.errors import InvalidArgument, Overflow
+from koordpolicy.language.cel.errors import Overflow
 from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.library.convert import int_from_double
 from koordpolicy.language.cel.library.quantities import parse_quantity
@@ -57,12 +57,6 @@ def _ratio(points: float) -> float:
     return points / 100.0
 
 
-def _percent(value: float) -> float:
-    if math.isnan(value):
-        raise InvalidArgument("a percentage that is not a number")
-    return float(value)
-
-
 LIBRARY: tuple[Function, ...] = (
     plain("cpu", _LIB, "a CPU quantity as Kubernetes writes it", "cpu('500m') + cpu('2')", (STRING,), CPU, cpu, reads(0)),
     plain("memory", _LIB, "a memory quantity as Kubernetes writes it", "memory('1.5Gi')", (STRING,), MEMORY, memory, reads(0)),
@@ -80,8 +74,8 @@ LIBRARY: tuple[Function, ...] = (
     ),
     function(
         "percent", _LIB, "a number of percent points", "node.capacity.cpu * percent(65)",
-        signature("percent", (INT,), PERCENT, _percent),
-        signature("percent", (DOUBLE,), PERCENT, _percent),
+        signature("percent", (INT,), PERCENT, float),
+        signature("percent", (DOUBLE,), PERCENT, same),
     ),
     plain("ratio", _LIB, "a percentage as a share of 1", "ratio(percent(65)) == 0.65", (PERCENT,), DOUBLE, _ratio),
     plain("amount", _LIB, "a number as the amount of any resource", "amount(2)", (INT,), AMOUNT, same),

@@ -50,8 +50,10 @@ class Program:
         self._constant_names: dict[object, str] = {}
         self._parts: dict[int, str] = {}
         self._pending: list[int] = []
+        self.has_loop = any(isinstance(node, ir.Comprehension) for node in numbering.nodes)
         for node, below in zip(numbering.nodes, numbering.operands, strict=True):
-            self.loops.append(isinstance(node, ir.Comprehension) or any(self.loops[n] for n in below))
+            counts = self.has_loop and (isinstance(node, ir.Comprehension) or nodes.makes_much(node))
+            self.loops.append(counts or any(self.loops[n] for n in below))
             names = frozenset[str]().union(*(self.uses_roots[n] for n in below))
             if isinstance(node, ir.Var) and not node.local:
                 if node.name not in roots:
@@ -123,6 +125,7 @@ class Body:
         self._scopes: list[dict[int, str]] = [{}]
         self._start = Block()
         self._frames = [_Frame(free, 1, self._start)]
+        self._is_part = steps
         names = dict(zip(program.roots, program.root_names, strict=True))
         self.roots = {name: names[name] for name in roots}
         for name in sorted(free):
@@ -203,6 +206,11 @@ class Body:
         if isinstance(node, ir.Comprehension):
             return loops.comprehension(self, node, self.operands(n))
         return nodes.compute(self, node, self.operands(n))
+
+    @property
+    def repeats(self) -> bool:
+        """Whether what is written here may run many times: in a loop, or in a part called by one."""
+        return self.program.has_loop and (self._is_part or len(self._frames) > 1)
 
     # Values remembered on first need
 

@@ -46,7 +46,8 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
             body.may_fail = True
             return f"{body.text(operands[0])}[{node.path!r}]"
         case ir.Call():
-            return _call(body, node, operands)
+            text = _call(body, node, operands)
+            return f"spend(steps, {text})" if body.repeats and makes_much(node) else text
         case ir.And():
             return _logic(body, operands, "and")
         case ir.Or():
@@ -74,6 +75,11 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
 
 
 # Calls
+
+
+def makes_much(node: ir.Node) -> bool:
+    """Whether a call makes a list or text, which a loop might pile up: its size counts as steps."""
+    return isinstance(node, ir.Call) and node.type.name in ("list", "string", "bytes") and bool(node.args)
 
 
 def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:

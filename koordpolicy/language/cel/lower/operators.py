@@ -193,7 +193,7 @@ _RUNTIME = (
     "int_modulo", "iterate", "iterate_pairs", "join_bytes", "join_lists", "join_texts", "longer", "make_map",
     "make_map_with_optionals", "map_pairs", "merge", "modulo", "multiply", "negate", "negate_int",
     "no_overload", "overflow", "pick_first", "put", "select", "shift", "shift_back", "shorter", "sorted_keys",
-    "spread", "steps_exceeded", "subtract", "uint_add", "uint_divide", "uint_modulo", "uint_multiply",
+    "spend", "spread", "steps_exceeded", "subtract", "uint_add", "uint_divide", "uint_modulo", "uint_multiply",
     "uint_subtract", "unbound", "whole", "zero_divisor",
 )  # fmt: skip
 _EQUALITY = ("contains", "equal", "greater", "greater_equal", "in_list", "in_map", "less", "less_equal")

@@ -5,8 +5,8 @@ Every function raises `EvaluationError` (or `LimitExceeded`) and nothing else fo
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Sequence, Sized
+from typing import NoReturn, TypeVar
 
 from koordpolicy.language.cel.errors import (
     DivisionByZero,
@@ -18,7 +18,7 @@ from koordpolicy.language.cel.errors import (
     Overflow,
     Unbound,
 )
-from koordpolicy.language.cel.library.limits import MAX_TEXT, check_list, too_many_steps
+from koordpolicy.language.cel.library.limits import MAX_STEPS, MAX_TEXT, check_list, too_many_steps
 from koordpolicy.language.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -40,6 +40,7 @@ _ZERO = "division by zero"
 _SHOWN = 60
 _Map = dict[object, Value]
 _List = Sequence[Value]
+_Sized = TypeVar("_Sized", bound=Sized)
 
 
 # Errors
@@ -71,6 +72,14 @@ def steps_exceeded() -> NoReturn:
     raise too_many_steps()
 
 
+def spend(steps: list[int], value: _Sized) -> _Sized:
+    """Count a list or text that a loop makes as steps: elements, or eight characters each."""
+    steps[0] += len(value) if isinstance(value, list) else len(value) // 8 + 1
+    if steps[0] > MAX_STEPS:
+        steps_exceeded()
+    return value
+
+
 def _refuse(operator: str, *operands: Value) -> NoReturn:
     raise NoSuchOverload(f"`{operator}` does not take {', '.join(map(type_name, operands))}")
 
@@ -95,6 +104,8 @@ def int_modulo(a: int, b: int) -> int:
     """`a % b` with the sign of `a`."""
     if b == 0:
         raise DivisionByZero("modulus by zero")
+    if a == INT_MIN and b == -1:
+        overflow()  # the remainder would be 0, but every engine computes the quotient with it
     return a % abs(b) if a >= 0 else -(-a % abs(b))
 
 

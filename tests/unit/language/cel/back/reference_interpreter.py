@@ -34,10 +34,10 @@ from koordpolicy.language.cel.values import (
 )
 
 Scope = Mapping[str, Any]
-_RANGES = {int: (-(2**63), 2**63 - 1), UInt: (0, 2**64 - 1)}
+_RANGES: dict[Any, tuple[int, int]] = {int: (-(2**63), 2**63 - 1), UInt: (0, 2**64 - 1)}
 
 
-def interpret(node: ir.Node, scope: Scope) -> Any:
+def interpret(node: ir.Node, scope: Scope) -> Any:  # noqa: C901, PLR0912 - one case a kind of node
     """The value of a node, local and root variables taken from `scope`. Raises CelError."""
     match node:
         case ir.Const(value=value):
@@ -52,7 +52,7 @@ def interpret(node: ir.Node, scope: Scope) -> Any:
         case ir.HasField(base=base, paths=paths):
             record = interpret(base, scope)
             if isinstance(record, Optional):
-                return record is not NONE and any(path in record.value for path in paths)
+                record = {} if record is NONE else record.value
             return any(path in record for path in paths)
         case ir.OptField(base=base, path=path):
             record = interpret(base, scope)
@@ -167,7 +167,7 @@ def _arithmetic(name: str, exact: Callable[[Any, Any], Any]) -> Callable[[Any, A
     return apply
 
 
-def _in_range(kind: type, value: int) -> Any:
+def _in_range(kind: Any, value: int) -> Any:
     low, high = _RANGES[kind]
     if not low <= value <= high:
         raise Overflow("out of range")
@@ -185,8 +185,8 @@ def _other_arithmetic(name: str, a: Any, b: Any) -> Any:
     if name == "+":
         if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
             return [*a, *b]
-        if isinstance(a, str) and isinstance(b, str) or isinstance(a, bytes) and isinstance(b, bytes):
-            return a + b  # type: ignore[operator]
+        if type(a) is type(b) and type(a) in (str, bytes):
+            return a + b
     times = {
         ("+", Timestamp, Duration): Timestamp, ("+", Duration, Timestamp): Timestamp,
         ("+", Duration, Duration): Duration, ("-", Timestamp, Duration): Timestamp,
@@ -212,7 +212,9 @@ def _divide(a: Any, b: Any) -> Any:
 def _modulo(a: int, b: int) -> int:
     if b == 0:
         raise DivisionByZero("by zero")
-    return a - b * _divide(a, b)
+    if (a, b) == (-(2**63), -1):
+        raise Overflow("the quotient is out of range")
+    return a - b * int(_divide(a, b))
 
 
 def _negate(a: Any) -> Any:
@@ -264,8 +266,8 @@ def _compare(accepted: tuple[int, ...]) -> Callable[[Any, Any], bool]:
             return _sign(a, b) in accepted
         if type(a) is not type(b) or type(a) not in (bool, str, bytes, Timestamp, Duration):
             raise NoSuchOverload("compare")
-        key = (lambda v: v.ns) if isinstance(a, (Timestamp, Duration)) else (lambda v: v)
-        return ((key(a) > key(b)) - (key(a) < key(b))) in accepted
+        x, y = (a.ns, b.ns) if isinstance(a, (Timestamp, Duration)) else (a, b)
+        return ((x > y) - (x < y)) in accepted
 
     return apply
 
@@ -319,8 +321,7 @@ def _select(value: Any, name: str, optional: bool, test: bool) -> Any:
     if isinstance(value, Optional):
         if value is NONE:
             return False if test else NONE
-        found = _select(value.value, name, True, test)
-        return found
+        return _select(value.value, name, True, test)
     if not isinstance(value, dict):
         raise NoSuchKey(name)
     if test:

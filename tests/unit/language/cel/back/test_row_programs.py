@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
 from hypothesis import given, note
 from hypothesis import strategies as st
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.lower import body
 from koordpolicy.language.cel.lower.row import compile_row
 from tests.conformance.values import same
 from tests.unit.language.cel.back.expressions import ALL_VALUES, RECORDS, VARIABLES, texts, typed
@@ -47,8 +49,24 @@ def test_a_row_program_gives_what_the_interpreter_gives(text: str, values: dict[
 
 
 @given(st.lists(KINDS.flatmap(texts), min_size=2, max_size=4), ALL_VALUES)
-def test_outputs_compiled_together_are_those_compiled_alone(several: list[str], values: dict[str, Any]) -> None:
+def test_outputs_compiled_together_are_those_compiled_alone(
+    several: list[str], values: dict[str, Any]
+) -> None:
     trees = {text: typed(text) for text in several}
     together = compile_row(ROOTS, trees).call(*(values[name] for name in ROOTS))
     for text, tree in trees.items():
         assert agree(together[text], run(tree, values)), text
+
+
+@given(KINDS.flatmap(texts), ALL_VALUES, st.sampled_from(((1, 1, 1), (2, 2, 2), (3, 1, 6))))
+def test_splitting_and_remembering_change_nothing(
+    text: str, values: dict[str, Any], thresholds: tuple[int, int, int]
+) -> None:
+    tree = typed(text)
+    usual = run(tree, values)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in zip(
+            ("_PART_HEIGHT", "_MAX_NESTING", "_WORTH_REMEMBERING"), thresholds, strict=True
+        ):
+            patch.setattr(body, name, value)
+        assert agree(run(tree, values), usual)
