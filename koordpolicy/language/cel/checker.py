@@ -202,9 +202,11 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
         return node
     text = context.text(node)
     help: str | None = None
+    replacement: str | None = None
     if given.is_number and given.unit is None and wanted.unit is not None:
         code, message = "KP213", f"`{text}` is a bare number, {wished(wanted)} is wanted"
-        help = units.give_unit(operand(context, node), wanted.unit)
+        bare = operand(context, node)
+        help, replacement = units.give_unit(bare, wanted.unit), units.spelling(bare, wanted.unit)
     else:
         code, message = "KP208", f"`{text}` is {spoken_bare(given)}, {wished(wanted)} is wanted"
         if given.name == "optional_type":
@@ -215,4 +217,4 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
             help = f"convert it: `{wanted.name}({text})`"
         elif wanted.name == "string":
             help = f"convert it: `string({text})`"
-    return context.fail(code, message, node.start, node.end, help)
+    return context.fail(code, message, node.start, node.end, help, replacement)

@@ -194,7 +194,7 @@ def _unknown_function(context: Context, node: ast.Call, name: str) -> ir.Node:
     else:
         help = None
     return context.fail(
-        "KP207", f"unknown function `{shown}`", start, node.name_start + len(node.function), help
+        "KP207", f"unknown function `{shown}`", start, node.name_start + len(node.function), help, close
     )
 
 
@@ -212,7 +212,7 @@ def _unknown_method(context: Context, node: ast.Call, name: str) -> ir.Node:
         )
     close = nearest(name, _names(context, True))
     return context.fail(
-        "KP207", f"unknown method `{name}`", *at, f"did you mean `{close}`?" if close else None
+        "KP207", f"unknown method `{name}`", *at, f"did you mean `{close}`?" if close else None, close
     )
 
 

@@ -20,7 +20,8 @@ _SHOWN = 60
 class Problem:
     """One finding in an expression; `start:end` are code-point offsets into it.
 
-    After a warning the typed form is whole; after an error a part of it is missing.
+    After a warning the typed form is whole; after an error a part of it is missing. `replacement` is
+    a text that would mend it in the place of `start:end`, where there is just one.
     """
 
     code: str
@@ -29,6 +30,7 @@ class Problem:
     end: int
     help: str | None = None
     severity: Severity = Severity.ERROR
+    replacement: str | None = None
 
 
 class Stretch(Protocol):
@@ -54,8 +56,6 @@ class Context:
     visit: Callable[[ast.Node], ir.Node]
     unifier: Unifier = field(default_factory=Unifier)
     scope: dict[str, ir.Var] = field(default_factory=dict)
-    unknown: set[str] = field(default_factory=set)
-    """Names that were reported as unknown."""
     mixed_literals: int = 0
     """How many `dyn()` stand around: their literals may mix types."""
     expanded: int = 0
@@ -67,9 +67,17 @@ class Context:
             return DYN
         return self.unifier.resolved(node.type) if self.unifier.used else node.type
 
-    def fail(self, code: str, message: str, start: int, end: int, help: str | None = None) -> ir.Node:
+    def fail(
+        self,
+        code: str,
+        message: str,
+        start: int,
+        end: int,
+        help: str | None = None,
+        replacement: str | None = None,
+    ) -> ir.Node:
         """Report, and give the node that stands in and silences everything above."""
-        self.problems.append(Problem(code, message, start, end, help))
+        self.problems.append(Problem(code, message, start, end, help, replacement=replacement))
         return ir.Const(ERROR, key="error", start=start, end=end)
 
     def warn(self, code: str, message: str, start: int, end: int, help: str | None = None) -> None:

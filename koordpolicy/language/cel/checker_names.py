@@ -152,9 +152,6 @@ def _ident(context: Context, node: ast.Ident) -> Place:
 
 def _unknown_name(context: Context, node: ast.Ident) -> ir.Node:
     environment = context.environment
-    if node.name in context.unknown:
-        return error_at(node)  # one slip, one finding, however often the name is used
-    context.unknown.add(node.name)
     known = [*context.scope, *environment.variables, *environment.refs]
     close = nearest(node.name, (name for name in known if not name.startswith("@")))
     help = f"did you mean `{close}`?" if close else None
@@ -166,7 +163,7 @@ def _unknown_name(context: Context, node: ast.Ident) -> ir.Node:
             help = f"`{node.name}` is a function: write `{node.name}(..)`"
         elif environment.variables:
             help = f"known here: {several(tuple(sorted(environment.variables)), 'and')}"
-    return context.fail("KP202", f"unknown name `{node.name}`", node.start, node.end, help)
+    return context.fail("KP202", f"unknown name `{node.name}`", node.start, node.end, help, close)
 
 
 def _global(context: Context, name: str, absolute: bool, node: ast.Node) -> ir.Node | None:
@@ -269,17 +266,36 @@ def has_value(optional: ir.Node) -> ir.Node:
 
 
 def _unknown_field(context: Context, group: Group, node: ast.Select) -> ir.Node:
+    field, owner = node.field, context.text(group)
     children = context.environment.fact_children(group.record, group.path)
-    close = nearest(node.field, children)
-    owner = context.text(group)
+    close = nearest(field, children)
+    elsewhere = () if close else _deeper(context, group, field)
     if close:
         help: str | None = f"did you mean `{owner}.{close}`?"
+    elif elsewhere:
+        help = f"did you mean {several(tuple(f'{owner}.{path}' for path in elsewhere), most=4)}?"
     else:
         help = f"it has {several(children, 'and')}" if children else None
+    replacement = close or (elsewhere[0] if len(elsewhere) == 1 else None)
     return context.fail(
-        "KP203", f"`{owner}` has no `{node.field}`", node.field_start,
-        node.field_start + len(node.field), help,
-    )  # fmt: skip
+        "KP203",
+        f"`{owner}` has no `{field}`",
+        node.field_start,
+        node.field_start + len(field),
+        help,
+        replacement,
+    )
+
+
+def _deeper(context: Context, group: Group, field: str) -> tuple[str, ...]:
+    """Paths below a group that lead to a step of this name: `usage.total.cpu` for the `cpu` of a node."""
+    prefix = f"{group.path}." if group.path else ""
+    found: dict[str, None] = {}
+    for leaf in context.environment.fact_leaves(group.record, group.path):
+        steps = leaf.removeprefix(prefix).split(".")
+        if field in steps:
+            found[".".join(steps[: steps.index(field) + 1])] = None
+    return tuple(found)
 
 
 # --- names of the rule graph ------------------------------------------------------------------------
@@ -301,7 +317,7 @@ def _reference(context: Context, space: Space, node: ast.Select) -> ir.Node:
         else:
             help = f"no {noun} is defined here"
         code = "KP305" if space.name == "parameters" else "KP202"
-        return context.fail(code, f"unknown {noun} `{node.field}`", *at, help)
+        return context.fail(code, f"unknown {noun} `{node.field}`", *at, help, close)
     reference = ir.Ref(declared, space.name, node.field, start=node.start, end=node.end)
     if declared == ERROR:
         return error_at(node)

@@ -55,7 +55,7 @@ def operand(context: Context, node: ir.Node) -> units.Operand:
 def clash(context: Context, sign: str, left: units.Operand, right: units.Operand, whole: Stretch) -> ir.Node:
     """Report two numbers that do not go together; at the bare one, if it is the lack of a unit."""
     code, message, help = units.clash(sign, left, right)
-    where: Stretch = whole
-    if code == "KP213":
-        where = left if left.type.unit is None else right
-    return context.fail(code, message, where.start, where.end, help)
+    if code != "KP213":
+        return context.fail(code, message, whole.start, whole.end, help)
+    bare, quantity = (left, right) if left.type.unit is None else (right, left)
+    return context.fail(code, message, bare.start, bare.end, help, units.spelling(bare, quantity.type.unit))

@@ -58,6 +58,8 @@ _INSTEAD = {
     "\\": "a backslash can only stand inside a string",
 }
 
+_REPLACED = {"=": "==", "&": "&&", "|": "||"}
+
 
 def tokens(source: str) -> list[Token]:
     """The tokens of `source`, the last of kind `end`.
@@ -165,5 +167,9 @@ def _unreadable(source: str, at: int) -> SyntaxProblem:
             "a name in backticks holds only letters, digits, space and `_ . - /`", at, end,
             "write any other key as an index: `labels['key']`",
         )  # fmt: skip
+    if char == "=" and source[at - 2 : at] == "==":
+        return SyntaxProblem("`===` is not an operator", at - 2, at + 1, _INSTEAD["="], replacement="==")
     shown = char if char.isprintable() else f"U+{ord(char):04X}"
-    return SyntaxProblem(f"`{shown}` cannot stand here", at, at + 1, _INSTEAD.get(char))
+    return SyntaxProblem(
+        f"`{shown}` cannot stand here", at, at + 1, _INSTEAD.get(char), replacement=_REPLACED.get(char)
+    )

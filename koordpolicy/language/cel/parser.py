@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from koordpolicy.language.cel import ast
 from koordpolicy.language.cel.ast import qualified_name
+from koordpolicy.language.cel.habits import habit
 from koordpolicy.language.cel.lexer import Token, tokens
 from koordpolicy.language.cel.syntax import MAX_DEPTH, MAX_NODES, RESERVED, SyntaxProblem
 from koordpolicy.language.cel.types import BOOL, BYTES_VALUE, DOUBLE, INT, NULL, STRING, UINT
@@ -77,8 +78,15 @@ class _Parser:
                 if not self._position
                 else f"the expression ends where {wanted} should follow"
             )
-            return SyntaxProblem(what, at, at)
-        return SyntaxProblem(f"expected {wanted}, found {self.shown(token)}", token.start, token.end)
+            return SyntaxProblem(what, at, at, habit(self._stream, self._position)[1])
+        replacement, help = habit(self._stream, self._position)
+        return SyntaxProblem(
+            f"expected {wanted}, found {self.shown(token)}",
+            token.start,
+            token.end,
+            help,
+            replacement=replacement,
+        )
 
     def shown(self, token: Token) -> str:
         if token.kind in ("string", "bytes"):
@@ -99,6 +107,11 @@ class _Parser:
             raise SyntaxProblem(
                 "a conditional between `?` and `:` needs parentheses", then.start, self.token.end,
                 "write `a ? (b ? c : d) : e`",
+            )  # fmt: skip
+        if self.token.kind != ":" and self._source.startswith("?.", question.start):
+            raise SyntaxProblem(
+                "`?.` is not an operator", question.start, question.end + 1,
+                "an optional field is written `a.?b`", replacement=".?",
             )  # fmt: skip
         self.expect(":", "`:` of the conditional")
         otherwise = self.expression()

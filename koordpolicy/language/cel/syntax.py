@@ -28,10 +28,18 @@ class SyntaxProblem(Exception):
     """The text is no expression. `start:end` are code-point offsets into it.
 
     `code` is KP201 (syntax), KP210 (a number out of its type's range) or KP211 (too long or deep).
+    `replacement` is a text that mends it in the place of `start:end`, where there is just one.
     """
 
     def __init__(
-        self, message: str, start: int, end: int, help: str | None = None, code: str = "KP201"
+        self,
+        message: str,
+        start: int,
+        end: int,
+        help: str | None = None,
+        code: str = "KP201",
+        *,
+        replacement: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -39,3 +47,4 @@ class SyntaxProblem(Exception):
         self.end = end
         self.help = help
         self.code = code
+        self.replacement = replacement

@@ -209,3 +209,12 @@ def give_unit(bare: Operand, unit: Unit) -> str:
     if number is not None:
         return f'write `bandwidth("{text}")`'
     return "only bandwidth goes with bandwidth; `number()` drops a unit where that is meant"
+
+
+def spelling(bare: Operand, unit: Unit | None) -> str | None:
+    """The one way to write a literal number with its unit; None where there are several or none."""
+    if not isinstance(bare.literal, int) or bare.type.name != "int":
+        return None
+    if unit is Unit.PERCENT:
+        return f"percent({bare.text})"
+    return f"amount({bare.text})" if unit is Unit.AMOUNT else None

@@ -28,10 +28,26 @@ def test_faults_are_found_where_they_are(case: dict[str, Any]) -> None:
             "at": problem.start,
             "says": problem.message,
             "help": problem.help,
+            "replacement": problem.replacement,
         }
         for problem in problems
     ]
-    assert found == [{"at": source.find(one["marks"]), "help": None, **one} for one in case["found"]]
+    assert found == [
+        {"at": source.find(one["marks"]), "help": None, "replacement": None, **one} for one in case["found"]
+    ]
+
+
+REPLACED = [case for case in CASES if len(case["found"]) == 1 and case["found"][0].get("replacement")]
+
+
+@pytest.mark.parametrize("case", REPLACED, ids=lambda case: case["cel"][:60])
+def test_a_replacement_mends_the_expression(case: dict[str, Any]) -> None:
+    source = case["cel"]
+    _, (problem,) = checked(source)
+    mended = source[: problem.start] + case["found"][0]["replacement"] + source[problem.end :]
+    _, problems = checked(mended)
+    assert problem not in problems
+    assert case["found"][0]["says"] not in [other.message for other in problems]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["cel"][:60])

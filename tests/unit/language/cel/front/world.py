@@ -128,7 +128,16 @@ def checked(
     try:
         tree = parse(source, environment.macros)
     except SyntaxProblem as problem:
-        return None, [Problem(problem.code, problem.message, problem.start, problem.end, problem.help)]
+        return None, [
+            Problem(
+                problem.code,
+                problem.message,
+                problem.start,
+                problem.end,
+                problem.help,
+                replacement=problem.replacement,
+            )
+        ]
     if wanted is None:
         return check(tree, environment, problems, source), problems
     return check_as(tree, wanted, environment, problems, source), problems
