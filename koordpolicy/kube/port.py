@@ -112,8 +112,9 @@ Patch: TypeAlias = MergePatch | StrategicPatch | JsonPatch | ApplyPatch
 class Cluster(Protocol):
     """A Kubernetes API.
 
-    `namespace` names the namespace of a namespaced object; for `list` and `watch`, None means all of
-    them; for cluster-scoped resources it is None. `dry_run` does everything but keep the result.
+    `namespace` names the namespace of a namespaced object, None meaning `default` (when creating, first the
+    one the object states); for `list` and `watch`, None means all of them; for cluster-scoped resources it
+    is None. `dry_run` does everything but keep the result.
     Selectors are in wire form, "" selects everything. Methods raise the errors of `kube/errors.py`:
     NotFound and Unreachable wherever they fit, the others as said.
     """
