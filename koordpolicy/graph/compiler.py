@@ -15,6 +15,7 @@ from koordpolicy.graph.layers import Layer, PackFinder, no_packs
 from koordpolicy.graph.passes.availability import availability
 from koordpolicy.graph.passes.catalogue import catalogue
 from koordpolicy.graph.passes.conflicts import conflicts
+from koordpolicy.graph.passes.cost import cost
 from koordpolicy.graph.passes.decisions import decisions
 from koordpolicy.graph.passes.library import library
 from koordpolicy.graph.passes.meaning import meaning
@@ -42,6 +43,7 @@ PASSES: tuple[Pass, ...] = (
     catalogue,  # classes and bands become constants
     conflicts,  # ties and rules that never decide, with example inputs
     meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
+    cost,  # no decision needs more steps than the budget
 )
 
 

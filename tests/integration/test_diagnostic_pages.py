@@ -6,16 +6,12 @@ from koordpolicy import resources
 from koordpolicy.diagnostics.catalogue import CATALOGUE, Code
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Layer, compile_policies
+from koordpolicy.graph.testing import with_tests
 
 ELSEWHERE = {
     "KP001": "files are read before anything is compiled",
     "KP211": "a text long enough would fill pages",
     "KP406": "no value of the built-in kinds is judged yet",
-    "KP501": "tests run on a compiled graph",
-    "KP502": "tests run on a compiled graph",
-    "KP503": "tests run on a compiled graph",
-    "KP504": "tests run on a compiled graph",
-    "KP601": "cost is estimated after compiling",
 }
 """Codes whose example the compiler alone cannot report."""
 
@@ -39,7 +35,7 @@ def pack() -> Layer:
 def check(text: str, pack: Layer) -> tuple[set[str], str]:
     """The codes that a file above the built-in pack is reported with, and the report."""
     own = Layer("example", {"example.yaml": text + "\n"})
-    done = compile_policies(own, lambda name: pack if name == pack.name else None)
+    done = with_tests(compile_policies(own, lambda name: pack if name == pack.name else None))
     return {finding.code for finding in done.found}, render("text", done.found, done.sources)
 
 

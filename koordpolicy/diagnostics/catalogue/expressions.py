@@ -1,6 +1,7 @@
 """KP2xx: CEL expressions whose syntax, names, types or units are wrong."""
 
 from koordpolicy.diagnostics.catalogue.code import Code
+from koordpolicy.diagnostics.value import Severity
 
 EXPRESSIONS: tuple[Code, ...] = (
     Code.written(
@@ -343,6 +344,7 @@ EXPRESSIONS: tuple[Code, ...] = (
     Code.written(
         "KP214",
         "comparison that never changes",
+        severity=Severity.WARNING,
         explanation="""
             A comparison comes out the same for every possible input: one side cannot exceed the other's bound (a size is
             never negative), both sides are the same, or their types can never be equal.

@@ -1,13 +1,17 @@
 """Read: every file of the bundle and of the packs it extends becomes documents."""
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.globs import matches
 from koordpolicy.graph.layers import Layer
 from koordpolicy.graph.state import State
 from koordpolicy.language.documents import Document, read_documents
+from koordpolicy.language.kinds.bundle import PolicyBundleSpec
 
+BUNDLE = "PolicyBundle"
 MAX_LAYERS = 16
 DEFAULT_PACK = "koordinator"
 """What a directory of policies without a PolicyBundle of its own extends."""
@@ -25,13 +29,48 @@ def read(state: State) -> None:
 
 
 def _documents(state: State, layer: Layer) -> list[Document]:
+    """The documents of the files that belong to a layer; findings of other files are nobody's concern."""
+    read_ones = {
+        file: state.cache.get(("read", file, text), partial(_read, file, text))
+        for file, text in sorted(layer.files.items())
+    }
     documents: list[Document] = []
-    for file in sorted(layer.files):
-        text = layer.files[file]
-        found, read_ones = state.cache.get(("read", file, text), partial(_read, file, text))
+    for file in _belonging([document for _, read in read_ones.values() for document in read], read_ones):
+        found, own = read_ones[file]
         state.found.extend(found)
-        documents += read_ones
+        documents += own
     return documents
+
+
+def _belonging(documents: list[Document], files: Iterable[str]) -> Iterator[str]:
+    """The files that the bundle's patterns take; all of them where there is no bundle, or none below it.
+
+    The bundle is the document nearest to the root. Its own file belongs to it always, and so does a file
+    that somebody named beside its directory.
+    """
+    bundles = [document for document in documents if document.kind == BUNDLE]
+    bundle = min(bundles, key=lambda document: document.file.count("/"), default=None)
+    spec = bundle.data.get("spec") if bundle is not None else None
+    if bundle is None or not isinstance(spec, dict):
+        yield from files
+        return
+    directory = bundle.file.rpartition("/")[0]
+    prefix = f"{directory}/" if directory else ""
+    include = _patterns(spec.get("include"), PolicyBundleSpec.model_fields["include"].default)
+    exclude = _patterns(spec.get("exclude"), ())
+    for file in files:
+        path = file.removeprefix(prefix)
+        beside = not file.startswith(prefix)
+        chosen = any(matches(one, path) for one in include) and not any(matches(one, path) for one in exclude)
+        if beside or chosen or file == bundle.file:
+            yield file
+
+
+def _patterns(written: object, usual: Iterable[str]) -> list[str]:
+    """The patterns as written; the usual ones where the document says none, or what the schema will refuse."""
+    if not isinstance(written, list):
+        return list(usual)
+    return [pattern for pattern in written if isinstance(pattern, str)]
 
 
 def _read(file: str, text: str) -> tuple[Diagnostics, list[Document]]:
@@ -43,7 +82,7 @@ def _extend(
     state: State, documents: list[Document], packs: list[tuple[Layer, list[Document]]], seen: list[str]
 ) -> None:
     """Append the packs below `documents`, deepest first, each once."""
-    bundles = [document for document in documents if document.kind == "PolicyBundle"]
+    bundles = [document for document in documents if document.kind == BUNDLE]
     for extra in bundles[1:]:
         first = Note(f"`{bundles[0].name}` is the first", bundles[0].positions.value(("kind",)))
         state.found.add(

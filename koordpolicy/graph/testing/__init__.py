@@ -10,6 +10,7 @@ writes actual values into the test's own text.
 
 from koordpolicy.graph.testing.coverage import Coverage
 from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
+from koordpolicy.graph.testing.gate import with_tests
 from koordpolicy.graph.testing.neutral import records_of
 from koordpolicy.graph.testing.results import CaseResult, Outcome, TestRun
 from koordpolicy.graph.testing.run import run_tests
@@ -26,4 +27,5 @@ __all__ = [
     "records_of",
     "run_tests",
     "updated",
+    "with_tests",
 ]

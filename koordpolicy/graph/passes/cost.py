@@ -1,0 +1,60 @@
+"""Cost: no decision may need more steps than the bundle's budget."""
+
+from functools import partial
+
+from koordpolicy.diagnostics import Note, Span
+from koordpolicy.graph.costs import Costs, bound_of
+from koordpolicy.graph.decide import Expressions
+from koordpolicy.graph.rules import Decision, Rule
+from koordpolicy.graph.state import State
+from koordpolicy.language.cel.cost import Loop
+from koordpolicy.language.kinds.bundle import Budgets, PolicyBundleSpec
+
+
+def cost(state: State) -> None:
+    """Report KP601 at the dearest rule of each decision over budget, each place once."""
+    budget = _budget(state)
+    bounds = {rule: state.cache.get(("cost", rule), partial(bound_of, rule)) for rule in state.rules}
+    costs = Costs(state.decisions, Expressions(state.decisions, state.constants), bounds)
+    told: set[Span] = set()
+    for decision in state.decisions.values():
+        if decision.rules and costs.bound(decision.key) > budget:
+            total = costs.decision(decision)
+            if total > budget:
+                _report(state, decision, costs, total, budget, told)
+
+
+def _budget(state: State) -> int:
+    """The budget of the bundle, else the usual one; packs below it say nothing here."""
+    own = len(state.layers) - 1
+    for unit in state.units:
+        if unit.layer == own and isinstance(unit.spec, PolicyBundleSpec) and unit.spec.budgets is not None:
+            return unit.spec.budgets.cost_per_decision
+    return Budgets().cost_per_decision
+
+
+def _report(state: State, decision: Decision, costs: Costs, total: int, budget: int, told: set[Span]) -> None:
+    priced = [(costs.rule(rule), rule) for rule in decision.rules]
+    own, dearest = max(priced, key=lambda pair: pair[0].total)
+    place = _place(dearest, in_match=own.test > own.value)
+    if place in told:
+        return
+    told.add(place)
+    loops = tuple(Note(_walks(loop)) for loop in own.loops[:2])
+    state.found.add(
+        "KP601",
+        place,
+        f"`{decision.key}` may cost {total:,} steps, more than {budget:,}",
+        notes=loops,
+        help="walk fewer elements, or ask for a fact that is already a sum; the budget stands in the bundle's "
+        "`budgets.costPerDecision`",
+    )
+
+
+def _place(rule: Rule, *, in_match: bool) -> Span:
+    return rule.match.condition_span if in_match and rule.match.condition_span is not None else rule.span
+
+
+def _walks(loop: Loop) -> str:
+    what = f"`{loop.name}`" if loop.name else "a computed list"
+    return f"{loop.elements:,} elements of {what} at {loop.each:,} steps each: {loop.total:,}"
