@@ -31,7 +31,8 @@ class Const(Node):
 class Var(Node):
     """A root (`node`, `pod`, `now`) or a comprehension's or bind's own variable.
 
-    Local variables are renamed while checking so that no two of one expression share a name.
+    Local variables are renamed while checking: only equal comprehensions and binds share their names,
+    which makes them equal nodes, and nothing meets its own names within itself.
     """
 
     name: str
@@ -104,12 +105,16 @@ class Index(Node):
 class Call(Node):
     """A strict function or operator; `overload` is its stable id in the function table.
 
-    Ids of operators are `op(type, type)` of the operands' CEL names without units, such as
-    `_+_(int,int)`, `_<_(int,double)`, `-_(double)`, `_==_`, `_!=_`, `@in(dyn,list)`, and with dyn
-    where only run time can tell: `_+_(dyn,dyn)`. Quantities add the ids of `units`:
+    Ids of operators are `op(type,type)` of the operands' CEL names without units, such as
+    `_+_(int,int)`, `_<_(int,double)`, `-_(double)`, `_==_`, `_!=_`, `@in(dyn,list)`, and with dyn for
+    all operands where only run time can tell: `_+_(dyn,dyn)`. Quantities add the ids of `units`:
     `scale(int,double)` (quantity x ratio), `percent_of(int,double)` (quantity x percent),
-    `quotient(int,int)` (same units -> ratio), `compare_share` helpers are plain calls on converted
-    operands. Dynamic dispatch where several overloads fit: id `name(...)` with dyn.
+    `quotient(int,int)` and `quotient(double,double)` (same units -> ratio), `divide(int,double)`
+    (quantity / ratio). A percentage is compared with a ratio through a call `ratio(percent)`.
+
+    A function whose overload only the values can tell is `name(dyn,..)`, a method `.name(dyn,..)`.
+    In an unchecked expression `error(unbound)` and `error(no_such_overload)` fail when reached, with
+    what is missing as a constant argument.
     """
 
     overload: str
@@ -163,7 +168,7 @@ class Comprehension(Node):
     transformMapEntry, sortBy. `variables` has one name, or two for (index, value) and (key, value);
     one name over a map walks its keys. `predicate` filters (all, exists, exists_one, filter, and the
     optional second argument of the others), `transform` is what map, transform... and sortBy compute
-    (for transformMapEntry a MakeMap with one entry).
+    (for transformMapEntry a map, as a rule a MakeMap with one entry, all of whose entries are put in).
     """
 
     macro: str
