@@ -29,12 +29,17 @@ class Zone:
     allocatable: Amounts = field(default_factory=lambda: NOTHING)
 
 
+def is_zone(obj: Json) -> bool:
+    """Whether an entry of the topology object is a NUMA zone."""
+    return text(obj, "type") in ("", ZONE_TYPE)
+
+
 def read_zones(obj: Json) -> tuple[Zone, ...]:
     """The zones of a NodeResourceTopology, in order. Raises ObjectError with the place of what is malformed."""
     zones = []
     for index, zone in enumerate(objects(obj, "zones")):
         at = f"zones[{index}]"
-        if text(zone, "type", at) not in ("", ZONE_TYPE):
+        if not is_zone(zone):
             continue
         listed = list(objects(zone, "resources", at))
         zones.append(

@@ -151,6 +151,11 @@ KUBELET_CPU_MANAGER_POLICY = "kubelet.koordinator.sh/cpu-manager-policy"
 SKIP_UPDATE_RESOURCES = "config.koordinator.sh/skip-update-resources"
 CONTROLLER_MANAGED = "config.koordinator.sh/controller-managed"
 
+# Namespaces
+
+CONTROL_PLANE = "control-plane"
+"""Label of the namespaces whose pods no webhook is asked about, so that the cluster can always start itself."""
+
 # Kubernetes' own words
 
 QOS_GUARANTEED = "Guaranteed"

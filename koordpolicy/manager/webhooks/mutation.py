@@ -1,14 +1,14 @@
 """What becomes of a pod at its creation: profiles, resources of its band, what agents are told."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.webhooks.profiles import Profiles, Roots
+from koordpolicy.manager.webhooks.profiles import PriorityClasses, Profiles, Roots
 from koordpolicy.mechanism.classify import Catalogue
-from koordpolicy.mechanism.profile import PriorityClass, apply_profile
+from koordpolicy.mechanism.profile import apply_profile
 from koordpolicy.mechanism.records import pod_record
 from koordpolicy.mechanism.translate import translate_pod, with_extended_spec
 from koordpolicy.model.facts_pod import namespace_facts
@@ -24,7 +24,7 @@ class Surroundings:
     """What is known beside the pod: its namespace's object, PriorityClasses by name, nanoseconds since 1970."""
 
     namespace: Json
-    priority_classes: Mapping[str, PriorityClass]
+    priority_class: PriorityClasses
     now: int
 
 
@@ -59,7 +59,7 @@ def mutate(
     for profile in profiles.matching(roots):
         taken = profile.takes(draw(), roots)
         if taken:
-            changed = apply_profile(changed, profile.effect(roots, around.priority_classes))
+            changed = apply_profile(changed, profile.effect(roots, around.priority_class))
         (applied if taken else spared).append(profile.name)
         votes.append((profile.translation(roots), taken))
     band = _band(changed, graph.catalogue) if _translates(votes) else ""

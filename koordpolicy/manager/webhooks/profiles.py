@@ -1,7 +1,7 @@
 """The co-location profiles of one revision, ready to be asked about pods."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,10 @@ _MAPS: Final = ("labels", "annotations", "copyLabels", "copyAnnotations", "label
 
 Roots = Mapping[str, Any]
 """The records of one question by root name."""
+
+
+PriorityClasses = Callable[[str], PriorityClass | None]
+"""The PriorityClass of a name; None where the cluster has none."""
 
 
 class ProfileError(Exception):
@@ -48,7 +52,7 @@ class Profile:
         """When the pod's resources are renamed: `Matched`, `Applied` or `Never`."""
         return str(self.ask("resourceTranslation", roots))
 
-    def effect(self, roots: Roots, priority_classes: Mapping[str, PriorityClass]) -> ProfileEffect:
+    def effect(self, roots: Roots, priority_class: PriorityClasses) -> ProfileEffect:
         """What it does to the pod. Raises `ProfileError` for a PriorityClass that does not exist, `CelError`."""
         return ProfileEffect(
             labels=self._texts("labels", roots),
@@ -58,7 +62,7 @@ class Profile:
             label_suffixes=self._texts("labelSuffixes", roots),
             scheduler_name=self.ask("schedulerName", roots) or "",
             qos=self.ask("qosClass", roots) or "",
-            priority_class=self._priority_class(roots, priority_classes),
+            priority_class=self._priority_class(roots, priority_class),
             sub_priority=self.ask("subPriority", roots),
             patch=self.graph.setting(KIND, self.name, "patch") or None,
         )
@@ -71,7 +75,7 @@ class Profile:
         found = {key: self.ask(f"{field}[{key}]", roots) for key in self.maps.get(field, ())}
         return {key: value for key, value in found.items() if value is not None}
 
-    def _priority_class(self, roots: Roots, existing: Mapping[str, PriorityClass]) -> PriorityClass | None:
+    def _priority_class(self, roots: Roots, existing: PriorityClasses) -> PriorityClass | None:
         name = self.ask("priorityClassName", roots)
         if name is None:
             band = self.ask("band", roots)
@@ -80,7 +84,7 @@ class Profile:
             if band not in self.graph.classes.bands:
                 raise ProfileError(f"profile `{self.name}`: there is no priority band `{band}`")
             name = self.graph.classes.bands[band].get("priorityClass.name", band)
-        found = existing.get(name)
+        found = existing(name)
         if found is None:
             raise ProfileError(f"profile `{self.name}`: there is no PriorityClass `{name}`")
         return found

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.controllers.overcommit import Offer, Outcome, calculate
+from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
+from koordpolicy.manager.controllers.overcommit import Calculation, Offer, Outcome, calculate
 from koordpolicy.manager.webhooks.mutation import Surroundings, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules
@@ -18,15 +19,19 @@ from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import (
     BATCH_CPU,
     BATCH_MEMORY,
+    CPU_NORMALIZATION_RATIO,
     MID_CPU,
     NODE_RESERVATION,
+    ORIGIN_EXTENDED_ALLOCATABLE,
     PRIORITY_CLASS,
     QOS_CLASS,
     RESOURCE_STATUS,
     SKIP_UPDATE_RESOURCES,
     SUB_PRIORITY,
+    THIRD_PARTY_ALLOCATIONS,
 )
 from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.reading import read_amounts
 from koordpolicy.model.time import NANOSECONDS, time_text
 from tests.vectors import inputs
 from tests.vectors.policies import document, graph
@@ -103,10 +108,10 @@ def profile_mutation(given: Given) -> Given:
     pod = inputs.pod_object(given["pod"])
     around = Surroundings(
         namespace={"metadata": {"name": "default", "labels": given["namespace_labels"]}},
-        priority_classes={
+        priority_class={
             name: PriorityClass(name, one["value"], one["preemptionPolicy"])
             for name, one in given["priority_classes"].items()
-        },
+        }.get,
         now=0,
     )
     # Probabilities in these cases are 0 and 100, so that the draw does not matter.
@@ -157,6 +162,66 @@ def batch_resource(given: Given) -> Given:
 
 
 NOW = 1_800_000_000 * NANOSECONDS
+
+
+def batch_publish(given: Given) -> Given:
+    annotations = {
+        THIRD_PARTY_ALLOCATIONS: json.dumps(
+            {
+                "allocations": [
+                    {"name": one["name"], "priority": one["priority"], "resources": _batch_names(one)}
+                    for one in given["third_party_allocations"]
+                ]
+            }
+        )
+    }
+    if given["cpu_normalization_ratio"] is not None:
+        annotations[CPU_NORMALIZATION_RATIO] = f"{given['cpu_normalization_ratio']:.2f}"
+    calculated = given["calculated"]
+    found = _plan(_calculation(calculated["batch_cpu"], calculated["batch_memory"]), {}, annotations)
+    origin = read_amounts(json.loads(found.annotations[ORIGIN_EXTENDED_ALLOCATABLE])["resources"])
+    return {
+        "batch_cpu": found.resources.get(BATCH_CPU),
+        "batch_memory": found.resources.get(BATCH_MEMORY),
+        "origin": {"batch_cpu": origin[BATCH_CPU], "batch_memory": origin[BATCH_MEMORY]},
+    }
+
+
+def resource_diff(given: Given) -> Given:
+    """The amount is that of batch memory, which is written as it is calculated; batch CPU does not change."""
+    old, new = given["old"], given["new"]
+    before = {} if old is None else {BATCH_MEMORY: old}
+    if new is not None:
+        before[BATCH_CPU] = 0
+    changed_by = {"publish": {"whenChangedBy": f"{given['threshold'] * 100}%"}}
+    found = _plan(_calculation(None if new is None else 0, new), before, {}, changed_by, settled=NOW)
+    return {"need_sync": found.settles}
+
+
+def _calculation(cpu: int | None, memory: int | None) -> Calculation:
+    if cpu is None or memory is None:
+        return Calculation("batch", Outcome.RESET)
+    return Calculation("batch", Outcome.PUBLISH, Offer(cpu, memory))
+
+
+def _plan(
+    calculation: Calculation,
+    offered: Mapping[str, int],
+    annotations: Mapping[str, str],
+    spec: Given | None = None,
+    settled: int | None = None,
+) -> NodePlan:
+    """What is written to a node that offers these amounts."""
+    compiled = graph(document("Overcommit", "publishing", {"resource": "batch", **(spec or {})}))
+    amounts = {name: str(amount) for name, amount in offered.items()}
+    status = {"capacity": amounts, "allocatable": amounts}
+    node = read_node({"metadata": {"name": "node", "annotations": annotations}, "status": status})
+    record = node_record(NodeSight(node), compiled.catalogue, TIMES, NOW)
+    return plan_node(compiled, node, record, [calculation], None, settled, NOW)
+
+
+def _batch_names(amounts: Given) -> Given:
+    return {BATCH_CPU: amounts["batch_cpu"], BATCH_MEMORY: amounts["batch_memory"]}
 
 
 def _offer(found: Offer) -> Given:
@@ -273,6 +338,8 @@ def _quantities(amounts: Given) -> Given:
 
 RUNNERS: Mapping[str, Runner] = {
     "batch_resource": Runner(batch_resource),
+    "batch_publish": Runner(batch_publish),
+    "resource_diff": Runner(resource_diff),
     "qos_priority_resolution": Runner(qos_priority_resolution),
     "pod_validation": Runner(pod_validation),
     "profile_probability": Runner(profile_probability),

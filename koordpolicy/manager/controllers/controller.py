@@ -1,0 +1,94 @@
+"""The overcommit controller: node after node, from what is known to what is written."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import resources
+from koordpolicy.kube.errors import NotFound
+from koordpolicy.kube.port import Cluster, MergePatch
+from koordpolicy.kube.resources import Resource
+from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
+from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate
+from koordpolicy.manager.controllers.view import ClusterView
+from koordpolicy.mechanism.node_record import node_record
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """One request that carries out a part of a plan."""
+
+    resource: Resource
+    name: str
+    patch: MergePatch
+    subresource: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciliation:
+    """What was decided about one node."""
+
+    node: str
+    calculations: Sequence[Calculation]
+    plan: NodePlan
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """The requests, in order; none when everything is as it should be."""
+        plan = self.plan
+        writes = []
+        if plan.zones is not None:
+            zones = MergePatch({"zones": list(plan.zones)})
+            writes.append(Write(resources.NODE_RESOURCE_TOPOLOGIES, self.node, zones))
+        if plan.annotations:
+            metadata = MergePatch({"metadata": {"annotations": dict(plan.annotations)}})
+            writes.append(Write(resources.NODES, self.node, metadata))
+        if plan.resources:
+            writes.append(Write(resources.NODES, self.node, MergePatch(plan.status_patch), "status"))
+        return tuple(writes)
+
+
+@dataclass(slots=True)
+class OvercommitController:
+    """Decides for each node, from a view of the cluster, by the graph that `policies` gives.
+
+    `now` is nanoseconds since 1970. It remembers when it settled a node last: a new process settles each once.
+    """
+
+    policies: Callable[[], RuleGraph]
+    view: ClusterView
+    now: Callable[[], int]
+    _settled: dict[str, int] = field(default_factory=dict)
+
+    def decide(self, name: str) -> Reconciliation | None:
+        """What is to be written for a node; None when there is no such node. Raises ObjectError."""
+        sight = self.view.sight(name)
+        if sight is None:
+            self._settled.pop(name, None)
+            return None
+        graph, now = self.policies(), self.now()
+        record = node_record(sight, graph.catalogue, TIMES, now)
+        calculations = [calculate(graph, resource, record, now) for resource in graph.subjects(KIND)]
+        topology = self.view.topologies.get(name)
+        settled = self._settled.get(name)
+        plan = plan_node(graph, sight.node, record, calculations, topology, settled, now)
+        return Reconciliation(name, calculations, plan)
+
+    def done(self, decided: Reconciliation) -> None:
+        """Note that the writes of a decision were carried out."""
+        if decided.plan.settles:
+            self._settled[decided.node] = self.now()
+
+    async def reconcile(self, cluster: Cluster, name: str) -> Reconciliation | None:
+        """Decide for a node and write what differs. Raises KubeError; nothing is noted then."""
+        decided = self.decide(name)
+        if decided is None:
+            return None
+        for write in decided.writes:
+            try:
+                await cluster.patch(write.resource, write.name, write.patch, subresource=write.subresource)
+            except NotFound:
+                return decided  # gone in the meantime; its deletion is on the way to the view
+        self.done(decided)
+        return decided

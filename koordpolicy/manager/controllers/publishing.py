@@ -1,0 +1,48 @@
+"""How policy wants the amounts of a resource published on a node."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.controllers.overcommit import KIND
+from koordpolicy.model.facts import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """The answers for one resource of one node.
+
+    Amounts are written when they changed by more than `share`, or when `refresh` nanoseconds have passed (None:
+    never for that). `ratio` is the CPU normalisation to apply, None for none; `deducts` says whether what
+    other schedulers allocated is deducted.
+    """
+
+    share: float
+    refresh: int | None
+    ratio: float | None
+    deducts: bool
+
+    def due(self, written: int | None, now: int) -> bool:
+        """Whether amounts written then are to be written anew although they did not change."""
+        return written is not None and self.refresh is not None and now - written > self.refresh
+
+    @classmethod
+    def of(cls, graph: RuleGraph, resource: str, record: Record, now: int) -> "Publishing":
+        """Ask the policies about a node's record; what they cannot say here they do not say."""
+        roots = {"node": record, "now": TIMES.timestamp(now)}
+
+        def ask(field: str) -> Any:
+            try:
+                return graph.value(f"{KIND}/{resource}.publish.{field}", **roots)
+            except CelError:
+                return None
+
+        changed, refresh = ask("whenChangedBy"), ask("atLeastEvery")
+        return cls(
+            0.0 if changed is None else changed / 100,
+            None if refresh is None else refresh.ns,
+            record.get("cpuNormalization") if ask("normalizeCPU") else None,  # type: ignore[arg-type]  # a double
+            bool(ask("deductThirdParty")),
+        )
