@@ -4,7 +4,6 @@ Ownership is kept for every manager that names itself, for applying and for othe
 a manager's name take the fields they change from whoever owned them, and own nothing.
 """
 
-import json
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -64,7 +63,13 @@ def applied(
     owned_by_others = frozenset[Path]().union(*(entry.fields for entry in others))
     stated = set(_containers(wanted, shape, ()))
     for path in sorted(let_go, key=len):  # an item before its fields, so that its key is not missed
-        if not any(other[: len(path)] == path for other in owned_by_others):
+        # An item of a list stays for those who own it being there, not for those who own only a field of it.
+        owned = (
+            {path}
+            if path[-1].startswith("k:")
+            else {other for other in owned_by_others if other[: len(path)] == path}
+        )
+        if not owned & owned_by_others:
             _remove(result, path, shape, keep=stated)
 
     result.setdefault("metadata", {})
@@ -184,8 +189,6 @@ def _remove(obj: dict[str, Any], path: Path, shape: Shape, *, keep: set[Path]) -
     """Take out what stands at a path, and the map or list around it when that becomes empty and is not to be kept."""
     trail: list[tuple[Any, Any]] = []
     value: Any = obj
-    if len(path) > 1 and path[-2].startswith("k:") and path[-1][2:] in json.loads(path[-2][2:]):
-        return  # an item that others keep keeps its key
     for element in path:
         key = _key_in(value, element, shape)
         if key is None:

@@ -15,7 +15,7 @@ from koordpolicy.kube import (
     Rejected,
     StrategicPatch,
 )
-from koordpolicy.kube.resources import CONFIG_MAPS, NODES, PODS, RESERVATIONS
+from koordpolicy.kube.resources import CONFIG_MAPS, NODES, PODS, REPLICA_SETS, RESERVATIONS
 from tests.contract.clusters import World, config, contract, pod, refused, version
 
 
@@ -257,6 +257,30 @@ async def test_apply_finds_items_of_keyed_lists(world: World) -> None:
     assert [c["name"] for c in stored["spec"]["containers"]] == ["a", "b"]
     stored = await applied("git", {"name": "a", "image": "other"}, {"name": "b", "image": "pause"})
     assert [c["image"] for c in stored["spec"]["containers"]] == ["other", "pause"]
+
+
+@contract
+async def test_an_item_stays_while_another_owns_it(world: World) -> None:
+    def replica_set(*containers: dict[str, Any]) -> dict[str, Any]:
+        labels = {"app": "web"}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": list(containers)}}
+        spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+        return {"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": {"name": "web"}, "spec": spec}
+
+    async def apply(manager: str, *containers: dict[str, Any]) -> list[Any]:
+        patch = ApplyPatch(replica_set(*containers), manager)
+        stored = await world.cluster.patch(REPLICA_SETS, "web", patch, namespace=world.namespace)
+        return [(entry["name"], entry["image"]) for entry in stored["spec"]["template"]["spec"]["containers"]]
+
+    one, two, three = ({"name": name, "image": "x"} for name in ("one", "two", "three"))
+    await apply("git", one, two, three)
+    await apply("person", three)
+    image = {"spec": {"template": {"spec": {"containers": [{"name": "two", "image": "y"}]}}}}
+    await world.cluster.patch(
+        REPLICA_SETS, "web", StrategicPatch(image), namespace=world.namespace, field_manager="robot"
+    )
+    # Owning the image of `two` alone does not keep it; `three` is somebody else's too.
+    assert sorted(await apply("git", one)) == [("one", "x"), ("three", "x")]
 
 
 @contract

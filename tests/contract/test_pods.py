@@ -143,6 +143,16 @@ async def test_binding_places_a_pod_once(world: World) -> None:
 
 
 @contract
+async def test_binding_ends_a_nomination(world: World) -> None:
+    await world.cluster.create(PODS, pod("one"), namespace=world.namespace)
+    patch = MergePatch({"status": {"nominatedNodeName": "node-1"}})
+    await world.cluster.patch(PODS, "one", patch, namespace=world.namespace, subresource="status")
+    await world.cluster.bind(world.namespace, "one", "node-2")
+    stored = await world.cluster.get(PODS, "one", namespace=world.namespace)
+    assert "nominatedNodeName" not in stored["status"]
+
+
+@contract
 async def test_of_concurrent_bindings_exactly_one_wins(world: World) -> None:
     await world.cluster.create(PODS, pod("one"), namespace=world.namespace)
     results = await asyncio.gather(

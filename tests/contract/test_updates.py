@@ -138,6 +138,22 @@ async def test_status_and_the_rest_are_written_apart(world: World) -> None:
 
 
 @contract
+async def test_a_pods_status_cannot_change_its_owners(world: World) -> None:
+    parent = await world.cluster.create(CONFIG_MAPS, config("parent"), namespace=world.namespace)
+    uid = parent["metadata"]["uid"]
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "parent", "uid": uid}
+    draft = pod("one")
+    draft["metadata"]["ownerReferences"] = [owner]
+    made = thaw(await world.cluster.create(PODS, draft, namespace=world.namespace))
+    for owners in ([], [{**owner, "uid": "another"}]):
+        made["metadata"]["ownerReferences"] = owners
+        made["status"]["phase"] = "Running"
+        stored = await world.cluster.update(PODS, made, subresource="status")
+        assert [entry["uid"] for entry in stored["metadata"]["ownerReferences"]] == [uid]
+        made = thaw(stored)
+
+
+@contract
 async def test_status_of_custom_resources_is_written_apart_too(world: World) -> None:
     draft = {"metadata": {"name": world.name("hold")}, "spec": {"ttl": "1h"}}
     made = thaw(await world.cluster.create(RESERVATIONS, draft))

@@ -5,10 +5,20 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.kube import Conflict, Forbidden, Invalid, KubeError, MergePatch, Object, Rejected, thaw
+from koordpolicy.kube import (
+    Conflict,
+    Forbidden,
+    Invalid,
+    KubeError,
+    MergePatch,
+    NotFound,
+    Object,
+    Rejected,
+    thaw,
+)
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionChain, AdmissionRequest, Hook, Operation
 from koordpolicy.kube.memory import MemoryCluster, Store
-from koordpolicy.kube.resources import CONFIG_MAPS, NODES, PODS, PRIORITY_CLASSES
+from koordpolicy.kube.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
 from tests.unit.kube.builders import config, pod, store
 
 EVERY = tuple(Operation)
@@ -295,6 +305,18 @@ def test_a_name_taken_while_hooks_were_asked_is_taken() -> None:
     with pytest.raises(KubeError, match="exists already"):
         run(client.create(CONFIG_MAPS, config("new")))
     assert cluster.get(CONFIG_MAPS, "new")["data"] == {"by": "other"}
+
+
+def test_a_namespace_that_went_while_hooks_were_asked_takes_nothing() -> None:
+    def go(cluster: Store) -> None:
+        cluster.use_admission(AdmissionChain())
+        cluster.delete(NAMESPACES, "doomed")
+
+    cluster, client, _ = overtaken(Operation.CREATE, go)
+    cluster.create(NAMESPACES, {"metadata": {"name": "doomed"}})
+    with pytest.raises(NotFound, match="doomed"):
+        run(client.create(CONFIG_MAPS, config("late"), namespace="doomed"))
+    assert cluster.list(CONFIG_MAPS, namespace="doomed").items == []
 
 
 def test_the_synchronous_face_takes_no_hook_that_waits() -> None:
