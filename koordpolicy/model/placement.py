@@ -1,0 +1,137 @@
+"""Where a pod may go, as its spec says: selector, node affinity, tolerations, gates."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from koordpolicy.model.node import Taint
+from koordpolicy.model.reading import (
+    NO_TEXT,
+    Json,
+    ObjectError,
+    integer,
+    mapping,
+    objects,
+    optional_mapping,
+    sequence,
+    text,
+    texts,
+)
+
+_AFFINITY: Final = "spec.affinity.nodeAffinity"
+_MOST_TERMS: Final = 1000
+"""Terms, requirements and values that are looked at, each; the API server permits fewer in practice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration. An empty key stands for every taint, an empty effect for every effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+    def tolerates(self, taint: Taint) -> bool:
+        """Whether a pod with it may be where the taint is."""
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.operator == "Exists":
+            return self.key in ("", taint.key)
+        return self.operator == "Equal" and self.key == taint.key and self.value == taint.value
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRequirement:
+    """One condition on a label, or on the name of the node."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeTerm:
+    """Conditions that must all hold. A term without any holds nowhere."""
+
+    labels: tuple[NodeRequirement, ...] = ()
+    fields: tuple[NodeRequirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredTerm:
+    """A wish with its weight."""
+
+    weight: int
+    term: NodeTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """What a pod's spec says of nodes. `required` is None where it requires no affinity."""
+
+    node_selector: Mapping[str, str] = field(default_factory=lambda: NO_TEXT)
+    required: tuple[NodeTerm, ...] | None = None
+    preferred: tuple[PreferredTerm, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+    gates: tuple[str, ...] = ()
+
+
+ANYWHERE: Final = Placement()
+
+
+def read_placement(pod: Json) -> Placement:
+    """The placement of a pod's JSON. Raises ObjectError with the place of what is malformed."""
+    spec = mapping(pod, "spec")
+    affinity = mapping(mapping(spec, "affinity", "spec"), "nodeAffinity", "spec.affinity")
+    required_key, preferred_key = (
+        f"{word}DuringSchedulingIgnoredDuringExecution" for word in ("required", "preferred")
+    )
+    required = optional_mapping(affinity, required_key, _AFFINITY)
+    return Placement(
+        node_selector=texts(spec, "nodeSelector", "spec"),
+        required=None
+        if required is None
+        else tuple(_term(term) for term in _few(required, "nodeSelectorTerms")),
+        preferred=tuple(
+            PreferredTerm(
+                integer(wish, "weight", _AFFINITY) or 0, _term(mapping(wish, "preference", _AFFINITY))
+            )
+            for wish in _few(affinity, preferred_key)
+        ),
+        tolerations=tuple(_toleration(one) for one in objects(spec, "tolerations", "spec")),
+        gates=tuple(text(gate, "name", "spec.schedulingGates") for gate in objects(spec, "schedulingGates")),
+    )
+
+
+def _toleration(one: Json) -> Toleration:
+    at = "spec.tolerations"
+    return Toleration(
+        text(one, "key", at),
+        text(one, "operator", at) or "Equal",
+        text(one, "value", at),
+        text(one, "effect", at),
+    )
+
+
+def _term(term: Json) -> NodeTerm:
+    return NodeTerm(
+        tuple(_requirement(one) for one in _few(term, "matchExpressions")),
+        tuple(_requirement(one) for one in _few(term, "matchFields")),
+    )
+
+
+def _requirement(one: Json) -> NodeRequirement:
+    values = []
+    for value in sequence(one, "values", _AFFINITY):
+        if not isinstance(value, str):
+            raise ObjectError(f"{_AFFINITY}: a value of `{text(one, 'key', _AFFINITY)}` is not text")
+        values.append(value)
+    return NodeRequirement(text(one, "key", _AFFINITY), text(one, "operator", _AFFINITY), tuple(values))
+
+
+def _few(parent: Json, key: str) -> list[Json]:
+    found = list(objects(parent, key, _AFFINITY))
+    if len(found) > _MOST_TERMS:
+        raise ObjectError(f"{_AFFINITY}.{key}: more than {_MOST_TERMS} entries")
+    return found

@@ -1,0 +1,268 @@
+"""One scheduling cycle as plain functions: judge all nodes by the profile, choose one, say why.
+
+judge    masks of each filter and scores of each score, for all nodes or for those that changed
+choose   filters in order, scores normalised and weighted, ties broken; the decision
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.columns import ColumnResult
+from koordpolicy.mechanism.columns import Mask
+from koordpolicy.mechanism.normalize import normalized
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
+from koordpolicy.scheduler.mechanisms import ParameterError, Parameters, Scores, Verdicts
+from koordpolicy.scheduler.nodes import NodeView, Rows
+from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.profile import FIRST, Profile, Step
+
+Draw = Callable[[int], int]
+"""Draws a number from 0 to n - 1."""
+
+Records = Mapping[str, Any]
+"""The records of a decision by root, the node excepted."""
+
+
+class CycleProblem(Exception):
+    """The question itself failed: no answer is to be had about any node."""
+
+
+@dataclass(slots=True)
+class Judged:
+    """What the profile says of every node about one pod.
+
+    `verdicts` are those of the mechanism of each filter (None where it has none), `accepted` what each
+    filter's expression says (None likewise), `scores` the scores in order; None for one that takes no
+    part. A score's weight is 0 where it is switched off.
+    """
+
+    verdicts: list[Verdicts | None]
+    accepted: list[Mask | None]
+    scores: list[Scores | None]
+    weights: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A pod, asked of a profile. `view` is the pod, `records` the facts that expressions read."""
+
+    profile: Profile
+    view: PodView
+    records: Records
+
+
+def judge(question: Question, table: NodeTable, rows: Rows | None = None) -> Judged:
+    """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem."""
+    profile = question.profile
+    nodes = NodeView(table, rows)
+    try:
+        found = (
+            {}
+            if profile.judge is None or nodes.count == 0
+            else profile.judge.call_all(table, question.records, rows)
+        )
+        judged = Judged([], [], [], [])
+        for step in profile.filters:
+            if step.enabled.value(question.records) is False:
+                judged.verdicts.append(None)
+                judged.accepted.append(None)
+                continue
+            parameters = _parameters(step, question.records)
+            judged.verdicts.append(_verdicts(step, question.view, nodes, parameters))
+            judged.accepted.append(_accepted(found.get(f"filter:{step.name}")))
+        for step in profile.scores:
+            weight = _weight(step, question.records)
+            judged.weights.append(weight)
+            judged.scores.append(_scores(step, question, nodes, found) if weight else None)
+    except (CelError, ParameterError, ObjectError) as problem:
+        raise CycleProblem(str(problem)) from problem
+    return judged
+
+
+def _parameters(step: Step, records: Records) -> Parameters:
+    return {name: asked.value(records) for name, asked in step.parameters}
+
+
+def _verdicts(step: Step, view: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts | None:
+    if step.mechanism is None or step.mechanism.filter is None:
+        return None
+    return step.mechanism.filter(view, nodes, parameters)
+
+
+def _accepted(result: ColumnResult | None) -> Mask | None:
+    """Where an expression is true. A node that it fails on is refused, with the error as its reason."""
+    if result is None:
+        return None
+    accepted: Mask = result.values
+    return accepted if result.errors is None else accepted & ~result.errors
+
+
+def _weight(step: Step, records: Records) -> int:
+    if step.enabled.value(records) is False or step.weight is None:
+        return 0
+    weight = step.weight.value(records)
+    return weight if isinstance(weight, int) else 0
+
+
+def _scores(
+    step: Step, question: Question, nodes: NodeView, found: Mapping[str, ColumnResult]
+) -> Scores | None:
+    """A score before normalisation: the mechanism's and the expression's, together where both are given."""
+    scores: Scores | None = None
+    if step.mechanism is not None and step.mechanism.score is not None:
+        parameters = _parameters(step, question.records)
+        scores = step.mechanism.score(question.view, nodes, parameters)
+    result = found.get(f"score:{step.name}")
+    if result is not None:
+        value = result.values if result.errors is None else np.where(result.errors, 0, result.values)
+        scores = value if scores is None else scores + value
+    return scores
+
+
+# --- choosing ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """How to choose: how ties are broken, and how many of the best nodes are explained."""
+
+    draw: Draw
+    explained: int
+
+
+def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice) -> Decision:
+    """The decision that follows from what was judged."""
+    pod, profile = question.view.pod, question.profile
+    feasible = np.ones(len(table), np.bool_)
+    refusals: list[Refusals] = []
+    for step, verdicts, accepted in zip(profile.filters, judged.verdicts, judged.accepted, strict=True):
+        feasible = _filtered(question, step, verdicts, accepted, feasible, table, refusals)
+        if not feasible.any():
+            break
+    rows = np.flatnonzero(feasible)
+    node = ""
+    best: tuple[Candidate, ...] = ()
+    if len(rows):
+        parts = _weighted(profile.scores, judged, rows)
+        totals = (
+            np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
+        )
+        chosen = _best(question, table, rows, totals, choice.draw)
+        node = table.name(int(rows[chosen]))
+        best = _table(table, rows, totals, parts, chosen, choice.explained)
+    return Decision(
+        pod.key, pod.uid, node, len(table), len(rows), tuple(refusals), best, digest=profile.digest
+    )
+
+
+def _filtered(
+    question: Question, step: Step, verdicts: Verdicts | None, accepted: Mask | None, feasible: Mask,
+    table: NodeTable, refusals: list[Refusals],
+) -> Mask:  # fmt: skip
+    """The nodes that remain after one filter; what it refused is counted."""
+    if verdicts is not None:
+        refused = verdicts.refused & feasible
+        for reason, mask in zip(verdicts.reasons, refused, strict=True):
+            _count(refusals, step.name, reason, mask, ~verdicts.hopeless)
+        if refused.any():
+            feasible = feasible & ~refused.any(axis=0)
+    if accepted is not None:
+        refused = feasible & ~accepted
+        if refused.any():
+            _count_reasons(question, step, np.flatnonzero(refused), table, refusals)
+            feasible = feasible & accepted
+    return feasible
+
+
+def _count(refusals: list[Refusals], name: str, reason: str, refused: Mask, resolvable: Mask) -> None:
+    """Nodes that could be helped and nodes that could not are counted apart."""
+    total = int(np.count_nonzero(refused))
+    if total:
+        helped = int(np.count_nonzero(refused & resolvable))
+        if helped:
+            refusals.append(Refusals(name, reason, helped))
+        if helped < total:
+            refusals.append(Refusals(name, reason, total - helped, resolvable=False))
+
+
+def _count_reasons(
+    question: Question, step: Step, rows: Rows, table: NodeTable, refusals: list[Refusals]
+) -> None:
+    """Count the nodes that an expression refused by the reason that policy gives."""
+    otherwise = f"node(s) didn't pass the filter {step.name}"
+    program = question.profile.reasons.get(step.name)
+    if program is None:
+        refusals.append(Refusals(step.name, otherwise, len(rows)))
+        return
+    result = program.call(table, question.records, rows)
+    counts: dict[str, int] = {}
+    failed = result.errors
+    texts = result.values if failed is None else result.values[~failed]
+    for code, times in zip(*np.unique(texts, return_counts=True), strict=True):
+        same = result.values == code
+        first = int(np.argmax(same if failed is None else same & ~failed))
+        text = str(result.value(first)) or otherwise
+        counts[text] = counts.get(text, 0) + int(times)
+    if failed is not None:
+        for at in np.flatnonzero(failed):
+            text = f"{otherwise}: {result.error(int(at))}"
+            counts[text] = counts.get(text, 0) + 1
+    refusals.extend(Refusals(step.name, text, times) for text, times in counts.items())
+
+
+def _weighted(steps: Sequence[Step], judged: Judged, rows: Rows) -> list[tuple[str, NDArray[Any]]]:
+    """The scores of the feasible nodes by name, normalised among them, times their weights."""
+    parts = []
+    for step, scores, weight in zip(steps, judged.scores, judged.weights, strict=True):
+        if scores is not None and weight:
+            parts.append((step.name, normalized(step.normalize, scores[rows]) * weight))
+    return parts
+
+
+def _best(question: Question, table: NodeTable, rows: Rows, totals: NDArray[np.float64], draw: Draw) -> int:
+    """The place among `rows` of the node that is taken."""
+    tied = np.flatnonzero(totals == totals.max())
+    if len(tied) == 1:
+        return int(tied[0])
+    try:
+        ties = question.profile.ties.value(question.records)
+    except CelError:
+        ties = FIRST
+    if ties == FIRST:
+        return int(min(tied, key=lambda at: table.name(int(rows[at]))))
+    return int(tied[draw(len(tied))])
+
+
+def _table(
+    table: NodeTable, rows: Rows, totals: NDArray[np.float64], parts: Sequence[tuple[str, NDArray[Any]]],
+    chosen: int, explained: int,
+) -> tuple[Candidate, ...]:  # fmt: skip
+    """The best nodes with the parts of their totals, the chosen one first."""
+    if explained <= 0:
+        return ()
+    size = min(explained, len(rows))
+    order = np.argpartition(-totals, size - 1)[:size] if size < len(rows) else np.arange(len(rows))
+    ranked = sorted(
+        (int(at) for at in order if at != chosen), key=lambda at: (-totals[at], table.name(int(rows[at])))
+    )
+    return tuple(
+        Candidate(
+            table.name(int(rows[at])),
+            _plain(totals[at]),
+            tuple((name, _plain(part[at])) for name, part in parts),
+        )
+        for at in [chosen, *ranked][:size]
+    )
+
+
+def _plain(number: Any) -> float:
+    """Whole scores as whole numbers."""
+    value = float(number)
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,67 @@
+"""What the scheduler decided on one pod, and why."""
+
+from dataclasses import dataclass, field
+
+PodKey = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusals:
+    """How many nodes one filter refused for one reason.
+
+    `resolvable` says that fewer pods there might help; a node that is refused for several reasons of
+    the filter counts for each.
+    """
+
+    filter: str
+    reason: str
+    nodes: int
+    resolvable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that was feasible, with its total and the part of each score in it, weights applied."""
+
+    node: str
+    total: float
+    parts: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where a pod goes, or why it goes nowhere.
+
+    `node` is empty when none fits. Of `nodes` there are, `feasible` passed all filters; `refusals` say
+    what kept the others, in the order of filters; `best` are the best nodes, the chosen one first.
+    `problem` says what went wrong where the question itself failed. `digest` is the graph's.
+    """
+
+    pod: PodKey
+    uid: str
+    node: str
+    nodes: int
+    feasible: int
+    refusals: tuple[Refusals, ...] = ()
+    best: tuple[Candidate, ...] = ()
+    problem: str = ""
+    digest: str = field(default="", compare=False)
+
+    @property
+    def placed(self) -> bool:
+        """Whether a node was found."""
+        return bool(self.node)
+
+    @property
+    def message(self) -> str:
+        """What Kubernetes writes into the condition of a pod that found no node; empty for others."""
+        if self.node:
+            return ""
+        head = f"0/{self.nodes} nodes are available"
+        if self.problem:
+            return f"{head}: {self.problem}."
+        counted: dict[str, int] = {}
+        for refusals in self.refusals:
+            counted[refusals.reason] = counted.get(refusals.reason, 0) + refusals.nodes
+        return ": ".join((head, ", ".join(f"{counted[text]} {text}" for text in sorted(counted)))) + "."

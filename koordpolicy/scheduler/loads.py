@@ -1,0 +1,141 @@
+"""The load of nodes: what policy estimates of pods, and how it wants load counted, put to work."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Duration
+from koordpolicy.mechanism.classify import Catalogue
+from koordpolicy.mechanism.load import AssignedPod, LoadReport, NodeLoad, ReportedPod, estimate_end
+from koordpolicy.model.facts import Record
+from koordpolicy.model.facts_load import Loads
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.protocol import CONDITION_INITIALIZED, CONDITION_SCHEDULED
+from koordpolicy.model.reading import Amounts
+from koordpolicy.scheduler.pods import PodView
+
+LAST = "last"
+"""The aggregation that stands for the last measurement."""
+
+_TRUE = "True"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRules:
+    """How one node's load is counted."""
+
+    resources: tuple[str, ...]
+    prod_bands: frozenset[str]
+    includes_system: bool
+    filter_window: tuple[str, int]
+    score_window: tuple[str, int]
+
+
+class LoadPolicy:
+    """A profile's estimator and rules of load, asked through programs made once."""
+
+    __slots__ = ("_graph", "_target")
+
+    def __init__(self, graph: RuleGraph, profile: str) -> None:
+        self._graph = graph
+        self._target = f"SchedulingProfile/{profile}"
+
+    def estimate(self, pod: Record) -> Amounts | None:
+        """What a pod will probably use, by resource; None where the estimate fails or policy has none."""
+        try:
+            estimate: Amounts | None = self._value("estimator.request", pod=pod)
+        except CelError:
+            return None
+        return estimate
+
+    def rules(self, node: Record) -> LoadRules:
+        """How the load of a node with these facts is counted. What policy leaves open counts as nothing."""
+        return LoadRules(
+            tuple(self._asked("load.resources", (), node=node)),
+            frozenset(self._asked("load.prodBands", (), node=node)),
+            bool(self._asked("load.prodIncludesSystem", False, node=node)),
+            self._window("filter", node),
+            self._window("score", node),
+        )
+
+    def assigned(self, pod: PodView, estimate: Amounts | None, rules: LoadRules, now: int) -> AssignedPod:
+        """A pod as the load of its node counts it. One that is only assumed was scheduled `now`."""
+        since = pod.pod.condition(CONDITION_SCHEDULED)
+        scheduled = since.since if since is not None and since.status == _TRUE else None
+        initialized = pod.pod.condition(CONDITION_INITIALIZED)
+        placed_at = now if scheduled is None else scheduled
+        return AssignedPod(
+            pod.pod.key,
+            estimate if estimate is not None and any(estimate.values()) else None,
+            pod.facts["band"] in rules.prod_bands,
+            placed_at,
+            estimate_end(
+                placed_at,
+                initialized.since if initialized is not None and initialized.status == _TRUE else None,
+                self._duration("estimator.holdAfterScheduled", pod=pod.facts),
+                self._duration("estimator.holdAfterInitialized", pod=pod.facts),
+            ),
+        )
+
+    def _window(self, use: str, node: Record) -> tuple[str, int]:
+        aggregation = str(self._asked(f"load.{use}.aggregation", LAST, node=node))
+        return aggregation, self._duration(f"load.{use}.window", node=node) or 0
+
+    def _duration(self, field: str, **roots: Record) -> int | None:
+        value = self._asked(field, None, **roots)
+        return value.ns if isinstance(value, Duration) else None
+
+    def _asked(self, field: str, otherwise: Any, **roots: Record) -> Any:
+        """A decision's value; `otherwise` where it has none, or where it fails for lack of facts."""
+        try:
+            value = self._value(field, **roots)
+        except CelError:
+            return otherwise
+        return otherwise if value is None else value
+
+    def _value(self, field: str, **roots: Record) -> Any:
+        return self._graph.value(f"{self._target}.{field}", **roots)
+
+
+def report_of(metric: NodeMetric, rules: LoadRules, catalogue: Catalogue) -> LoadReport:
+    """The parts of a metric that load needs. One that was never filled counts as of 1970."""
+    return LoadReport(
+        updated_at=metric.updated_at or 0,
+        interval=metric.report_interval,
+        node_usage=metric.node_usage,
+        system_usage=metric.system_usage,
+        windows=metric.aggregated,
+        pods={
+            one.key: ReportedPod(one.usage, catalogue.band_of_class(one.priority) in rules.prod_bands)
+            for one in metric.pods
+        },
+    )
+
+
+def new_load(
+    rules: LoadRules, metric: NodeMetric, pods: Collection[AssignedPod], catalogue: Catalogue
+) -> NodeLoad:
+    """The load of a node with these pods."""
+    load = NodeLoad(rules.resources, prod_includes_system=rules.includes_system)
+    for pod in pods:
+        load.add(pod)
+    load.set_report(report_of(metric, rules, catalogue))
+    return load
+
+
+def loads_of(load: NodeLoad, rules: LoadRules) -> Loads:
+    """The load as facts want it: now, of prod pods, over the windows of filter and score."""
+    current = load.existing()
+    return Loads(
+        current,
+        load.existing(prod=True),
+        _over(load, rules.filter_window, current),
+        _over(load, rules.score_window, current),
+    )
+
+
+def _over(load: NodeLoad, window: tuple[str, int], current: Mapping[str, int]) -> Mapping[str, int]:
+    aggregation, duration = window
+    return current if aggregation == LAST else load.existing(aggregation=aggregation, duration=duration)

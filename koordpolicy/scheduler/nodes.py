@@ -1,0 +1,114 @@
+"""Nodes as mechanisms see them: columns over all of them, or over a few."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.language.cel.lower.columns import table_schema
+from koordpolicy.language.facts import FACTS
+from koordpolicy.mechanism.columns import Column, Mask
+from koordpolicy.model.node import Taint
+from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table_kinds import ScalarFact, Schema, Storage
+
+Rows = NDArray[np.int64]
+"""Numbers of rows, ascending."""
+
+TAINTS: Final = "scheduler/taints"
+"""Where a row keeps the set of its taints, as text: no fact of the language, but a column of ours."""
+
+
+def node_schema() -> Schema:
+    """The columns of the scheduler's table: the facts of nodes, and its own."""
+    return {**table_schema(FACTS, "node"), TAINTS: ScalarFact(Storage.STRING)}
+
+
+def taint_text(taints: Sequence[Taint]) -> str:
+    """A set of taints as text, empty for none; equal texts for equal sets in equal order."""
+    return json.dumps([[one.key, one.effect, one.value] for one in taints]) if taints else ""
+
+
+@lru_cache(maxsize=4096)
+def taints_of(text: str) -> tuple[Taint, ...]:
+    """The taints behind a text of `taint_text`."""
+    return tuple(Taint(*one) for one in json.loads(text)) if text else ()
+
+
+class NodeView:
+    """The nodes of a table, or those of some rows, column by column.
+
+    Valid until the table changes.
+    """
+
+    __slots__ = ("_rows", "_table", "count")
+
+    def __init__(self, table: NodeTable, rows: Rows | None = None) -> None:
+        self._table = table
+        self._rows = rows
+        self.count = len(table) if rows is None else len(rows)
+
+    def numbers(self, path: str) -> Column:
+        """A fact that every node has, as int64."""
+        return self._some(self._table.column(path).values)
+
+    def flags(self, path: str) -> Mask:
+        """A fact that every node has, as bool."""
+        return self._some(self._table.column(path).values)
+
+    def amounts(self, path: str) -> "AmountColumns":
+        """A map from resource to amount; a resource that a node lacks is 0 there."""
+        return AmountColumns(self, path)
+
+    def amount(self, path: str, resource: str) -> Column:
+        """The amount of one resource on each node."""
+        column = self._table.entry(path, resource)
+        if column.absent is None:
+            return self._some(column.values)
+        return self._some(np.where(column.absent, 0, column.values))
+
+    def label(self, key: str) -> tuple[NDArray[np.int32], Mask | None]:
+        """The value of a label on each node as the number of its text, and the nodes without it."""
+        column = self._table.entry("labels", key)
+        return self._some(column.values), None if column.absent is None else self._some(column.absent)
+
+    def names(self) -> NDArray[np.int32]:
+        """The names of the nodes as numbers of texts."""
+        return self._some(self._table.column("name").values)
+
+    def taints(self) -> NDArray[np.int32]:
+        """The taints of the nodes as numbers of texts; 0 for none."""
+        return self._some(self._table.column(TAINTS).values)
+
+    def code(self, text: str) -> int:
+        """The number of a text; -1 when no node has it."""
+        return self._table.strings.find(text)
+
+    def text(self, code: int) -> str:
+        """The text of a number."""
+        return self._table.strings.texts[code]
+
+    def _some(self, values: NDArray[Any]) -> NDArray[Any]:
+        return values if self._rows is None else values[self._rows]
+
+
+class AmountColumns(Mapping[str, Column]):
+    """A map of amounts as a column a resource, made when asked for. Every resource has one."""
+
+    __slots__ = ("_nodes", "_path")
+
+    def __init__(self, nodes: NodeView, path: str) -> None:
+        self._nodes = nodes
+        self._path = path
+
+    def __getitem__(self, resource: str) -> Column:
+        return self._nodes.amount(self._path, resource)
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("columns are made for the resources that are asked for; there is no list of them")
+
+    def __len__(self) -> int:
+        raise TypeError("columns are made for the resources that are asked for; there is no number of them")

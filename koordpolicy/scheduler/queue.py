@@ -1,0 +1,156 @@
+"""The queue: pods that wait for an attempt, that back off, and that nothing can help for now.
+
+    active        a heap by policy's sort keys; `pop` takes the smallest
+    backing off   pods whose next attempt must wait for a time
+    unschedulable pods that wait for an event that can help them, or for the time to try anyway
+
+A pod is in exactly one of them. Times are nanoseconds.
+"""
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.events import Event
+
+SortKey = tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A pod in the queue. `attempts` counts those that ended without a node.
+
+    `helped_by` are the events worth a new attempt; `ready_at` is when its back-off ends, `retry_at` when
+    it is tried whatever happened.
+    """
+
+    key: PodKey
+    order: SortKey
+    attempts: int = 0
+    helped_by: frozenset[Event] = frozenset()
+    ready_at: int = 0
+    retry_at: int = 0
+    active: bool = False
+    # Marks the entry of the heaps that counts; older ones are passed over.
+    ticket: int = field(default=-1, compare=False)
+
+
+@dataclass(slots=True)
+class SchedulingQueue:
+    """The three sets. The caller computes sort keys and times, which are policy."""
+
+    _pods: dict[PodKey, Waiting] = field(default_factory=dict)
+    _active: list[tuple[SortKey, int, Waiting]] = field(default_factory=list)
+    _backing_off: list[tuple[int, int, Waiting]] = field(default_factory=list)
+    # Pods that the same events help stand together: there are few such groups, but maybe many pods.
+    _unschedulable: dict[frozenset[Event], dict[PodKey, Waiting]] = field(default_factory=dict)
+    _retries: list[tuple[int, int, Waiting]] = field(default_factory=list)
+    _tickets: "count[int]" = field(default_factory=count)
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._pods
+
+    def get(self, key: PodKey) -> Waiting | None:
+        """The entry of a pod; None when it is not in the queue."""
+        return self._pods.get(key)
+
+    @property
+    def pods(self) -> Iterable[PodKey]:
+        """All pods of the queue."""
+        return self._pods.keys()
+
+    def add(self, pod: Waiting) -> None:
+        """Put a pod among the active ones, whatever was known of it."""
+        self.remove(pod.key)
+        self._pods[pod.key] = pod
+        self._activate(pod)
+
+    def reorder(self, key: PodKey, order: SortKey) -> None:
+        """Give an active pod another place; a pod elsewhere takes it when it becomes active."""
+        pod = self._pods[key]
+        if pod.order != order:
+            pod.order = order
+            if pod.active:
+                self._activate(pod)
+
+    def remove(self, key: PodKey) -> None:
+        """Forget a pod; nothing happens when it is not there."""
+        pod = self._pods.pop(key, None)
+        if pod is not None:
+            pod.ticket = -1
+            self._unschedulable.get(pod.helped_by, {}).pop(key, None)
+
+    def pop(self, now: int) -> Waiting | None:
+        """Take the next pod; None when none is active at this time."""
+        self.tick(now)
+        while self._active:
+            _, ticket, pod = heapq.heappop(self._active)
+            if pod.ticket == ticket:
+                self.remove(pod.key)
+                return pod
+        return None
+
+    def put_back(self, pod: Waiting, now: int) -> None:
+        """A pod whose attempt ended without a node. Its `helped_by`, `ready_at`, `retry_at` say what now.
+
+        Without an event that could help it only backs off.
+        """
+        self.remove(pod.key)
+        self._pods[pod.key] = pod
+        if pod.helped_by:
+            pod.active = False
+            pod.ticket = next(self._tickets)
+            self._unschedulable.setdefault(pod.helped_by, {})[pod.key] = pod
+            heapq.heappush(self._retries, (pod.retry_at, pod.ticket, pod))
+        else:
+            self._wait_or_activate(pod, now)
+
+    def happened(self, event: Event, now: int) -> None:
+        """Move the pods that an event can help out of the unschedulable ones."""
+        for helped_by, pods in self._unschedulable.items():
+            if event in helped_by and pods:
+                waiting = list(pods.values())
+                pods.clear()
+                for pod in waiting:
+                    self._wait_or_activate(pod, now)
+
+    def tick(self, now: int) -> None:
+        """Move the pods whose time has come."""
+        while self._retries and self._retries[0][0] <= now:
+            _, ticket, pod = heapq.heappop(self._retries)
+            if pod.ticket == ticket:
+                del self._unschedulable[pod.helped_by][pod.key]
+                self._wait_or_activate(pod, now)
+        while self._backing_off and self._backing_off[0][0] <= now:
+            _, ticket, pod = heapq.heappop(self._backing_off)
+            if pod.ticket == ticket:
+                self._activate(pod)
+
+    def next_time(self) -> int | None:
+        """When the next pod becomes active by time alone; None when no time is awaited."""
+        times = []
+        for heap in (self._backing_off, self._retries):
+            while heap and heap[0][2].ticket != heap[0][1]:
+                heapq.heappop(heap)
+            if heap:
+                times.append(heap[0][0])
+        return min(times, default=None)
+
+    def _wait_or_activate(self, pod: Waiting, now: int) -> None:
+        if pod.ready_at > now:
+            pod.active = False
+            pod.ticket = next(self._tickets)
+            heapq.heappush(self._backing_off, (pod.ready_at, pod.ticket, pod))
+        else:
+            self._activate(pod)
+
+    def _activate(self, pod: Waiting) -> None:
+        pod.active = True
+        pod.ticket = next(self._tickets)
+        heapq.heappush(self._active, (pod.order, pod.ticket, pod))

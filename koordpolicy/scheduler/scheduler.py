@@ -1,0 +1,282 @@
+"""The scheduler without its rim: objects in, decisions out, synchronously.
+
+    scheduler = Scheduler(graph, clock=lambda: now)
+    scheduler.set_node(node); scheduler.set_metric(metric); scheduler.set_pod(pod)     # as events come
+    while (decision := scheduler.schedule_one()) is not None:
+        ...                      # bind `decision.pod` to `decision.node`, or say why there is none
+    scheduler.next_time()        # when to look again although nothing happens
+
+A pod that got a node is assumed there from then on. When the cluster shows it bound, `set_pod` confirms
+that; when binding fails, `forget` takes it back and queues it again. All events are idempotent: `set_...`
+says how an object is now, `remove_...` that it is gone. Values come from the readers of `koordpolicy.model`.
+"""
+
+from collections.abc import Callable, Iterable
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.facts import COUNTED, Record
+from koordpolicy.model.facts_load import estimate_facts
+from koordpolicy.model.facts_node import cluster_facts
+from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import Node
+from koordpolicy.model.pod import Pod
+from koordpolicy.model.reading import Json, ObjectError
+from koordpolicy.scheduler.backoff import come_back
+from koordpolicy.scheduler.cache import ClusterCache
+from koordpolicy.scheduler.cycle import Choice, CycleProblem, Draw, Question, choose
+from koordpolicy.scheduler.decision import Decision, PodKey
+from koordpolicy.scheduler.events import Event
+from koordpolicy.scheduler.loads import LoadPolicy
+from koordpolicy.scheduler.memory import Memory
+from koordpolicy.scheduler.nodes import NodeView
+from koordpolicy.scheduler.pods import PodView, scheduler_of, view_of
+from koordpolicy.scheduler.profile import profile_of, records_for
+from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
+
+DEFAULT_PROFILE = "koord-scheduler"
+
+Clock = Callable[[], int]
+"""The time in nanoseconds since 1970."""
+
+
+def first_of(_count: int) -> int:
+    """The draw that always takes the first: for tests and for runs that must not differ."""
+    return 0
+
+
+class Scheduler:
+    """Places the pods of one profile on the nodes of a cluster.
+
+    `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
+    decision lists. Raises ProfileError when the graph has no such profile. Not for use by two threads.
+    """
+
+    def __init__(
+        self,
+        graph: RuleGraph,
+        clock: Clock,
+        *,
+        profile: str = DEFAULT_PROFILE,
+        draw: Draw = first_of,
+        explained: int = 3,
+    ) -> None:
+        self._clock = clock
+        self._choice = Choice(draw, explained)
+        self._pending: dict[PodKey, PodView] = {}
+        self._attempts: dict[PodKey, int] = {}
+        self._last: dict[PodKey, Decision] = {}
+        self._namespaces: dict[str, Record] = {}
+        self._begin(graph, profile)
+
+    def _begin(self, graph: RuleGraph, profile: str) -> None:
+        self.profile = profile_of(graph, profile)
+        self._catalogue = graph.catalogue
+        self._load = LoadPolicy(graph, profile)
+        self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts)
+        self._queue = SchedulingQueue()
+        self._memory = Memory()
+
+    def replace_graph(self, graph: RuleGraph) -> None:
+        """Go on with another revision: everything known stays, everything decided by policy is asked anew.
+
+        Raises ProfileError, and goes on with the old one, when the graph lacks the profile.
+        """
+        profile_of(graph, self.profile.name)
+        before, pending = self.cache, list(self._pending.values())
+        self._begin(graph, self.profile.name)
+        for node in before.nodes():
+            self.cache.set_node(node)
+        for metric in before.metrics():
+            self.cache.set_metric(metric)
+        for view, node_name, since, assumed in before.pods():
+            self.cache.place(view_of(view.pod, self._catalogue), node_name, since, assumed=assumed)
+        for view in pending:
+            self._enqueue(view_of(view.pod, self._catalogue))
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> None:
+        """A node is new or has changed."""
+        event = Event.NODE_CHANGED if node.name in self.cache else Event.NODE_ADDED
+        self.cache.set_node(node)
+        self._happened(event)
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone; pods on it remain known until they are removed."""
+        self.cache.remove_node(name)
+
+    def set_metric(self, metric: NodeMetric) -> None:
+        """A node has reported."""
+        self.cache.set_metric(metric)
+        self._happened(Event.METRIC_CHANGED)
+
+    def remove_metric(self, name: str) -> None:
+        """A node's report is gone."""
+        self.cache.remove_metric(name)
+        self._happened(Event.METRIC_CHANGED)
+
+    def set_namespace(self, obj: Json) -> None:
+        """A namespace as JSON. Raises ObjectError when it is malformed."""
+        facts = namespace_facts(obj)
+        self._namespaces[str(facts["name"])] = facts
+
+    def remove_namespace(self, name: str) -> None:
+        """A namespace is gone."""
+        self._namespaces.pop(name, None)
+
+    def set_pod(self, pod: Pod) -> None:
+        """A pod is new or has changed: bound, waiting for this scheduler, for another one, or over."""
+        key = pod.key
+        if pod.terminal:
+            self.remove_pod(key)
+        elif pod.node_name:
+            self._leave_queue(key)
+            self.cache.place(view_of(pod, self._catalogue), pod.node_name, self._clock())
+        elif self.cache.is_assumed(key):
+            return  # what is on its way cannot be stopped by news from before
+        elif scheduler_of(pod) != self.profile.name or pod.terminating:
+            self._leave_queue(key)
+        else:
+            self._update_pending(view_of(pod, self._catalogue))
+
+    def remove_pod(self, key: PodKey) -> None:
+        """A pod is gone."""
+        self._leave_queue(key)
+        if self.cache.displace(key):
+            self._happened(Event.POD_GONE)
+
+    def forget(self, pod: Pod) -> None:
+        """A pod that was assumed on a node did not get there: take it back, and queue it again."""
+        if self.cache.is_assumed(pod.key):
+            self.cache.displace(pod.key)
+            self._happened(Event.POD_GONE)
+        view = view_of(pod, self._catalogue)
+        self._pending[pod.key] = view
+        self._put_back(view, frozenset())
+
+    # --- scheduling -----------------------------------------------------------------------------
+
+    def schedule_one(self) -> Decision | None:
+        """Decide on the next pod of the queue, and assume it where it goes; None when none is waiting."""
+        waiting = self._queue.pop(self._clock())
+        if waiting is None:
+            return None
+        view = self._pending[waiting.key]
+        decision = self.decide(view)
+        if decision.placed:
+            self._leave_queue(waiting.key)
+            self.cache.place(view, decision.node, self._clock(), assumed=True)
+        else:
+            self._last[waiting.key] = decision
+            self._put_back(view, self._helped_by(decision))
+        return decision
+
+    def decide(self, pod: Pod | PodView) -> Decision:
+        """Where a pod would go now, and why. Changes nothing."""
+        view = view_of(pod, self._catalogue) if isinstance(pod, Pod) else pod
+        facts = {**view.facts, **self._estimate(view)}
+        records = records_for(
+            facts, self._namespaces.get(view.pod.namespace, {}), self._cluster(), self._clock()
+        )
+        question = Question(self.profile, view, records)
+        try:
+            judged = self._memory.judged(question, self.cache.table)
+        except CycleProblem as problem:
+            key, uid = view.pod.key, view.pod.uid
+            return Decision(
+                key, uid, "", len(self.cache), 0, problem=str(problem), digest=self.profile.digest
+            )
+        return choose(question, judged, self.cache.table, self._choice)
+
+    def next_time(self) -> int | None:
+        """When a waiting pod becomes due without anything happening; None when there is no such pod."""
+        return self._queue.next_time()
+
+    @property
+    def pending(self) -> Iterable[PodKey]:
+        """The pods that wait for a node."""
+        return self._pending.keys()
+
+    def last_decision(self, key: PodKey) -> Decision | None:
+        """Why a pod that waits found no node when it was last looked at."""
+        return self._last.get(key)
+
+    # --- inner workings -------------------------------------------------------------------------
+
+    def _happened(self, event: Event) -> None:
+        self._queue.happened(event, self._clock())
+
+    def _leave_queue(self, key: PodKey) -> None:
+        self._queue.remove(key)
+        self._pending.pop(key, None)
+        self._attempts.pop(key, None)
+        self._last.pop(key, None)
+
+    def _update_pending(self, view: PodView) -> None:
+        key = view.pod.key
+        known = self._pending.get(key)
+        if known is None or known.facts != view.facts or known.pod.raw != view.pod.raw:
+            self._enqueue(view)
+        else:
+            self._pending[key] = view
+
+    def _enqueue(self, view: PodView) -> None:
+        key = view.pod.key
+        self._pending[key] = view
+        try:
+            gated = bool(view.placement.gates)
+        except ObjectError:
+            gated = False  # the attempt will say what is wrong
+        if gated:
+            self._queue.remove(key)
+            return
+        self._queue.add(Waiting(key, self._sort_key(view), self._attempts.get(key, 0)))
+
+    def _sort_key(self, view: PodView) -> tuple[object, ...]:
+        return self.profile.sort_key(self._records_of(view))
+
+    def _records_of(self, view: PodView) -> dict[str, object]:
+        now = self._clock()
+        namespace = self._namespaces.get(view.pod.namespace, {})
+        return records_for({**view.facts, "queuedAt": Timestamp(now)}, namespace, self._cluster(), now)
+
+    def _put_back(self, view: PodView, helped_by: frozenset[Event]) -> None:
+        key = view.pod.key
+        attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
+        records = self._records_of(view)
+        waiting = come_back(
+            key,
+            self.profile.sort_key(records),
+            attempts,
+            helped_by,
+            self.profile.waits(records),
+            self._clock(),
+        )
+        self._queue.put_back(waiting, self._clock())
+
+    def _helped_by(self, decision: Decision) -> frozenset[Event]:
+        """The events that can help a pod: those that can help against any of its refusals."""
+        if decision.problem:
+            return frozenset()
+        refusing = {refusals.filter for refusals in decision.refusals}
+        found = {Event.NODE_ADDED}
+        for step in self.profile.filters:
+            if step.name in refusing:
+                found |= step.helped_by
+        return frozenset(found)
+
+    def _estimate(self, view: PodView) -> Record:
+        estimate = self._load.estimate(view.facts)
+        return {} if estimate is None else estimate_facts(estimate)
+
+    def _cluster(self) -> Record:
+        if not self.profile.reads_cluster:
+            return {}
+        nodes = NodeView(self.cache.table)
+        sums = [
+            {resource: int(nodes.amount(path, resource).sum()) for resource in COUNTED.values()}
+            for path in ("resources.allocatable", "resources.requested")
+        ]
+        return cluster_facts("", len(self.cache), self.cache.pod_count, *sums)
