@@ -4,6 +4,21 @@ from collections.abc import Callable
 
 from koordpolicy.graph.meaning.bands import bands
 from koordpolicy.graph.meaning.classes import classes
+from koordpolicy.graph.meaning.comparisons import comparisons
+from koordpolicy.graph.meaning.formulas import formulas
+from koordpolicy.graph.meaning.names import names
+from koordpolicy.graph.meaning.orders import orders
+from koordpolicy.graph.meaning.ranges import ranges
+from koordpolicy.graph.meaning.required import required
 from koordpolicy.graph.state import State
 
-CHECKS: tuple[Callable[[State], None], ...] = (bands, classes)
+CHECKS: tuple[Callable[[State], None], ...] = (
+    bands,
+    classes,
+    names,
+    comparisons,
+    required,
+    ranges,
+    orders,
+    formulas,  # last: it runs what all the others have found sound
+)

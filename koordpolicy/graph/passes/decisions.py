@@ -7,7 +7,8 @@ from koordpolicy.diagnostics import Note
 from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.slots import decision_of
-from koordpolicy.graph.state import State
+from koordpolicy.graph.state import State, Unit
+from koordpolicy.language.kinds import PolicySpec
 from koordpolicy.language.kinds.walk import PARAMETER
 
 
@@ -29,24 +30,32 @@ def decisions(state: State) -> None:
 
 
 def _add_unset_parameters(state: State) -> None:
-    """A declared parameter that nobody sets is none when it is optional, and a mistake otherwise."""
-    drafted = {draft.key for draft in state.drafts}
-    # The lowest document of a target stands for it: packs declare, bundles set.
-    speakers = {unit.target: unit for unit in reversed(state.units)}
-    for unit in speakers.values():
-        for name, kind in state.parameter_types(unit.target).items():
-            key = DecisionKey(unit.kind.name, unit.subject, f"parameters.{name}")
-            if key in state.decisions or key in drafted:
-                continue
-            if kind.name != "optional_type":
-                state.found.add(
-                    "KP311",
-                    unit.document.positions.key(("spec", "parameters", name)),
-                    f"the parameter `{name}` has no value anywhere",
-                    help="give it a `value`, or say `optional: true`",
-                )
-                continue
-            state.decisions[key] = decision_of(key, unit.kind, replace(PARAMETER, type=kind))
+    """A declared parameter that nobody sets is none when it is optional, and a mistake otherwise.
+
+    One whose only value was refused is set, if wrongly: that has been said already.
+    """
+    declarers: dict[tuple[str, str], Unit] = {}
+    valued: set[tuple[str, str]] = set()
+    for unit in state.units:  # the lowest layer comes first: packs declare, bundles set
+        if isinstance(unit.spec, PolicySpec):
+            for name, parameter in unit.spec.parameters.items():
+                declarers.setdefault((unit.target, name), unit)
+                if parameter.value is not None:
+                    valued.add((unit.target, name))
+    for (target, name), unit in declarers.items():
+        kind = state.parameter_types(target).get(name)
+        key = DecisionKey(unit.kind.name, unit.subject, f"parameters.{name}")
+        if kind is None or key in state.decisions or (target, name) in valued:
+            continue
+        if kind.name != "optional_type":
+            state.found.add(
+                "KP311",
+                unit.document.positions.key(("spec", "parameters", name)),
+                f"the parameter `{name}` has no value anywhere",
+                help="give it a `value`, or say `optional: true`",
+            )
+            continue
+        state.decisions[key] = decision_of(key, unit.kind, replace(PARAMETER, type=kind))
 
 
 def _visit(state: State, key: DecisionKey, trail: list[DecisionKey], finished: set[DecisionKey]) -> None:

@@ -8,10 +8,10 @@ about parameters lies over the graph (`overlay`), and its expectations are compa
 writes actual values into the test's own text.
 """
 
+from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.testing.coverage import Coverage
 from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
 from koordpolicy.graph.testing.gate import with_tests
-from koordpolicy.graph.testing.neutral import records_of
 from koordpolicy.graph.testing.results import CaseResult, Outcome, TestRun
 from koordpolicy.graph.testing.run import run_tests
 from koordpolicy.graph.testing.update import updated

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostics, Span
 from koordpolicy.diagnostics.nearest import nearest
-from koordpolicy.graph.testing.neutral import GONE, element
+from koordpolicy.graph.neutral import GONE, element
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents import Document
 from koordpolicy.language.documents.document import Path

@@ -7,13 +7,13 @@ from typing import Any
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.answer import Answer
 from koordpolicy.graph.graph import RuleGraph, UnknownDecision
+from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.rules import Rule
 from koordpolicy.graph.state import Unit
 from koordpolicy.graph.testing.compare import agrees, expected_value, tolerance_of
 from koordpolicy.graph.testing.coverage import coverage_of
 from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
 from koordpolicy.graph.testing.findings import report_coverage, report_failure, report_literal
-from koordpolicy.graph.testing.neutral import records_of
 from koordpolicy.graph.testing.overlay import overlay
 from koordpolicy.graph.testing.results import CaseResult, Expectation, Failure, Outcome, TestRun
 from koordpolicy.language.cel.types import DYN, Type

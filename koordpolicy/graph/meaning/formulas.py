@@ -1,0 +1,236 @@
+"""Formulas that promise more than a node has, or nothing even where it is idle: tried out on example nodes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from koordpolicy.diagnostics import Note, Severity
+from koordpolicy.graph.analysis.domain import one_of
+from koordpolicy.graph.analysis.region import Box, boxes
+from koordpolicy.graph.answer import Answer
+from koordpolicy.graph.decide import Expressions, parameters_of
+from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.neutral import records_of
+from koordpolicy.graph.notation import show
+from koordpolicy.graph.rules import Decision, Rule
+from koordpolicy.graph.state import State
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.cel.types import CPU, DURATION, MEMORY, Type
+from koordpolicy.language.cel.values import Duration
+from koordpolicy.language.facts import FACTS
+
+MAX_RULES = 50
+"""Rules of one decision that are tried out; beyond it the rest is left untried rather than unbounded."""
+MAX_EXAMPLES = 50
+"""Example nodes that each of them is tried on."""
+
+_CAPACITY = {"cpu": 16_000, "memory": 64 << 30, "ephemeralStorage": 100 << 30, "pods": 110}
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """What holds for a formula on an idle node: more than nothing, and no more than the `of` fact.
+
+    `nothing` and `more` say what the opposite means.
+    """
+
+    kind: str
+    field: str
+    of: tuple[str, str]
+    type: Type
+    nothing: str
+    nothing_is: Severity
+    more: str
+    more_is: Severity
+
+
+LAWS: tuple[Law, ...] = (
+    Law(
+        "CPUSuppress",
+        "target",
+        ("node", "capacity.cpu"),
+        CPU,
+        "best-effort work would stand still for ever",
+        Severity.ERROR,
+        "best-effort work would never yield",
+        Severity.ERROR,
+    ),
+    Law(
+        "Overcommit",
+        "cpu",
+        ("node", "capacity.cpu"),
+        CPU,
+        "nothing would ever be offered",
+        Severity.WARNING,
+        "pods would share CPUs that are not there",
+        Severity.WARNING,
+    ),
+    Law(
+        "Overcommit",
+        "memory",
+        ("node", "capacity.memory"),
+        MEMORY,
+        "nothing would ever be offered",
+        Severity.WARNING,
+        "the kernel would kill pods as soon as they use what they were promised",
+        Severity.ERROR,
+    ),
+)
+"""What the formulas of the built-in kinds are held to."""
+
+
+def formulas(state: State) -> None:
+    """KP406 where a formula, run on an example node, breaks its law; at the rule that makes the difference."""
+    if state.found.has_errors:
+        return  # a formula that does not stand cannot be tried out
+    expressions = Expressions(state.decisions, state.constants)
+    graph = RuleGraph("", state.units, state.classes, state.decisions, state.constants, state.matches)
+    for law in LAWS:
+        for key, decision in list(state.decisions.items()):
+            if key.kind == law.kind and key.field == law.field:
+                _hold(state, law, decision, expressions, graph)
+
+
+def _hold(state: State, law: Law, decision: Decision, expressions: Expressions, graph: RuleGraph) -> None:
+    told: set[Rule] = set()
+    for rule in decision.rules[:MAX_RULES]:
+        below = _parameters(state, rule)
+        key = ("formula", rule, tuple(below))
+        program = state.cache.get(
+            key, partial(compile_row, decision.roots, expressions.resolved(rule.value, rule.key))
+        )
+        for records in _examples(state, [rule, *below], expressions):
+            if _breaks(law, program, decision, records):
+                _report(state, law, decision, graph, records, told)
+
+
+def _parameters(state: State, rule: Rule) -> list[Rule]:
+    """The rules of all parameters that a rule uses, those of parameters of parameters too."""
+    found: dict[Rule, None] = {}
+    waiting = [rule]
+    while waiting:
+        one = waiting.pop()
+        for key in parameters_of(one.value, one.key):
+            for inner in state.decisions[key].rules if key in state.decisions else ():
+                if inner not in found:
+                    found[inner] = None
+                    waiting.append(inner)
+    return list(found)
+
+
+def _breaks(law: Law, program: RowProgram, decision: Decision, records: Mapping[str, Any]) -> bool:
+    whole = records[law.of[0]].get(law.of[1], 0)
+    try:
+        value = program.call(*(records.get(root, {}) for root in decision.roots))
+    except CelError:
+        return False  # it asks for something that an example does not have
+    return isinstance(value, int) and whole > 0 and not 0 < value <= whole
+
+
+def _report(
+    state: State, law: Law, decision: Decision, graph: RuleGraph, records: Mapping[str, Any], told: set[Rule]
+) -> None:
+    """Ask the whole decision: only what it really answers is told."""
+    target = decision.key.target
+    if graph.value(f"{target}.enabled", **records) is False:
+        return
+    answer = graph.ask(str(decision.key), **records)
+    whole = records[law.of[0]][law.of[1]]
+    value = answer.value
+    if not isinstance(value, int) or 0 < value <= whole:
+        return
+    blamed = _blamed(state, graph, answer)
+    if blamed is None or blamed in told:
+        return
+    told.add(blamed)
+    nothing = value <= 0
+    state.found.add(
+        "KP406",
+        blamed.span,
+        f"`{decision.key}` is {show(law.type, value)} on an idle node of {show(law.type, whole)}: "
+        + (law.nothing if nothing else law.more),
+        notes=_labels(records),
+        help=f"an idle node leaves {'more than nothing' if nothing else 'no more than it has'}; "
+        + ("to turn it off, say `enabled: false`" if nothing else "lower the share"),
+        severity=law.nothing_is if nothing else law.more_is,
+    )
+
+
+def _blamed(state: State, graph: RuleGraph, answer: Answer) -> Rule | None:
+    """Of the rules behind an answer the one of the highest layer, parameters before formulas."""
+    layers = {layer.name: at for at, layer in enumerate(state.layers)}
+    best: tuple[int, int, Rule] | None = None
+    for at, ref in enumerate(answer.provenance.rules):
+        rules = graph.decision(ref.decision).rules
+        rule = next((one for one in rules if one.span == ref.span and one.document == ref.document), None)
+        if rule is not None and (best is None or (layers.get(rule.layer, 0), at) >= best[:2]):
+            best = (layers.get(rule.layer, 0), at, rule)
+    return best[2] if best is not None else None
+
+
+def _labels(records: Mapping[str, Any]) -> tuple[Note, ...]:
+    labels = records["node"].get("labels") or {}
+    return (
+        (Note("with " + ", ".join(f"{key}={value}" for key, value in sorted(labels.items()))),)
+        if labels
+        else ()
+    )
+
+
+def _examples(state: State, rules: list[Rule], expressions: Expressions) -> Iterator[Mapping[str, Any]]:
+    """The idle node, and for each rule with a match one that it applies to."""
+    base = idle()
+    yield base
+    count = 0
+    for rule in rules:
+        if rule.match.test is None:
+            continue
+        for box in boxes(expressions.resolved(rule.match.test, rule.key))[:1]:
+            count += 1
+            if count <= MAX_EXAMPLES:
+                yield _within(base, box)
+
+
+def _within(base: Mapping[str, Any], box: Box) -> Mapping[str, Any]:
+    """The base with what a box demands; a value that fits stays."""
+    records = {root: dict(value) if isinstance(value, dict) else value for root, value in base.items()}
+    for place, domain in box.domains.items():
+        record = records.get(place.root)
+        if not isinstance(record, dict):
+            continue
+        if place.key is not None:
+            entries = dict(record.get(place.path) or {})
+            entries.pop(place.key, None)
+            value = domain.sample(whole=False)
+            if domain.present is not False:
+                entries[place.key] = value if isinstance(value, str) else "any"
+            record[place.path] = entries
+            continue
+        now = record.get(place.path)
+        fits = (
+            isinstance(now, int | float | str | bool) and domain.meet(one_of(frozenset((now,)))) is not None
+        )
+        if domain.present is False:
+            record.pop(place.path, None)
+        elif not fits:
+            sample = domain.sample(whole=not isinstance(now, float))
+            if sample is not None:
+                record[place.path] = sample
+    return records
+
+
+def idle() -> dict[str, Any]:
+    """A node of 16 CPUs and 64 GiB on which nothing runs, just measured, and everything else as it usually is."""
+    said: dict[tuple[str, str], Any] = {}
+    for root in ("node", "zone"):
+        for fact in FACTS.records[root].facts:
+            group, _, resource = fact.path.rpartition(".")
+            if group in ("capacity", "allocatable", "physical", "free"):
+                said[root, fact.path] = _CAPACITY.get(resource if "." not in resource else "", 0)
+            elif fact.may_be_missing and fact.type in (CPU, MEMORY):
+                said[root, fact.path] = 0
+            elif fact.may_be_missing and fact.type == DURATION:
+                said[root, fact.path] = Duration(0)
+    return records_of(said)

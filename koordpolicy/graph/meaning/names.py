@@ -1,0 +1,129 @@
+"""Names that documents give as values: mechanisms, bands and classes must be there."""
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from koordpolicy.diagnostics import Severity, Span
+from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.catalogue import NO_BAND
+from koordpolicy.graph.meaning.constants import constants_of
+from koordpolicy.graph.state import State
+from koordpolicy.language.kinds.mechanisms import MECHANISMS
+
+_ENTRY = re.compile(r"(?P<list>filters|scores)\[(?P<name>[^\]]*)\]\.(?P<rest>.+)\Z")
+_COMPARED = frozenset(("_==_", "_!=_", "@in"))
+_KUBERNETES = ("Guaranteed", "Burstable", "BestEffort")
+_OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+_OTHERS = frozenset(("parameters", "variables", "constants", "catalogue"))
+
+
+def names(state: State) -> None:
+    """KP307 for mechanisms, bands and classes that do not exist, KP305 for parameters of mechanisms."""
+    _mechanisms(state)
+    _profiles(state)
+
+
+def _mechanisms(state: State) -> None:
+    for key, decision in state.decisions.items():
+        entry = _ENTRY.match(key.field) if key.kind == "SchedulingProfile" else None
+        if entry is None:
+            continue
+        able = {name for name, one in MECHANISMS.items() if getattr(one, entry["list"])}
+        if entry["rest"] == "mechanism":
+            verb = "filters" if entry["list"] == "filters" else "scores"
+            for rule, name in constants_of(state, decision):
+                if name not in able:
+                    what = (
+                        f"no mechanism `{name}` {verb}"
+                        if name in MECHANISMS
+                        else f"there is no mechanism `{name}`"
+                    )
+                    report_unknown(state, rule.span, what, str(name), able)
+        elif entry["rest"].startswith("parameters."):
+            _mechanism_parameter(state, key.target, entry)
+
+
+def _mechanism_parameter(state: State, target: str, entry: re.Match[str]) -> None:
+    """A parameter that the entry's mechanism does not have."""
+    prefix = f"{entry['list']}[{entry['name']}]."
+    chosen = next(
+        (
+            d
+            for key, d in state.decisions.items()
+            if key.target == target and key.field == prefix + "mechanism"
+        ),
+        None,
+    )
+    named = [name for _, name in constants_of(state, chosen)] if chosen is not None else []
+    known = [MECHANISMS[str(name)] for name in named if str(name) in MECHANISMS]
+    parameter = entry["rest"].removeprefix("parameters.")
+    if not known or any(parameter in one.parameters for one in known):
+        return
+    for draft in state.drafts:
+        if draft.key.target == target and draft.key.field == prefix + entry["rest"]:
+            names = list(known[0].parameters)
+            close = nearest(parameter, names)
+            listed = ", ".join(f"`{name}`" for name in names)
+            help = f"its parameters are {listed}" if names else "it has no parameters"
+            state.found.add(
+                "KP305",
+                draft.unit.document.positions.key(draft.path),
+                f"the mechanism `{known[0].name}` has no parameter `{parameter}`",
+                help=f"did you mean `{close}`?" if close else help,
+            )
+
+
+def _profiles(state: State) -> None:
+    """What profiles put into pods: classes by value, bands by name, PriorityClasses that bands have."""
+    if not state.classes.bands or not state.classes.qos:
+        return
+    values = qos_values(state)
+    owned = [str(said.get("priorityClass.name", name)) for name, said in state.classes.bands.items()]
+    schedulers = {unit.subject for unit in state.units if unit.kind.name == "SchedulingProfile"}
+    tables: Mapping[str, tuple[str, Iterable[str]]] = MappingProxyType(
+        {"qosClass": ("QoS class", values), "band": ("priority band", list(state.classes.bands))}
+    )
+    foreign: Mapping[str, tuple[str, Iterable[str]]] = MappingProxyType(
+        {
+            "priorityClassName": ("band has the PriorityClass", owned),
+            "schedulerName": ("profile is for", schedulers),
+        }
+    )
+    for key, decision in state.decisions.items():
+        if key.kind != "ColocationProfile":
+            continue
+        for rule, name in constants_of(state, decision):
+            if not isinstance(name, str):
+                continue
+            if key.field in tables and name not in tables[key.field][1]:
+                what, known = tables[key.field]
+                report_unknown(state, rule.span, f"there is no {what} `{name}`", name, known)
+            elif key.field in foreign and name not in foreign[key.field][1]:
+                _report_slip(state, rule.span, name, *foreign[key.field])
+
+
+def _report_slip(state: State, place: Span, name: str, phrase: str, known: Iterable[str]) -> None:
+    """Names from outside are fine; one that nearly is a name of ours is most likely a slip."""
+    close = nearest(name, known)
+    if close:
+        help = f"did you mean `{close}`?"
+        state.found.add("KP307", place, f"no {phrase} `{name}`", help=help, severity=Severity.WARNING)
+
+
+def qos_values(state: State) -> list[str]:
+    """The values of the QoS label that some class has."""
+    return [str(said.get("value", name)) for name, said in state.classes.qos.items()]
+
+
+def report_unknown(state: State, place: Span, problem: str, name: str, known: Iterable[str]) -> None:
+    """KP307 with the name that was probably meant, else with all there are."""
+    names = [one for one in known if one]
+    close = nearest(name, names)
+    if close is None and name == NO_BAND:
+        help = "no band is the empty text: `''`"
+    elif close:
+        help = f"did you mean `{close}`?"
+    else:
+        help = "there are " + ", ".join(f"`{one}`" for one in sorted(names))
+    state.found.add("KP307", place, problem, help=help)

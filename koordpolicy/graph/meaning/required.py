@@ -1,0 +1,60 @@
+"""Documents that decide nothing, because what their kind is about is nowhere said."""
+
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+
+from koordpolicy.diagnostics import Span
+from koordpolicy.graph.state import State, Unit
+
+NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "AdmissionRule": ("require",),
+        "CPUSuppress": ("target",),
+        "Overcommit": ("cpu", "memory", "zone.cpu", "zone.memory"),
+    }
+)
+"""Fields of a kind of which one at least must be said for each subject."""
+
+ITEM_NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {"filters": ("mechanism", "require"), "scores": ("mechanism", "value")}
+)
+"""The same for the entries of a scheduling profile's lists."""
+
+
+def required(state: State) -> None:
+    """KP311 for each subject, filter and score without anything to carry out."""
+    first: dict[str, Unit] = {}
+    for unit in state.units:  # the lowest layer comes first: it introduces the subject
+        first.setdefault(unit.target, unit)
+    drafted = {(draft.key.target, draft.key.field) for draft in state.drafts}
+    said = {(key.target, key.field) for key in state.decisions} | drafted
+    for target, unit in first.items():
+        needs = NEEDS.get(unit.kind.name)
+        if needs is not None and not any((target, field) in said for field in needs):
+            _report(state, unit.document.span, f"`{target}` has no {_either(needs[:2])}", needs[:2])
+    for target, field, place in _items(state):
+        list_name, name = field
+        needs = ITEM_NEEDS[list_name]
+        if not any((target, f"{list_name}[{name}].{one}") in said for one in needs):
+            _report(state, place, f"`{name}` of `{target}` has neither {_either(needs, 'nor')}", needs)
+
+
+def _items(state: State) -> Iterator[tuple[str, tuple[str, str], Span]]:
+    """The named entries of lists: target, (list, name), and where the name first stands."""
+    seen: set[tuple[str, str, str]] = set()
+    for unit in state.units:
+        for list_name in ITEM_NEEDS:
+            for at, item in enumerate(getattr(unit.spec, list_name, None) or ()):
+                if (unit.target, list_name, item.name) not in seen:
+                    seen.add((unit.target, list_name, item.name))
+                    place = unit.document.positions.value(("spec", list_name, at, "name"))
+                    yield unit.target, (list_name, item.name), place
+
+
+def _either(fields: tuple[str, ...], word: str = "and no") -> str:
+    return f" {word} ".join(f"`{field}`" for field in fields)
+
+
+def _report(state: State, place: Span, problem: str, needs: tuple[str, ...]) -> None:
+    names = " or ".join(f"`{field}`" for field in needs)
+    state.found.add("KP311", place, problem, help=f"say {names}; without it the document has no effect")
