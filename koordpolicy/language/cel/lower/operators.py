@@ -192,7 +192,7 @@ _RUNTIME = (
     "find_key", "find_select", "get_element", "get_key", "has_fact", "has_key", "index", "int_divide",
     "int_modulo", "iterate", "iterate_pairs", "join_bytes", "join_lists", "join_texts", "longer", "make_map",
     "make_map_with_optionals", "map_pairs", "merge", "modulo", "multiply", "negate", "negate_int",
-    "no_overload", "overflow", "pick_first", "put", "select", "shift", "shift_back", "shorter", "sorted_keys",
+    "no_overload", "overflow", "put", "select", "shift", "shift_back", "shorter", "sorted_keys",
     "spend", "spread", "steps_exceeded", "subtract", "uint_add", "uint_divide", "uint_modulo", "uint_multiply",
     "uint_subtract", "unbound", "whole", "zero_divisor",
 )  # fmt: skip

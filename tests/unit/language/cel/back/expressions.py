@@ -58,7 +58,7 @@ LEAVES: Grammar = {
     "double": ("0.0", "1.0", "-1.5", "2.5e10", "9007199254740993.0", "1e308", "-0.0"),
     "bool": ("true", "false"),
     "string": ("''", "'a'", "'ab'", "'b'", "'é€'", "'10'", "'1.5'"),
-    "ints": ("[]", "[1]", "[1, 2, 3]", "[3, -1, 2]"),
+    "ints": ("[1].filter(e, false)", "[1]", "[1, 2, 3]", "[3, -1, 2]"),
     "strings": ("['a']", "['a', 'b', 'ab']"),
     "map": ("{'a': 1}", "{'a': 1, 'b': 0}"),
     "timestamp": (
@@ -106,7 +106,7 @@ _MORE: Grammar = {
         "math.greatest({int}, {int})", "min({int}, {int})", "max({int}, {int}, {int})", "{ints}.sum()", "{ints}.min()",
         "{optint}.orValue({int})", "{optint}.value()", "cel.bind($x, {int}, {int|x:int})", "{string}.indexOf({string})",
         "math.bitAnd({int}, {int})", "math.bitShiftLeft({int}, {int})", "math.abs({int})", "{strings}.map($x, size($x)).sum()",
-        "number({cpu})", "int(x)", "(dyn({int}) + x)", "{ints}.indexOf({int})", "cel.bind($x, {ints}, {int|x:ints})",
+        "number({cpu})", "int(x)", "int(dyn({int}) + x)", "{ints}.indexOf({int})", "cel.bind($x, {ints}, {int|x:ints})",
     ),
     "double": ("math.ceil({double})", "math.round({double})", "({cpu} / {cpu})", "({memory} / {memory})", "ratio({percent})",
                "math.least({double}, {double})", "double({percent})"),
@@ -132,7 +132,7 @@ _MORE: Grammar = {
     "map": ("{{?'a': {optint}, 'c': {int}}}", "{map}.transformMap($x, $y, {int|x:string|y:int})",
             "{map}.transformMapEntry($x, $y, {{$x + 'z': $y}})", "{map}.transformMap($x, $y, {bool|x:string|y:int}, $y)"),
     "optint": (
-        "optional.of({int})", "optional.none()", "{map}.?a", "{map}[?{string}]", "{ints}[?{int}]", "{optint}.or({optint})",
+        "optional.of({int})", "{map}.?a", "{map}[?{string}]", "{ints}[?{int}]", "{optint}.or({optint})",
         "{optint}.optMap($x, {int|x:int})", "{optint}.optFlatMap($x, {optint|x:int})", "optional.ofNonZeroValue({int})",
         "{ints}.first()",
     ),
@@ -148,7 +148,7 @@ _MORE: Grammar = {
     "pod": ("pod",),
 }  # fmt: skip
 _EXTENDED_LEAVES: Grammar = {
-    "optint": ("optional.of(1)", "optional.none()"),
+    "optint": ("optional.of(1)", "{'a': 1}.?z"),
     "cpu": ("node.capacity.cpu", "node.usage.prod.cpu", "cpu('250m')"),
     "memory": ("node.capacity.memory", "memory('1Gi')"),
     "percent": ("percent(40)", "percent(0.1)"),
