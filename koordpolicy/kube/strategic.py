@@ -67,7 +67,9 @@ def _merge_member(
     elif isinstance(value, list) and isinstance(present, list) and shape.key:
         merged = _merge_by_key(present, value, shape)
     elif isinstance(value, list) and isinstance(present, list) and shape.unique:
-        merged = _ordered(list(dict.fromkeys([*present, *value])), value, present, "")
+        merged = _ordered(
+            list({_name(item, ""): item for item in [*present, *value]}.values()), value, present, ""
+        )
     else:
         merged = _fresh(value)
     if order is not None and isinstance(merged, list):

@@ -71,7 +71,7 @@ def budget_status(
         for name, since in (old.get("disruptedPods") or {}).items()
         if name in by_name
         and not by_name[name]["metadata"].get("deletionTimestamp")
-        and now < parse_time(since) // NANOSECONDS + _EVICTION_TIMEOUT
+        and now < _counts_until(since)
     }
     healthy = sum(
         not pod["metadata"].get("deletionTimestamp")
@@ -185,7 +185,7 @@ class Budgets:
         pods = self._state.collection(resources.PODS).select(Selection(key[0], selector, FieldSelector()))
         status = budget_status(budget, pods, self._scale, self._now())
         for since in (status.get("disruptedPods") or {}).values():
-            due = parse_time(since) // NANOSECONDS + _EVICTION_TIMEOUT
+            due = _counts_until(since)
             self._recheck[key[0]] = min(due, self._recheck.get(key[0], due))
         if status != budget.get("status"):
             self._write(budget, status)
@@ -233,6 +233,14 @@ def _unhealthy_may_go(budget: Mapping[str, Any], pod: Mapping[str, Any]) -> bool
         return True
     status = budget.get("status") or {}
     return bool(status.get("currentHealthy", 0) >= status.get("desiredHealthy", 0) > 0)
+
+
+def _counts_until(granted: str) -> int:
+    """When a granted eviction is over; at once when somebody wrote a time that is none."""
+    try:
+        return parse_time(granted) // NANOSECONDS + _EVICTION_TIMEOUT
+    except ValueError:
+        return 0
 
 
 def _share(value: Any, of: int) -> int | None:

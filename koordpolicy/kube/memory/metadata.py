@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Cause, Invalid, Rejected
+from koordpolicy.kube.memory.types import check_types
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.selectors import is_label_key, is_label_value
 
@@ -27,14 +28,13 @@ _cached_value = lru_cache(maxsize=65_536)(is_label_value)
 def identify(draft: dict[str, Any], resource: Resource, namespace: str | None) -> None:
     """Complete what says which object this is: apiVersion, kind, namespace.
 
-    Rejected when the object says something else than the request.
+    Rejected when the object says something else than the request, or has fields of the wrong type.
     """
     for field, wanted in (("apiVersion", resource.api_version), ("kind", resource.kind)):
         if draft.setdefault(field, wanted) != wanted:
             raise Rejected(f"the object is of `{field}` `{draft[field]}`, {resource} has `{wanted}`")
+    check_types(draft, resource)
     metadata = draft.setdefault("metadata", {})
-    if not isinstance(metadata, dict):
-        raise Rejected("`metadata` is a map")
     stated = metadata.get("namespace") or None
     if not resource.namespaced:
         if stated or namespace:
@@ -51,19 +51,13 @@ def check_metadata(draft: Mapping[str, Any], resource: Resource) -> None:
     metadata = draft["metadata"]
     causes: list[Cause] = []
     _check_name(metadata, resource, causes)
-    for field, check in (("labels", _check_labels), ("annotations", _check_annotations)):
-        value = metadata.get(field)
-        if value is None:
-            continue
-        if isinstance(value, dict):
-            check(value, causes)
-        else:
-            causes.append(Cause(f"metadata.{field}", "a map from text to text"))
+    _check_labels(metadata.get("labels") or {}, causes)
+    _check_annotations(metadata.get("annotations") or {}, causes)
     _check_owners(metadata.get("ownerReferences") or (), causes)
     causes.extend(
         Cause("metadata.finalizers", f"`{finalizer}` is not a qualified name")
         for finalizer in metadata.get("finalizers") or ()
-        if not (isinstance(finalizer, str) and (finalizer in _SYSTEM_FINALIZERS or _cached_key(finalizer)))
+        if finalizer not in _SYSTEM_FINALIZERS and not _cached_key(finalizer)
     )
     if causes:
         raise invalid(resource, str(metadata.get("name", "")), causes)
@@ -102,11 +96,11 @@ def _check_name(metadata: Mapping[str, Any], resource: Resource, causes: list[Ca
         )
 
 
-def _check_labels(labels: dict[str, Any], causes: list[Cause]) -> None:
+def _check_labels(labels: Mapping[str, str], causes: list[Cause]) -> None:
     for key, value in labels.items():
         if not _cached_key(key):
             causes.append(Cause("metadata.labels", f"`{key}` is not a qualified name"))
-        if not isinstance(value, str) or not _cached_value(value):
+        if not _cached_value(value):
             causes.append(
                 Cause(
                     f"metadata.labels[{key}]",
@@ -115,15 +109,12 @@ def _check_labels(labels: dict[str, Any], causes: list[Cause]) -> None:
             )
 
 
-def _check_annotations(annotations: dict[str, Any], causes: list[Cause]) -> None:
+def _check_annotations(annotations: Mapping[str, str], causes: list[Cause]) -> None:
     total = 0
     for key, value in annotations.items():
         if not _cached_key(key.lower()):
             causes.append(Cause("metadata.annotations", f"`{key}` is not a qualified name"))
-        if not isinstance(value, str):
-            causes.append(Cause(f"metadata.annotations[{key}]", "must be text"))
-        else:
-            total += len(key) + len(value)
+        total += len(key) + len(value)
     if total > MAX_ANNOTATIONS:
         causes.append(Cause("metadata.annotations", f"longer than {MAX_ANNOTATIONS} characters in all"))
 
@@ -131,7 +122,7 @@ def _check_annotations(annotations: dict[str, Any], causes: list[Cause]) -> None
 def _check_owners(owners: Any, causes: list[Cause]) -> None:
     controllers = 0
     for owner in owners:
-        missing = [field for field in _OWNER_FIELDS if not (isinstance(owner, dict) and owner.get(field))]
+        missing = [field for field in _OWNER_FIELDS if not owner.get(field)]
         if missing:
             causes.append(Cause("metadata.ownerReferences", f"an owner lacks {', '.join(missing)}"))
         else:

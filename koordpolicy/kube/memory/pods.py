@@ -8,7 +8,7 @@ from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Cause, Conflict, Forbidden, Rejected
 from koordpolicy.kube.memory.metadata import is_dns_label
 from koordpolicy.kube.memory.state import State
-from koordpolicy.model.pod import Pod, computed_qos, read_pod
+from koordpolicy.model.pod import computed_qos, read_pod
 from koordpolicy.model.protocol import (
     CONDITION_READY,
     CONDITION_SCHEDULED,
@@ -18,7 +18,7 @@ from koordpolicy.model.protocol import (
     PHASE_SUCCEEDED,
     is_extended,
 )
-from koordpolicy.model.quantity import Quantity, QuantityError, parse_quantity
+from koordpolicy.model.quantity import Quantity, parse_quantity
 from koordpolicy.model.reading import ObjectError
 
 _DEFAULTS: Final = {
@@ -37,20 +37,11 @@ _EVICTING: Final = {
 }
 
 
-def decode(obj: Mapping[str, Any]) -> Pod:
-    """Read a pod strictly, as the server does on arrival: Rejected for fields of the wrong type."""
-    try:
-        return read_pod(obj)
-    except ObjectError as error:
-        raise Rejected(f"the pod cannot be read: {error}") from error
-
-
 def complete(draft: dict[str, Any], old: Mapping[str, Any] | None, state: State) -> None:
     """Fill in defaults: policies, requests from limits, and the priority of the pod's class (once and for all).
 
     Forbidden when the class is missing, or the pod names a priority that is not its class's.
     """
-    decode(draft)
     spec = draft.setdefault("spec", {})
     for field, value in _DEFAULTS.items():
         spec.setdefault(field, value)
@@ -69,7 +60,10 @@ def complete(draft: dict[str, Any], old: Mapping[str, Any] | None, state: State)
 
 def prepare(draft: dict[str, Any], now: str) -> None:
     """Set the status a new pod begins with, whatever its creator wrote there."""
-    pod = decode(draft)
+    try:
+        pod = read_pod(draft)
+    except ObjectError as error:
+        raise Rejected(f"the pod cannot be read: {error}") from error
     status: dict[str, Any] = {
         "phase": PHASE_PENDING,
         "qosClass": computed_qos((*pod.containers, *pod.init_containers), pod.pod_requests, pod.pod_limits),
@@ -208,10 +202,7 @@ def canonical_amounts(parent: dict[str, Any] | None, field: str) -> dict[str, An
 
 @lru_cache(maxsize=16_384)
 def _canonical(value: str | float) -> str:
-    try:
-        return str(parse_quantity(value))
-    except QuantityError as error:
-        raise Rejected(str(error)) from error
+    return str(parse_quantity(value))
 
 
 def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
