@@ -24,7 +24,7 @@ def find_pack(name: str) -> Layer | None:
         return None
     root = resources.policies()
     files = read_tree([root]).files
-    shown = {f"{name}/{Path(file).relative_to(root)}": text for file, text in files.items()}
+    shown = {f"{name}/{Path(file).relative_to(root).as_posix()}": text for file, text in files.items()}
     return Layer(name, shown)
 
 
@@ -32,6 +32,7 @@ def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
     """Declare the paths of policies: positional, or as the option `--policies`."""
     if option:
         parser.add_argument(
+            "-p",
             "--policies",
             metavar="PATH",
             nargs="+",
@@ -49,14 +50,28 @@ def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
 
 
 def compile_paths(paths: Sequence[str]) -> Compilation:
-    """Read and compile; what could not be read stands among the findings."""
+    """Read and compile; what could not be read stands among the findings.
+
+    Raises `CannotRunError` where there is nothing to read at all. No paths stand for the built-in pack alone.
+    """
     tree = read_tree(paths)
+    if paths and not tree.touched:
+        why = "\n".join(
+            f"{found.message}; {found.help}" if found.help else found.message for found in tree.found
+        )
+        raise CannotRunError(
+            why or f"there is no policy file (*.yaml, *.yml) below {', '.join(map(_shown, paths))}"
+        )
     compilation = Compiler(find_pack).compile(Layer(OWN, tree.files))
     found = Diagnostics()
     found.extend(tree.found)
     found.extend(compilation.found)
     graph = None if found.has_errors else compilation.graph
     return Compilation(graph, found, compilation.units, compilation.sources)
+
+
+def _shown(path: str) -> str:
+    return f"`{path}`"
 
 
 def compiled(paths: Sequence[str]) -> tuple[Compilation, RuleGraph]:

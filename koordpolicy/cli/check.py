@@ -1,11 +1,17 @@
 """`koordpolicy check`: the gate in CI."""
 
 import argparse
+from collections.abc import Iterator
 
-from koordpolicy.cli.bundle import add_paths, compile_paths
+from koordpolicy.cli.bundle import OWN, add_paths, compile_paths
 from koordpolicy.cli.command import FINDINGS, OK, Command
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.diagnostics.render import RENDERERS, render
+from koordpolicy.diagnostics import Severity
+from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render
+from koordpolicy.graph import Compilation, RuleGraph
+from koordpolicy.graph.plan import Plan, Way, plans
+from koordpolicy.graph.testing import with_tests
+from koordpolicy.language.kinds.bundle import PolicyTestSpec
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -14,13 +20,25 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", choices=list(RENDERERS), default="text", help="format of the findings"
     )
     parser.add_argument(
-        "--limit", type=int, default=200, metavar="N", help="show at most N findings, 0 for all"
+        "--limit",
+        type=int,
+        default=DEFAULT_LIMIT,
+        metavar="N",
+        help=f"show at most N findings, 0 for all (default: {DEFAULT_LIMIT})",
     )
     parser.add_argument("--strict", action="store_true", help="warnings fail the check too")
+    parser.add_argument("--no-tests", action="store_true", help="leave out the policy tests")
+    parser.add_argument(
+        "--explain-cost",
+        action="store_true",
+        help="show what decisions may cost, and which run for all nodes at once",
+    )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     compilation = compile_paths(arguments.paths)
+    if not arguments.no_tests:
+        compilation = with_tests(compilation)
     found = list(compilation.found)
     text = render(
         arguments.output,
@@ -32,11 +50,48 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     if text:
         terminal.print(text)
+    if arguments.explain_cost and compilation.graph is not None:
+        # Beside a format for programs the table would be noise in it.
+        tell = terminal.print if arguments.output == "text" else terminal.say
+        for line in _costs(compilation.graph, terminal.width):
+            tell(line)
     if arguments.output == "text" and not found:
-        own = sum(1 for unit in compilation.units if unit.layer_name != "koordinator")
-        terminal.print(f"{own or len(compilation.units)} documents, no findings")
-    failing = found if arguments.strict else [one for one in found if one.severity == "error"]
+        terminal.print(_summary(compilation, tested=not arguments.no_tests))
+    failing = [one for one in found if arguments.strict or one.severity is Severity.ERROR]
     return FINDINGS if failing else OK
+
+
+def _summary(compilation: Compilation, *, tested: bool) -> str:
+    """What was looked at, where nothing was found."""
+    own = [unit for unit in compilation.units if unit.layer_name == OWN] or compilation.units
+    cases = sum(len(unit.spec.cases) for unit in own if isinstance(unit.spec, PolicyTestSpec))
+    tests = f", {_count(cases, 'test case')} passed" if tested and cases else ""
+    return f"{_count(len(own), 'document')}{tests}, no findings"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _costs(graph: RuleGraph, width: int) -> Iterator[str]:
+    """The dearest decisions first; constants are only counted."""
+    found = plans(graph)
+    shown = [plan for plan in found if plan.way is not Way.CONSTANT]
+    ways = max((len(plan.way) for plan in shown), default=0)
+    yield f"{'steps':>10}  {'evaluated':<{ways}}  decision"
+    for plan in shown:
+        yield f"{plan.cost:>10,}  {plan.way:<{ways}}  {plan.decision}"
+        yield from _remarks(plan, width)
+    yield f"and {_count(len(found) - len(shown), 'constant')}"
+    yield ""
+
+
+def _remarks(plan: Plan, width: int) -> Iterator[str]:
+    indent = " " * 12
+    if plan.loop and plan.cost >= 1000:
+        yield f"{indent}walks {plan.loop}"[:width]
+    for reason in plan.reasons:
+        yield f"{indent}one by one: {reason}"[:width]
 
 
 COMMAND = Command(

@@ -8,7 +8,7 @@ parameter holds as long as any other list.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from koordpolicy.graph.decide import Expressions, parameters_of
+from koordpolicy.graph.decide import Expressions, parameter_key
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.cost import Estimate, Loop, estimate
@@ -88,12 +88,6 @@ class Costs:
 
     def _parameters(self, rule: Rule) -> int:
         """What computing the parameters of a rule may cost, were each of them read in every step."""
-        read = {
-            key
-            for node in (rule.value, rule.match.test)
-            if node is not None and rule.parameters
-            for key in parameters_of(node, rule.key)
-            if key in self._decisions
-        }
-        dear = sum(self.bound(key) for key in read if self.bound(key) > 1)
+        read = (parameter_key(rule.key, name) for name in rule.parameters)
+        dear = sum(cost for key in read if key in self._decisions and (cost := self.bound(key)) > 1)
         return dear * max(1, self._bound(rule).total)

@@ -16,10 +16,14 @@ MAX_DEPTH = 32
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Texts by path as users shall see it, and what could not be read (KP001, KP004)."""
+    """Texts by path as users shall see it, and what could not be read (KP001, KP004).
+
+    `touched` are the files that were there to be read, those included that are no policies.
+    """
 
     files: dict[str, str] = field(default_factory=dict)
     found: Diagnostics = field(default_factory=Diagnostics)
+    touched: list[str] = field(default_factory=list)
 
 
 def read_tree(paths: Sequence[str | Path]) -> Tree:
@@ -94,12 +98,14 @@ def _read(file: Path, tree: Tree) -> None:
     place = Span.at(str(file))
     try:
         size = file.stat().st_size
+        content = file.read_bytes() if size <= MAX_BYTES else b""
+        tree.touched.append(str(file))
         if size > MAX_BYTES:
             tree.found.add(
                 "KP004", place, f"the file has {size:,} bytes, more than {MAX_BYTES:,}", help="split it"
             )
             return
-        tree.files[str(file)] = file.read_bytes().decode("utf-8")
+        tree.files[str(file)] = content.decode("utf-8")
     except UnicodeDecodeError as error:
         before = error.object[: error.start]
         line = before.count(b"\n") + 1

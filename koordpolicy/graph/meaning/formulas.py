@@ -9,7 +9,7 @@ from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.analysis.domain import one_of
 from koordpolicy.graph.analysis.region import Box, boxes
 from koordpolicy.graph.answer import Answer
-from koordpolicy.graph.decide import Expressions, parameters_of
+from koordpolicy.graph.decide import Expressions, parameter_key
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.notation import show
@@ -97,13 +97,15 @@ def _hold(state: State, law: Law, decision: Decision, expressions: Expressions, 
     told: set[Rule] = set()
     for rule in decision.rules[:MAX_RULES]:
         below = _parameters(state, rule)
-        key = ("formula", rule, tuple(below))
-        program = state.cache.get(
-            key, partial(compile_row, decision.roots, expressions.resolved(rule.value, rule.key))
-        )
+        key = ("formula", rule, *below, *state.constants.values())
+        program = state.cache.get(key, partial(_program, decision, expressions, rule))
         for records in _examples(state, [rule, *below], expressions):
             if _breaks(law, program, decision, records):
                 _report(state, law, decision, graph, records, told)
+
+
+def _program(decision: Decision, expressions: Expressions, rule: Rule) -> RowProgram:
+    return compile_row(decision.roots, expressions.resolved(rule.value, rule.key))
 
 
 def _parameters(state: State, rule: Rule) -> list[Rule]:
@@ -112,8 +114,9 @@ def _parameters(state: State, rule: Rule) -> list[Rule]:
     waiting = [rule]
     while waiting:
         one = waiting.pop()
-        for key in parameters_of(one.value, one.key):
-            for inner in state.decisions[key].rules if key in state.decisions else ():
+        for name in one.parameters:
+            parameter = state.decisions.get(parameter_key(one.key, name))
+            for inner in parameter.rules if parameter is not None else ():
                 if inner not in found:
                     found[inner] = None
                     waiting.append(inner)

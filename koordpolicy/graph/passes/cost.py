@@ -4,7 +4,7 @@ from functools import partial
 
 from koordpolicy.diagnostics import Note, Span
 from koordpolicy.graph.costs import Costs, bound_of
-from koordpolicy.graph.decide import Expressions
+from koordpolicy.graph.decide import Expressions, parameter_key
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.state import State
 from koordpolicy.language.cel.cost import Loop
@@ -19,9 +19,26 @@ def cost(state: State) -> None:
     told: set[Span] = set()
     for decision in state.decisions.values():
         if decision.rules and costs.bound(decision.key) > budget:
-            total = costs.decision(decision)
+            key = ("cost of", decision.default, *_behind(state, decision))
+            total = state.cache.get(key, partial(costs.decision, decision))
             if total > budget:
                 _report(state, decision, costs, total, budget, told)
+
+
+def _behind(state: State, decision: Decision) -> tuple[object, ...]:
+    """What the cost of a decision follows from: its rules, those of its parameters, and constants."""
+    found = dict.fromkeys(decision.rules)
+    waiting = list(decision.rules)
+    while waiting:
+        rule = waiting.pop()
+        for name in sorted(rule.parameters):
+            parameter = state.decisions.get(parameter_key(rule.key, name))
+            fresh = (
+                [inner for inner in parameter.rules if inner not in found] if parameter is not None else []
+            )
+            found.update(dict.fromkeys(fresh))
+            waiting += fresh
+    return (*found, *(node for node in state.constants.values()))
 
 
 def _budget(state: State) -> int:
