@@ -4,21 +4,13 @@ All walks are iterative and visit a shared node once, so that neither depth nor 
 used by many rules) makes them slow.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
-from functools import cache
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.walk import children, with_children
-
-
-@cache
-def _fields_of(kind: Any) -> tuple[str, ...]:
-    return tuple(f.name for f in fields(kind) if f.name not in ("start", "end", "value"))
-
-
-_field_names: Callable[[type], tuple[str, ...]] = _fields_of  # `cache` alone would lose the parameter's type
 
 
 def walk(*roots: ir.Node) -> Iterator[ir.Node]:
@@ -104,22 +96,25 @@ def facts_of(*roots: ir.Node) -> frozenset[tuple[str, str]]:
     The record is the root's name, or for an element of a list of records (`node.pods`) the name of
     its structure. A root read as a whole (`now`, an argument of a function) has the path "".
     """
+    return facts_among(walk(*roots), roots)
+
+
+def facts_among(nodes: Iterable[ir.Node], roots: Sequence[ir.Node]) -> frozenset[tuple[str, str]]:
+    """As `facts_of`, of expressions whose nodes are at hand one by one (equal ones at least once)."""
     found: set[tuple[str, str]] = set()
-    bases: set[int] = set()
-    nodes = list(walk(*roots))
     for node in nodes:
         if isinstance(node, (ir.Field, ir.OptField)):
             found.add((_record_name(node.base), node.path))
-            bases.add(id(node.base))
         elif isinstance(node, ir.HasField):
             found.update((_record_name(node.base), path) for path in node.paths)
-            bases.add(id(node.base))
-    found.update(
-        (node.name, "")
-        for node in nodes
-        if isinstance(node, ir.Var) and not node.local and id(node) not in bases
-    )
+        else:
+            found.update((part.name, "") for part in children(node) if _is_root(part))
+    found.update((part.name, "") for part in roots if _is_root(part))
     return frozenset(found)
+
+
+def _is_root(node: ir.Node) -> TypeGuard[ir.Var]:
+    return isinstance(node, ir.Var) and not node.local
 
 
 def _record_name(base: ir.Node) -> str:
@@ -160,9 +155,14 @@ def number(roots: Sequence[ir.Node]) -> Numbering:
     """Give equal nodes equal numbers, without ever comparing whole trees."""
     table = Numbering([], [], [], [], [], [], [], {})
     known: dict[object, int] = {}
+    kinds: dict[int, int] = {}  # a type's identity -> number of its value: hashing a type is slow
+    values: dict[Type, int] = {}
     for node in walk(*roots):
-        below = tuple(table.numbers[id(child)] for child in children(node))
-        key = (type(node), node.type, below, _own_parts(node))
+        below = tuple([table.numbers[id(child)] for child in children(node)])
+        kind = kinds.get(id(node.type))
+        if kind is None:
+            kind = kinds[id(node.type)] = values.setdefault(node.type, len(values))
+        key = (type(node), kind, below, _own_parts(node))
         at = known.get(key)
         if at is None:
             at = known[key] = len(table.nodes)
@@ -183,18 +183,36 @@ def number(roots: Sequence[ir.Node]) -> Numbering:
     return table
 
 
-def _own_parts(node: ir.Node) -> tuple[object, ...]:
-    """What tells a node from others of its class beside its operands (and their grouping)."""
-    parts: list[object] = []
-    for name in _field_names(type(node)):
-        part = getattr(node, name)
-        if isinstance(part, ir.Node):
-            parts.append("node")
-        elif isinstance(part, tuple) and part and not isinstance(part[0], str):
-            parts.append(len(part))
-        else:
-            parts.append(part)
-    return tuple(parts)
+def _own_parts(node: ir.Node) -> object:
+    """What tells a node from others of its class beside its type and operands (and their grouping)."""
+    match node:
+        case ir.Call():
+            return node.overload
+        case ir.Const():
+            return node.key or id(node)
+        case ir.Field() | ir.OptField():
+            return node.path
+        case ir.Var():
+            return node.name, node.local
+        case ir.And() | ir.Or() | ir.Cond():
+            return None  # nothing but operands
+        case ir.HasField():
+            return node.paths
+        case ir.Select():
+            return node.field, node.optional, node.test
+        case ir.Index():
+            return node.optional
+        case ir.MakeList() | ir.MakeMap():
+            return node.optional
+        case ir.Comprehension():
+            return node.macro, node.variables, node.predicate is None, node.transform is None
+        case ir.Bind():
+            return node.name
+        case ir.OptMap():
+            return node.name, node.flat
+        case ir.Ref():
+            return node.space, node.name
+    raise TypeError(f"{type(node).__name__} is no node that can be numbered")
 
 
 def _own_weight(node: ir.Node) -> int:
@@ -217,12 +235,16 @@ def bound_names(node: ir.Node) -> tuple[str, ...]:
     return ()
 
 
+_NO_NAMES: frozenset[str] = frozenset()
+
+
 def _free_names(node: ir.Node, below: Sequence[frozenset[str]]) -> frozenset[str]:
     if isinstance(node, ir.Var):
-        return frozenset((node.name,)) if node.local else frozenset()
-    free = frozenset().union(*below) if below else frozenset()
+        return frozenset((node.name,)) if node.local else _NO_NAMES
+    if not any(below):
+        return _NO_NAMES
     bound = bound_names(node)
     if not bound:
-        return free
+        return _NO_NAMES.union(*below)
     # The first operand (range, init, operand) stands outside the names' reach.
     return below[0].union(*(names.difference(bound) for names in below[1:]))

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.functions import Function
+from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.ir_walk import Numbering
 from koordpolicy.language.cel.lower import loops, nodes
 from koordpolicy.language.cel.lower.source import Block, one_line
@@ -25,6 +25,7 @@ from koordpolicy.language.cel.values import Value
 _WORTH_REMEMBERING = 6
 _PART_HEIGHT = 30
 _MAX_NESTING = 10
+_NO_ROOTS: frozenset[str] = frozenset()
 
 
 class Program:
@@ -40,7 +41,6 @@ class Program:
         self.roots = roots
         self.numbering = numbering
         self.functions = functions
-        self.overloads = {row.id: row for function in functions.values() for row in function.overloads}
         self.fact_names = fact_names
         self.constants: dict[str, Value] = {}
         self.root_names = [_identifier(name, at) for at, name in enumerate(roots)]
@@ -54,12 +54,17 @@ class Program:
         for node, below in zip(numbering.nodes, numbering.operands, strict=True):
             counts = self.has_loop and (isinstance(node, ir.Comprehension) or nodes.makes_much(node))
             self.loops.append(counts or any(self.loops[n] for n in below))
-            names = frozenset[str]().union(*(self.uses_roots[n] for n in below))
+            names = _NO_ROOTS.union(*(self.uses_roots[n] for n in below)) if below else _NO_ROOTS
             if isinstance(node, ir.Var) and not node.local:
                 if node.name not in roots:
                     raise ValueError(f"`{node.name}` is not among the roots")
                 names |= {node.name}
             self.uses_roots.append(names)
+
+    def overload(self, id: str) -> Overload | None:
+        """The overload with an id; None for an id that asks for dispatch."""
+        row = self.functions.get(id.partition("(")[0].removeprefix("."))
+        return None if row is None else next((known for known in row.overloads if known.id == id), None)
 
     def constant(self, value: Value, key: object = None) -> str:
         """The name under which generated code finds a value; equal keys share one."""

@@ -100,7 +100,7 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
     if row is not None:
         return _inline(body, row, operands)
     body.may_fail = True
-    overload = body.program.overloads.get(node.overload)
+    overload = body.program.overload(node.overload)
     implementation = (
         overload.implementation if overload else dispatcher(node.overload, body.program.functions)
     )

@@ -15,7 +15,7 @@ from typing import Any
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError, EvaluationError, MissingFact, NoSuchOverload
 from koordpolicy.language.cel.functions import Function
-from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
+from koordpolicy.language.cel.ir_walk import facts_among, inline_binds, number
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower import runtime
 from koordpolicy.language.cel.lower.body import Body, Program
@@ -49,11 +49,15 @@ def compile_row(
     """
     single = isinstance(outputs, ir.Node)
     named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
-    trees = [inline_binds(tree) for tree in named.values()]
-    if unresolved := refs_of(*trees):
-        raise ValueError(f"unresolved references: {sorted(unresolved)}")
-    facts = facts_of(*trees)
-    program = Program(tuple(roots), number(trees), functions, _fact_names(facts))
+    trees = list(named.values())
+    numbering = number(trees)
+    if any(isinstance(node, ir.Bind) for node in numbering.nodes):
+        trees = [inline_binds(tree) for tree in trees]
+        numbering = number(trees)
+    if unresolved := [node.name for node in numbering.nodes if isinstance(node, ir.Ref)]:
+        raise ValueError(f"unresolved references: {', '.join(sorted(unresolved))}")
+    facts = facts_among(numbering.nodes, trees)
+    program = Program(tuple(roots), numbering, functions, _fact_names(facts))
     module = Block()
     _write_main(program, module, None if single else list(named))
     program.write_parts(module)

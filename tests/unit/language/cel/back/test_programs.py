@@ -248,6 +248,13 @@ def test_facts_are_told() -> None:
     }
 
 
+def test_a_root_read_as_a_whole_is_told_beside_its_facts() -> None:
+    whole = ir.Call(INT, "size(map(A,B))", (ir.Var(typed("m").type, "m"),))
+    tree = ir.MakeList(typed("li").type, (whole, ir.Select(INT, ir.Var(typed("m").type, "m"), "a")))
+    assert compile_row(("m",), tree).facts == facts_of(tree) == {("m", "")}
+    assert compile_row(("i",), typed("i")).facts == {("i", "")}
+
+
 def test_references_are_replaced() -> None:
     ref = ir.Ref(CPU, "variables", "reserve")
     tree = ir.Call(CPU, "_-_(int,int)", (typed("node.capacity.cpu"), ref))
