@@ -37,7 +37,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
-from koordpolicy.language.cel.lower.columns.writer import Writer
+from koordpolicy.language.cel.lower.columns.writer import OUT, Writer
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 
 ROWS = Space("n")
@@ -79,6 +79,7 @@ class Emitter:
     lanes: dict[str, str] = field(default_factory=dict)
     overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
     uses_lists: bool = False
+    _spaces: int = 0
     _ranges: dict[str, int] = field(default_factory=dict)
     _varying: dict[int, bool] = field(default_factory=dict)
     _partial: dict[int, bool] = field(default_factory=dict)
@@ -361,7 +362,14 @@ class Emitter:
         if vec.space is space or vec.space is None:
             return vec.values
         assert space is not None and space.owners is not None
-        return self._once(("spread", vec.values, space), "v", f"{vec.values}[{space.owners}]")
+        key = ("spread", vec.values, space)
+        found = self.writer.recall(key)
+        if found is None:
+            text = f"np.take({vec.values}, {space.owners}, 0, {OUT}, 'clip')"
+            found = self.array(vec.kind, space, text, apart=True)
+            self.writer.remember(key, found)
+        assert isinstance(found, str)
+        return found
 
     def errors_in(self, vec: Vec, space: Space | None) -> str | None:
         """The variable with the mask of errors in a space; for scalars in no space, the bool."""
@@ -398,6 +406,11 @@ class Emitter:
         """The variable of an expression that is written once a block."""
         return self._once(("once", text), prefix, text)
 
+    def new_space(self) -> int:
+        """The number of one more space."""
+        self._spaces += 1
+        return self._spaces
+
     def _once(self, key: Hashable, prefix: str, text: str) -> str:
         found = self.writer.recall(key)
         if found is None:
@@ -418,13 +431,31 @@ class Emitter:
             self.writer.remember(key, found)
         return found  # type: ignore[return-value]
 
-    def as_double(self, vec: Vec, text: str) -> str:
-        """The values as doubles."""
+    def as_double(self, vec: Vec, text: str, space: Space) -> str:
+        """The values, which `text` names where they are used, as doubles."""
         if vec.kind == DOUBLE:
             return text
         if vec.space is None:
             return self._once(("double", text), "d", f"float({text})")
-        return self._once(("double", text), "d", f"{text}.astype(float64)")
+        found = self.writer.recall(("double", text))
+        if found is None:
+            found = self.array(DOUBLE, space, f"as_doubles({text}, {OUT})")
+            self.writer.remember(("double", text), found)
+        assert isinstance(found, str)
+        return found
+
+    def array(self, kind: str, space: Space, text: str, apart: bool = False, name: str = "") -> str:
+        """The variable of an array that an operation writes, at `OUT` (see `Writer.make`)."""
+        return self.writer.make(name or self.writer.name("v"), DTYPES[kind], space.number, text, apart)
+
+    def choose(self, chosen: str, then: str, otherwise: str, kind: str, space: Space) -> str:
+        """The variable of values of a number kind picked by a mask."""
+        key = ("wide", chosen)
+        mask = self.writer.recall(key)
+        if mask is None:
+            mask = self.array(INT, space, f"wide_mask({chosen}, {OUT})")
+            self.writer.remember(key, mask)
+        return self.array(kind, space, f"select({mask}, {then}, {otherwise}, {OUT})", apart=True)
 
     def code_of(self, vec: Vec) -> str:
         """The number of a string that is one for all rows."""

@@ -76,6 +76,14 @@ def chosen_errors(condition: Mask, failed: Errors, then: Errors, otherwise: Erro
     return join(failed, taken)
 
 
+def copy_of(value: Array, out: Array | None) -> Array:
+    """A copy of an array that may change later."""
+    if out is None:
+        return value.copy()
+    np.copyto(out, value)
+    return out
+
+
 # --- int64 arithmetic ------------------------------------------------------------------------------
 
 
@@ -126,9 +134,10 @@ def divide(a: Operand, b: Operand, errors: Errors, count: int) -> tuple[Array, E
 
 
 def remainder(a: Operand, b: Operand, errors: Errors, count: int) -> tuple[Array, Errors]:
-    """`a % b` with the sign of `a`; zero divisors are errors."""
+    """`a % b` with the sign of `a`; zero divisors and MIN % -1 are errors."""
     divisor, errors = _divisor(b, errors, count)
-    return np.fmod(a, np.where(divisor == -1, 1, divisor)), errors
+    result = np.fmod(a, np.where(divisor == -1, 1, divisor))
+    return result, join_found(errors, np.equal(a, INT_MIN) & (divisor == -1))
 
 
 def _divisor(b: Operand, errors: Errors, count: int) -> tuple[Array, Errors]:
@@ -155,6 +164,58 @@ def whole(value: Array, errors: Errors) -> tuple[Array, Errors]:
 def within(value: Array, errors: Errors, low: int, high: int) -> Errors:
     """Errors of values that must lie between two bounds."""
     return join_found(errors, (value < low) | (value > high))
+
+
+def as_doubles(value: Array, out: Array | None) -> Array:
+    """int64 as the nearest doubles."""
+    if out is None:
+        return value.astype(np.float64)
+    np.copyto(out, value)
+    return out
+
+
+def truncate(value: Array, out: Array | None) -> Array:
+    """Doubles that are known to fit, cut to int64."""
+    if out is None:
+        return value.astype(np.int64)
+    np.copyto(out, value, casting="unsafe")
+    return out
+
+
+def wide_mask(chosen: Mask, out: Array | None) -> Array:
+    """All bits set where chosen, none elsewhere."""
+    result = as_words(chosen, out)
+    return np.negative(result, result)
+
+
+def as_words(chosen: Mask, out: Array | None) -> Array:
+    """0 and 1 as int64."""
+    if out is None:
+        return chosen.astype(np.int64)
+    np.copyto(out, chosen)
+    return out
+
+
+def select(mask: Array, then: Operand | float, otherwise: Operand | float, out: Array | None) -> Array:
+    """`then` where the wide mask is set, else `otherwise`, both of int64 or both doubles.
+
+    By bits, because a mask without pattern makes a choice by branches five times slower. `out` is
+    neither operand.
+    """
+    if out is None:
+        return np.where(mask, then, otherwise)
+    words = out.view(np.int64)
+    other = _bits(otherwise, out.dtype)
+    np.bitwise_xor(_bits(then, out.dtype), other, words)
+    np.bitwise_and(words, mask, words)
+    np.bitwise_xor(words, other, words)
+    return out
+
+
+def _bits(value: Operand | float, dtype: np.dtype[Any]) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.view(np.int64)
+    return dtype.type(value).view(np.int64)
 
 
 # --- doubles ---------------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
+from koordpolicy.language.cel.lower.columns.writer import SPACE
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.columns.emitter import Emitter
@@ -56,8 +57,9 @@ def _read(emitter: "Emitter", path: str, kind: str | None) -> ListVec:
     segments = writer.let("s", f"table.segments({path!r})")
     store = writer.let("t", f"table.elements({path!r})")
     space = Space(
-        writer.let("m", f"{segments}.size"), writer.let("o", f"{segments}.owners"), segments
+        writer.let("n", f"{segments}.size"), emitter.new_space(), writer.let("o", f"{segments}.owners"), segments
     )  # fmt: skip
+    writer.line(f"{SPACE} {space.number} {space.count}")
     live = writer.let("e", f"{segments}.live")
     absent = writer.let("e", f"{segments}.absent")
     record = RecordVec(space, store)
@@ -145,7 +147,10 @@ def _map(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> ListVec
         failed = emitter.writer.let(
             "e", f"list_errors({errors}, {source.chosen}, {space.owners}, n, {source.errors})"
         )
-    element = Vec(body.kind, body.values, body.space, None, body.bounds)
+    if body.space is None:
+        element = Vec(body.kind, emitter.spread(body, space), space, None, body.bounds)
+    else:
+        element = Vec(body.kind, body.values, body.space, None, body.bounds)
     return ListVec(space, element, source.chosen, failed, source.whole)
 
 
@@ -341,8 +346,8 @@ def _where(emitter: "Emitter", predicate: ir.Node, term: Vec, space: Space, need
     condition = emitter.emit_vec(predicate, need)
     writer = emitter.writer
     zero = "0.0" if term.kind == DOUBLE else "0"
-    chosen = emitter.values_in(condition, space)
-    value = writer.let("v", f"np.where({chosen}, {emitter.values_in(term, space)}, {zero})")
+    chosen = emitter.spread(condition, space)
+    value = emitter.choose(chosen, emitter.values_in(term, space), zero, term.kind, space)
     errors = emitter.errors_in(term, space)
     failed = writer.let(
         "e", f"chosen_errors({chosen}, {emitter.errors_in(condition, space)}, {errors}, None)"

@@ -22,6 +22,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
+from koordpolicy.language.cel.lower.columns.writer import OUT
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.columns.emitter import Emitter
@@ -91,16 +92,22 @@ def _fold(emitter: "Emitter", vecs: list[Vec], conjunction: bool) -> Vec:
     assert space is not None
     values = [emitter.values_in(vec, space) for vec in vecs]
     errors = [emitter.errors_in(vec, space) for vec in vecs]
-    operator = " & " if conjunction else " | "
     failing = [error for error in errors if error is not None]
+    function = "np.bitwise_and" if conjunction else "np.bitwise_or"
+    text = values[0]
+    for value in values[1:]:
+        text = f"{function}({text}, {value}, {OUT})"
+    apart = len(values) > 2
     if not failing:
-        return Vec(BOOL, writer.let("v", operator.join(values)), space, fresh=True)
-    value, failed = writer.name("v"), writer.name("e")
-    test = " is ".join([*failing, "None"])
-    writer.line(f"if {test}: {value} = {operator.join(values)}; {failed} = None")
+        return Vec(BOOL, emitter.array(BOOL, space, text, apart), space, fresh=True)
+    name, failed = writer.name("v"), writer.name("e")
+    with writer.block(f"if {' is '.join([*failing, 'None'])}:"):
+        emitter.array(BOOL, space, text, apart, name)
+        writer.line(f"{failed} = None")
     kernel = "all_of" if conjunction else "any_of"
-    writer.line(f"else: {value}, {failed} = {kernel}(({', '.join(values)}), ({', '.join(map(str, errors))}))")
-    return Vec(BOOL, value, space, failed, fresh=True)
+    with writer.block("else:"):
+        writer.line(f"{name}, {failed} = {kernel}(({', '.join(values)}), ({', '.join(map(str, errors))}))")
+    return Vec(BOOL, name, space, failed, fresh=True)
 
 
 def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Symbol:
@@ -130,12 +137,13 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Sy
             writer.line(f"{names[0]} = {zero}; {names[1]} = None; {names[2]} = {names[3]} = {zero}")
         branches.append(names)
     (v1, e1, l1, h1), (v2, e2, l2, h2) = branches
-    text = f"np.where({chosen}, {v1}, {v2})"
     if kind_then == BOOL:
-        text = f"({chosen} & {v1}) | ({refused} & {v2})"
+        text = f"np.bitwise_or({chosen} & {v1}, {refused} & {v2}, {OUT})"
+        value = emitter.array(BOOL, space, text, apart=True)
     elif kind_then == STRING:
-        text = f"np.asarray({text}, int32)"
-    value = writer.let("v", text)
+        value = writer.let("v", f"np.asarray(np.where({chosen}, {v1}, {v2}), int32)")
+    else:
+        value = emitter.choose(chosen, v1, v2, kind_then, space)
     errors = emitter.errors_in(condition, space)
     failed = writer.let(
         "e", f"{errors} if {e1} is {e2} is None else chosen_errors({chosen}, {errors}, {e1}, {e2})"

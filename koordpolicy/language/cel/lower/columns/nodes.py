@@ -192,7 +192,10 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     with writer.block(f"if {none} is not None:"):
         other = emitter.emit_vec(node.args[1], emitter.narrow(need, str(none), space))
         text = emitter.element_of(other) if other.space is None else emitter.values_in(other, space)
-        writer.line(f"{value} = np.where({none}, {text}, {own})")
+        if found.kind in (BOOL, STRING):
+            writer.line(f"{value} = np.where({none}, {text}, {own})")
+        else:
+            writer.line(f"{value} = {emitter.choose(str(none), text, own, found.kind, space)}")
         writer.line(f"{failed} = errors_where({none}, {emitter.errors_in(other, space)}, {errors})")
         least, most = emitter.bounds_of(other)
         writer.line(f"{low} = min({low}, {least}); {high} = max({high}, {most})")

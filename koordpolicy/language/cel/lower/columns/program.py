@@ -12,6 +12,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
 from koordpolicy.language.cel.lower.columns import kernels, picked, row_cells, segments, strings
 from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
+from koordpolicy.language.cel.lower.columns.memory import Memory, Slots, place
 from koordpolicy.language.cel.lower.columns.symbols import (
     DTYPES,
     DURATION,
@@ -23,6 +24,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
+from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.values import Duration, Timestamp, Value
 from koordpolicy.model.table import NodeTable
@@ -100,12 +102,14 @@ class ColumnProgram:
     """
 
     __slots__ = (
+        "_memory",
         "_outputs",
         "_prepare",
         "_rows",
         "_run",
         "_shared",
         "_single",
+        "_slots",
         "_whole",
         "facts",
         "fallback",
@@ -126,6 +130,8 @@ class ColumnProgram:
         self._run = code.run
         self._shared = code.shared
         self._whole = code.whole
+        self._slots = code.slots
+        self._memory: list[Memory] = []
         self._rows = rows
         self.fallback = code.fallback
         self.source = code.source
@@ -169,7 +175,10 @@ class ColumnProgram:
             with np.errstate(all="ignore"):
                 shared = {} if self._shared is None else self._shared.call(*own)
                 prepared = self._prepare(own, shared)
-                found: Sequence[Array | None] = self._run(table, texts, rows, count, own, prepared)
+                # Taking the memory out of its place keeps a second thread from using it meanwhile.
+                memory = self._memory.pop() if self._memory else Memory(self._slots)
+                found: Sequence[Array | None] = self._run(table, texts, rows, count, own, prepared, memory)
+                self._memory = [memory]
                 return found
         except kernels.BeyondColumnsError:
             return self._by_rows(table, texts, rows, count, own)
@@ -223,6 +232,7 @@ class _Code:
     prepare: Callable[..., Any]
     run: Callable[..., Any]
     shared: RowProgram | None
+    slots: Slots
     whole: bool
     fallback: tuple[Fallback, ...]
     source: str
@@ -254,6 +264,7 @@ def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, .
     while True:
         before = len(fallen)
         emitter = Emitter(numbering, table_root, roots, fallen)
+        emitter.writer.line(f"{SPACE} 0 n")
         results = [_emit_output(emitter, tree) for tree in trees.values()]
         # What falls back is known to a pass only after it has met it; the next one plans for it. There
         # are two passes as a rule, and never more than nodes.
@@ -274,7 +285,12 @@ def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
             value = f"np.full(n, {emitter.element_of(symbol)}, {DTYPES[symbol.kind]!r})"
             return value, emitter.errors_in(symbol, ROWS) or "None"
         case Vec():
-            return symbol.values, symbol.errors or "None"
+            value, failed = symbol.values, symbol.errors or "None"
+            if not symbol.fresh:  # it may be the table's own, which changes later
+                value = emitter.array(symbol.kind, ROWS, f"copy_of({value}, {OUT})")
+            if failed != "None":
+                failed = writer.let("e", f"None if {failed} is None else {failed}.copy()")
+            return value, failed
         case ThingVec():
             failed = f"np.ones(n, bool) if {symbol.errors} else None" if symbol.errors else "None"
             return writer.let("v", f"repeat({symbol.values}, n)"), writer.let("e", failed)
@@ -322,19 +338,23 @@ def _assemble(emitter: Emitter, results: list[str]) -> _Code:
     if names:
         lines.append(f" ({names}) = own")
     lines += [
-        emitter.prepare.text,
+        *(" " * line.depth + line.text for line in emitter.prepare.lines),
         f" return ({exports})",
-        "def run(table, strings, rows, n, own, prepared):",
+        "def run(table, strings, rows, n, own, prepared, memory):",
     ]
     if names:
         lines.append(f" ({names}) = own")
     if exports:
         lines.append(f" ({exports}) = prepared")
-    lines += [emitter.writer.text, f" return ({', '.join(results)},)", ""]
-    source = "\n".join(line for line in lines if line)
+    answer = f"({', '.join(results)},)"
+    body, slots = place(emitter.writer.lines, answer)
+    lines += [*body, f" return {answer}", ""]
+    source = "\n".join(lines)
     scope: dict[str, Any] = {**_GLOBALS, "pick": _pick, "repeat": _repeat, **emitter.constants}
     for at, part in enumerate(emitter.parts):
         scope[f"row{at}"] = compile_row(part.names, part.node).call
     exec(compile(source + "\n", "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only
     shared = compile_row(emitter.roots, emitter.shared) if emitter.shared else None
-    return _Code(scope["prepare"], scope["run"], shared, emitter.uses_lists, tuple(emitter.used), source)
+    return _Code(
+        scope["prepare"], scope["run"], shared, slots, emitter.uses_lists, tuple(emitter.used), source
+    )

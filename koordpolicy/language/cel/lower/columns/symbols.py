@@ -52,11 +52,12 @@ class NoColumnForm(Exception):
 class Space:
     """What the entries of an array stand for: rows of the table, or elements of a list fact.
 
-    `count` names the variable with the number of entries; `owners` that with the row of each element,
+    `count` names the variable with the number of entries, `number` tells spaces apart; `owners` that with the row of each element,
     and `segments` that with the segments (both None for rows).
     """
 
     count: str
+    number: int = 0
     owners: str | None = None
     segments: str | None = None
 

@@ -2,6 +2,29 @@
 
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+
+OUT = "\0"
+"""Stands in a line for the array that its operation writes to."""
+
+SPACE = "#space"
+"""Begins a line that says where a space begins: its number and the name of its number of entries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A statement. `makes` is the variable whose array it writes anew, at `OUT`, with the name of the
+    array's type and the number of its space; a line without it may give other names to arrays. With
+    `apart` the array must not be that of an operand.
+    """
+
+    depth: int
+    text: str
+    makes: str | None = None
+    dtype: str = ""
+    space: int = 0
+    looped: bool = False
+    apart: bool = False
 
 
 class Writer:
@@ -10,19 +33,20 @@ class Writer:
     All names begin with `mark`, which keeps those of two functions apart.
     """
 
-    __slots__ = ("_depth", "_lines", "_mark", "_names", "_scopes", "constants")
+    __slots__ = ("_depth", "_loops", "_mark", "_names", "_scopes", "constants", "lines")
 
     def __init__(self, mark: str = "") -> None:
-        self._lines: list[str] = []
+        self.lines: list[Line] = []
         self._names = 0
         self._mark = mark
         self._depth = 1
+        self._loops = 0
         self._scopes: list[dict[Hashable, object]] = [{}]
         self.constants: dict[str, object] = {}
 
     def line(self, text: str) -> None:
         """Write a statement."""
-        self._lines.append(" " * self._depth + text)
+        self.lines.append(Line(self._depth, text))
 
     def name(self, prefix: str) -> str:
         """A name that nothing else has."""
@@ -35,6 +59,15 @@ class Writer:
         self.line(f"{name} = {text}")
         return name
 
+    def make(self, name: str, dtype: str, space: int, text: str, apart: bool = False) -> str:
+        """Name an array that an operation writes: `text` has `OUT` where it takes one.
+
+        Say `apart` when the operation reads operands after it has begun to write.
+        """
+        looped = self._loops > 0
+        self.lines.append(Line(self._depth, f"{name} = {text}", name, dtype, space, looped, apart))
+        return name
+
     def constant(self, prefix: str, value: object) -> str:
         """A global name of the generated module for a value."""
         name = self.name(prefix)
@@ -45,16 +78,19 @@ class Writer:
     def block(self, head: str) -> Iterator[None]:
         """A compound statement around what is written inside."""
         self.line(head)
+        looped = head.startswith("for ")
         self._depth += 1
+        self._loops += looped
         self._scopes.append({})
-        begin = len(self._lines)
+        begin = len(self.lines)
         try:
             yield
         finally:
-            if len(self._lines) == begin:
+            if len(self.lines) == begin:
                 self.line("pass")
             self._scopes.pop()
             self._depth -= 1
+            self._loops -= looped
 
     def recall(self, key: Hashable) -> object | None:
         """What was remembered under a key in this block or one around it."""
@@ -71,18 +107,13 @@ class Writer:
     @contextmanager
     def attempt(self) -> Iterator[None]:
         """Take back what was written inside when an exception leaves it."""
-        mark = len(self._lines)
+        mark = len(self.lines)
         self._scopes.append({})
         try:
             yield
         except BaseException:
             self._scopes.pop()
-            del self._lines[mark:]
+            del self.lines[mark:]
             raise
         inner = self._scopes.pop()
         self._scopes[-1].update(inner)
-
-    @property
-    def text(self) -> str:
-        """The statements."""
-        return "\n".join(self._lines)

@@ -2,10 +2,22 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.columns import compile_columns
+from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.values import Duration, Timestamp
-from tests.unit.language.cel.columns.support import NOW, assert_same, columns, table_of
+from tests.unit.language.cel.columns.support import (
+    NOW,
+    ROOT_NAMES,
+    assert_same,
+    columns,
+    same_value,
+    table_of,
+    typed,
+)
 
 BIG = 2**63 - 1
 ROWS: tuple[dict[str, Any], ...] = (
@@ -201,3 +213,43 @@ def test_what_has_no_column_form_agrees_too(text: str) -> None:
 @pytest.mark.parametrize("text", [*COLUMN_WISE, *ROW_WISE])
 def test_an_empty_table_has_empty_results(text: str) -> None:
     assert len(columns(text).call(table_of(()), {"pod": POD, "now": NOW})) == 0
+
+
+def test_many_outputs_of_one_program_agree_each() -> None:
+    trees = {text: typed(text) for text in (*COLUMN_WISE, *ROW_WISE)}
+    program = compile_columns(trees, "node", ROOT_NAMES)
+    by_row = compile_row(ROOT_NAMES, trees)
+    table = table_of(ROWS)
+    results = program.call_all(table, {"pod": POD, "now": NOW})
+    for at in range(len(table)):
+        expected = by_row.call(table.row(at), POD, NOW)
+        for text, result in results.items():
+            error = result.error(at)
+            if isinstance(expected[text], CelError):
+                assert error is not None, text  # which of several errors shows is not defined
+            else:
+                assert error is None and same_value(result.value(at), expected[text]), text
+
+
+@pytest.mark.parametrize("text", COLUMN_WISE)
+def test_results_outlive_later_calls_and_changes(text: str) -> None:
+    program, table = columns(text), table_of(ROWS)
+    first = program.call(table, {"pod": POD, "now": NOW})
+    values = first.values.copy()
+    errors = np.zeros(len(table), np.bool_) if first.errors is None else first.errors.copy()
+    for name in table.names:
+        table.put(name, {"name": "other", "capacity.cpu": 1, "labels": {"pool": "z"}})
+    program.call(table, {"pod": {}, "now": Timestamp(0)})
+    assert np.array_equal(first.values, values, equal_nan=values.dtype == np.float64)
+    assert np.array_equal(errors, errors if first.errors is None else first.errors)
+
+
+@pytest.mark.parametrize("text", [*COLUMN_WISE, *ROW_WISE])
+def test_some_rows_are_like_all(text: str) -> None:
+    program, table = columns(text), table_of(ROWS)
+    everything = program.call(table, {"pod": POD, "now": NOW})
+    some = program.call(table, {"pod": POD, "now": NOW}, rows=np.array([2, 0]))
+    for at, row in enumerate((2, 0)):
+        assert (some.error(at) is None) == (everything.error(row) is None)
+        if some.error(at) is None:
+            assert same_value(some.value(at), everything.value(row))

@@ -1,0 +1,69 @@
+"""The command: `python -m tests.benchmarks [NAME...] [--output DIRECTORY]`.
+
+Prints a table for each benchmark and writes it as JSON, with what it was measured on. Exit code 2 for
+an unknown name.
+"""
+
+import argparse
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.benchmarks import columns
+from tests.benchmarks.measure import Row, table
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A benchmark by name: what it measures, and the function that gives its rows."""
+
+    name: str
+    measures: str
+    run: Callable[[], Sequence[Row]]
+
+
+BENCHMARKS: tuple[Benchmark, ...] = (
+    Benchmark("columns", "a filter and a score of five terms, ns per node", columns.run),
+)
+"""All benchmarks, in the order in which they run."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the named benchmarks, or all."""
+    names = [benchmark.name for benchmark in BENCHMARKS]
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__.split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run: {', '.join(names)} (all)")
+    parser.add_argument("--output", type=Path, default=Path("build/benchmarks"), help="where JSON is written")
+    options = parser.parse_args(arguments)
+    if unknown := set(options.names) - set(names):
+        print(
+            f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(names)}",
+            file=sys.stderr,
+        )
+        return 2
+    options.output.mkdir(parents=True, exist_ok=True)
+    for benchmark in BENCHMARKS:
+        if options.names and benchmark.name not in options.names:
+            continue
+        rows = benchmark.run()
+        print(f"\n{benchmark.name}: {benchmark.measures}\n{table(rows)}")
+        report = {
+            "name": benchmark.name,
+            "measures": benchmark.measures,
+            "machine": _machine(),
+            "rows": list(rows),
+        }
+        (options.output / f"{benchmark.name}.json").write_text(json.dumps(report, indent=2) + "\n")
+    return 0
+
+
+def _machine() -> dict[str, object]:
+    return {"python": platform.python_version(), "system": platform.platform(), "cpus": os.cpu_count()}
+
+
+if __name__ == "__main__":
+    sys.exit(main())
