@@ -29,6 +29,22 @@ def graph(*documents: Mapping[str, Any]) -> RuleGraph:
     return _compiled(tuple(json.dumps(one) for one in documents))
 
 
+def graph_with_line(file: str, old: str, new: str) -> RuleGraph:
+    """The graph of the built-in pack with one line of one file changed.
+
+    `file` is the path within `policies/`; `old` and `new` are texts within the line, `old` stands there once.
+    """
+    (path,) = [one for one in PACK.files if one.endswith(f"/policies/{file}")]
+    assert PACK.files[path].count(old) == 1, f"`{old}` does not stand exactly once in {file}"
+    assert "\n" not in old + new, "one line"
+    files = {**PACK.files, path: PACK.files[path].replace(old, new)}
+    compilation = Compiler().compile(Layer(PACK.name, files))
+    assert compilation.graph is not None, [
+        f"{one.code} {one.span} {one.message}" for one in compilation.found
+    ]
+    return compilation.graph
+
+
 @lru_cache(maxsize=256)
 def _compiled(texts: tuple[str, ...]) -> RuleGraph:
     # JSON is YAML, and one document a file keeps the places of findings readable.

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.hooks.containers import GroupNumbers, pod_numbers
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, SuppressionPlan, plan
@@ -17,7 +19,7 @@ from koordpolicy.mechanism.container_resources import (
     weight_of_shares,
 )
 from koordpolicy.mechanism.cpuset import pick_cpus
-from koordpolicy.mechanism.node_record import NodeSight, node_record
+from koordpolicy.mechanism.node_record import NodeSight
 from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric, PodMetric
 from koordpolicy.model.node import read_node
@@ -82,7 +84,8 @@ def suppress_target(given: Given) -> Given:
             ),
         ),
     )
-    found = CPUSuppression(compiled).decide(node_record(sight, compiled.catalogue, TIMES, NOW), NOW)
+    suppression = CPUSuppression(compiled)
+    found = suppression.decide(agent_record(compiled, suppression, sight, NOW), NOW)
     return {
         "target": found.target,
         "non_be_pods_used": found.figures["protectedPods"],
@@ -155,14 +158,11 @@ def suppress_quota(given: Given) -> Given:
 
 
 def _plan(target: int, mechanism: str, group: BestEffortGroup) -> SuppressionPlan:
-    """The plan where policy asks for just this target."""
-    spec = {"mechanism": mechanism, "target": {"cel": f"millicores({target})"}}
-    record: Record = {"usage.total.cpu": 0, "metric.age": TIMES.duration(0), "capacity.cpu": group.capacity}
-    compiled = graph(document("CPUSuppress", "strategy", {**spec, "figures": _NO_FIGURES}))
-    return plan(CPUSuppression(compiled).decide(record, NOW), group)
-
-
-_NO_FIGURES = dict.fromkeys(("protectedPods", "protectedHostApplications", "system"), 0)
+    """The plan for a target that the case gives, with all that policy says about how it is reached."""
+    facts: Record = {"usage.total.cpu": 0, "metric.age": TIMES.duration(0), "capacity.cpu": group.capacity}
+    facts.update({"reserved.cpu": 0, "pods": [], "hostApplications": []})
+    compiled = graph(document("CPUSuppress", "strategy", {"mechanism": mechanism}))
+    return plan(replace(CPUSuppression(compiled).decide(facts, NOW), target=target), group)
 
 
 def _processors(given: Given) -> list[Processor]:
@@ -181,8 +181,7 @@ def batch_resource(given: Given) -> Given:
     if "normalization_ratio" in given:
         annotations[CPU_NORMALIZATION_RATIO] = str(given["normalization_ratio"])
     read = read_node({"metadata": {"name": "node", "annotations": annotations}})
-    node = node_record(NodeSight(read), compiled.catalogue, TIMES, NOW)
-    node["suppression.byQuota"] = CPUSuppression(compiled).by_quota(node, NOW)
+    node = agent_record(compiled, CPUSuppression(compiled), NodeSight(read), NOW)
     announced = {}
     if given["spec"] is not None:
         containers = {name: _lists(one) for name, one in given["spec"].items()}

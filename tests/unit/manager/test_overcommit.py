@@ -1,0 +1,205 @@
+"""The overcommit controller on the in-memory cluster: what it writes, when, and what it leaves alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from koordpolicy.kube import resources
+from koordpolicy.kube.port import MergePatch
+from koordpolicy.manager.controllers.overcommit import Outcome
+from koordpolicy.model import protocol as wire
+from tests.unit.manager.clusters import SmallCluster
+from tests.vectors.policies import document, graph
+
+BATCH = {"resource": "batch"}
+
+
+def cluster(*specs: dict[str, Any], annotations: dict[str, str] | None = None) -> SmallCluster:
+    """A node that has reported, under the built-in pack with these specs on batch resources above it."""
+    documents = [document("Overcommit", f"o{at}", {**BATCH, **spec}) for at, spec in enumerate(specs)]
+    made = SmallCluster(graph(*documents))
+    made.node(annotations=annotations)
+    made.report()
+    return made
+
+
+def test_a_node_offers_what_policy_calculates_and_a_second_round_writes_nothing() -> None:
+    small = cluster()
+    first = small.reconcile()
+    assert first is not None
+    assert small.offered() == {
+        "batch-cpu": "50k",
+        "batch-memory": str(55 * 2**30),
+    }  # 100 - 40 - 10, 100 - 35 - 10
+    version = small.store.get(resources.NODES, "n")["metadata"]["resourceVersion"]
+    second = small.reconcile()
+    assert second is not None
+    assert second.writes == ()
+    assert small.store.get(resources.NODES, "n")["metadata"]["resourceVersion"] == version
+
+
+def test_pods_count_as_they_are_measured() -> None:
+    small = cluster()
+    small.create(
+        resources.PODS,
+        {
+            "metadata": {"name": "web"},
+            "spec": {
+                "nodeName": "n",
+                "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "20"}}}],
+            },
+        },
+    )
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "30k"  # by request until it is measured
+    small.report(pods={"web": "5"})
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "45k"
+
+
+@pytest.mark.parametrize(
+    ("system", "after", "offered"),
+    [
+        ("14", 10, "50k"),  # 46 instead of 50: not more than 10 %
+        ("16", 10, "44k"),  # 44: more than 10 %
+        ("14", 301, "46k"),  # not more, but it is time
+        ("14", 300, "50k"),
+    ],
+)
+def test_small_changes_wait(system: str, after: int, offered: str) -> None:
+    small = cluster()
+    small.reconcile()
+    small.seconds += after
+    small.report(system=system)
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == offered
+
+
+def test_rounds_that_change_nothing_do_not_put_off_the_refresh() -> None:
+    small = cluster()
+    small.reconcile()
+    for _ in range(4):
+        small.seconds += 100
+        small.report(system="11")
+        small.reconcile()
+    assert small.offered()["batch-cpu"] == "49k"
+
+
+@pytest.mark.parametrize(("minutes", "kept"), [(15, True), (16, False)])
+def test_old_metrics_take_the_resources_away(minutes: int, kept: bool) -> None:
+    small = cluster()
+    small.reconcile()
+    small.seconds += 60 * minutes
+    decided = small.reconcile()
+    assert decided is not None
+    assert ("batch-cpu" in small.offered()) == kept
+    origin = json.loads(
+        small.store.get(resources.NODES, "n")["metadata"]["annotations"][wire.ORIGIN_EXTENDED_ALLOCATABLE]
+    )
+    assert origin["resources"][wire.BATCH_CPU] == ("50k" if kept else "0")
+
+
+def test_old_metrics_may_keep_them() -> None:
+    small = cluster({"onMissing": {"action": "Keep"}})
+    small.reconcile()
+    small.seconds += 3600
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "50k"
+
+
+def test_without_any_metric_nothing_is_offered() -> None:
+    small = SmallCluster(graph())
+    small.node()
+    decided = small.reconcile()
+    assert decided is not None
+    assert decided.calculations[0].outcome is Outcome.RESET
+    assert small.offered() == {}
+
+
+def test_a_resource_that_is_not_enabled_goes() -> None:
+    small = cluster()
+    small.reconcile()
+    small.graph = graph(document("Overcommit", "off", {**BATCH, "enabled": False}))
+    small.reconcile()
+    assert small.offered() == {}
+
+
+def test_a_formula_that_fails_keeps_what_is_published_and_says_why() -> None:
+    small = cluster()
+    small.reconcile()
+    small.graph = graph(document("Overcommit", "wrong", {**BATCH, "cpu": {"cel": "node.usage.p95.cpu"}}))
+    decided = small.reconcile()
+    assert decided is not None
+    assert decided.writes == ()
+    assert "node.usage.p95.cpu" in decided.plan.problems[0]
+    assert small.offered()["batch-cpu"] == "50k"
+
+
+def test_faster_cpus_offer_more_and_other_schedulers_take_their_part() -> None:
+    taken = {
+        "allocations": [{"name": "yarn", "priority": "koord-batch", "resources": {wire.BATCH_CPU: "5k"}}]
+    }
+    small = cluster(
+        annotations={
+            wire.CPU_NORMALIZATION_RATIO: "1.50",
+            wire.THIRD_PARTY_ALLOCATIONS: json.dumps(taken),
+        }
+    )
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "70k"
+    annotations = small.store.get(resources.NODES, "n")["metadata"]["annotations"]
+    assert json.loads(annotations[wire.ORIGIN_EXTENDED_ALLOCATABLE])["resources"][wire.BATCH_CPU] == "75k"
+
+
+def test_an_unreadable_annotation_deducts_nothing_and_is_reported() -> None:
+    small = cluster(annotations={wire.THIRD_PARTY_ALLOCATIONS: "{"})
+    decided = small.reconcile()
+    assert decided is not None
+    assert wire.THIRD_PARTY_ALLOCATIONS in decided.plan.problems[0]
+    assert small.offered()["batch-cpu"] == "50k"
+
+
+def test_zones_offer_their_part() -> None:
+    small = cluster()
+    half = [
+        {"name": name, "capacity": size, "allocatable": size}
+        for name, size in (("cpu", "50"), ("memory", "50Gi"))
+    ]
+    zones = [{"name": f"node-{at}", "type": "Node", "resources": half} for at in range(2)]
+    small.create(
+        resources.NODE_RESOURCE_TOPOLOGIES,
+        {"metadata": {"name": "n"}, "zones": [{"name": "socket-0", "type": "Socket"}, *zones]},
+    )
+    small.reconcile()
+    socket, *found = small.store.get(resources.NODE_RESOURCE_TOPOLOGIES, "n")["zones"]
+    assert "resources" not in socket
+    for zone in found:
+        listed = {one["name"]: one for one in zone["resources"]}
+        assert list(listed) == ["cpu", wire.BATCH_CPU, wire.BATCH_MEMORY, "memory"]
+        assert {listed[wire.BATCH_CPU][key] for key in ("capacity", "allocatable", "available")} == {"25k"}
+        assert listed["cpu"]["allocatable"] == "50"
+    decided = small.reconcile()
+    assert decided is not None
+    assert decided.plan.zones is None
+
+
+def test_a_policy_of_ones_own_for_a_pool() -> None:
+    small = cluster(
+        {
+            "match": {"nodes": {"matchLabels": {"pool": "dense"}}},
+            "cpu": {"cel": "node.capacity.cpu - node.usage.highPriority.cpu - node.usage.system.cpu"},
+        }
+    )
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "50k"
+    small.store.patch(resources.NODES, "n", MergePatch({"metadata": {"labels": {"pool": "dense"}}}))
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "90k"
+
+
+def test_a_node_that_is_gone() -> None:
+    small = cluster()
+    small.reconcile()
+    small.store.delete(resources.NODES, "n")
+    assert small.reconcile() is None
