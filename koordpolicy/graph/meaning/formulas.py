@@ -75,7 +75,7 @@ LAWS: tuple[Law, ...] = (
         "nothing would ever be offered",
         Severity.WARNING,
         "the kernel would kill pods as soon as they use what they were promised",
-        Severity.ERROR,
+        Severity.WARNING,  # as with CPU: Koordinator permits it, and some nodes live with it
     ),
 )
 """What the formulas of the built-in kinds are held to."""

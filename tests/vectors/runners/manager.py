@@ -124,14 +124,15 @@ def _profile(given: Given) -> dict[str, Any]:
     """A ClusterColocationProfile as the policy that says the same."""
     selectors = {"pods": given.get("selector"), "namespaces": given.get("namespaceSelector")}
     match = {key: {"matchLabels": labels} for key, labels in selectors.items() if labels is not None}
-    probability = str(given.get("probability", 100)).removesuffix("%")
+    # Koordinator reads less than 0 as never and more than 100 as always; policies say it plainly.
+    probability = min(max(int(str(given.get("probability", 100)).removesuffix("%")), 0), 100)
     skips = SKIP_UPDATE_RESOURCES in given.get("profile_annotations", {})
     return document(
         "ColocationProfile",
         given["name"],
         {
             "match": match or None,
-            "probability": {"cel": f"percent({probability})"},
+            "probability": f"{probability}%",
             "sampling": "AtMost",
             "labels": given.get("labels"),
             "annotations": given.get("annotations"),
