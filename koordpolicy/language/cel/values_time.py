@@ -23,7 +23,7 @@ _UNITS = {"h": 3600 * NANOS, "m": 60 * NANOS, "s": NANOS, "ms": 1_000_000, "us":
 _UNITS["µs"] = _UNITS["μs"] = _UNITS["us"]  # micro sign and Greek mu
 _DURATION = re.compile(r"(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h)")
 _TIMESTAMP = re.compile(
-    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?"
     r"(?:Z|([+-])([0-9]{2}):([0-9]{2}))"
 )
 _OFFSET = re.compile(r"([+-]?)([0-9]{1,2}):([0-9]{2})")
@@ -113,10 +113,10 @@ def _fraction(nanos: int) -> str:
 def local_seconds(value: Timestamp, zone: str | None) -> int:
     """Seconds since the epoch as a clock in `zone` shows them. Raises InvalidArgument.
 
-    `zone` is an IANA name, `UTC`, or an offset `±HH:MM` (the sign may be left out).
+    `zone` is an IANA name, `UTC` (or nothing), or an offset `±HH:MM` (the sign may be left out).
     """
     seconds = value.ns // NANOS
-    if zone is None or zone == "UTC":
+    if zone in (None, "", "UTC"):
         return seconds
     if offset := _OFFSET.fullmatch(zone):
         hours, minutes = int(offset.group(2)), int(offset.group(3))

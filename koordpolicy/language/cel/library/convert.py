@@ -14,6 +14,7 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,25}")
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "infinity": math.inf}
 _SHOWN = 60
+_LEAST_POWER, _FIRST_POWER = -4, 6
 
 
 def int_from_uint(value: UInt) -> int:
@@ -105,19 +106,25 @@ def bytes_from_string(text: str) -> bytes:
 
 
 def string_from_double(value: float) -> str:
-    """The shortest decimal that reads back as the same double; an exponent only from 1e21 on
-    and below 1e-4, so that ordinary magnitudes stay readable in messages.
+    """The shortest decimal that reads back as the same double, as Go's `%g` writes it: with an
+    exponent below 1e-4 and from 1e6 on.
     """
     if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    _, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    power = len(digits) - 1 + int(exponent)
+    if value == 0 or _LEAST_POWER <= power < _FIRST_POWER:
+        return plain_decimal(value)
+    fraction = "".join(map(str, digits[1:]))
+    sign = "-" if value < 0 else ""
+    return f"{sign}{digits[0]}{'.' if fraction else ''}{fraction}e{power:+03}"
+
+
+def plain_decimal(value: float) -> str:
+    """The shortest decimal without an exponent; `NaN`, `Infinity` for what has none."""
+    if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-    digits = repr(value)
-    mantissa, _, exponent = digits.partition("e")
-    if not exponent:
-        return mantissa.removesuffix(".0")
-    power = int(exponent)
-    if 0 < power < 21:
-        return format(Decimal(digits), "f")
-    return f"{mantissa}e{power:+03}"
+    return format(Decimal(repr(value)), "f").removesuffix(".0")
 
 
 def timestamp_from_int(seconds: int) -> Timestamp:

@@ -16,9 +16,9 @@ def _encode(value: bytes) -> str:
 
 
 def _decode(text: str) -> bytes:
-    bare = text.rstrip("=")
+    padding = "" if "=" in text else "=" * (-len(text) % 4)
     try:
-        return base64.b64decode(bare + "=" * (-len(bare) % 4), validate=True)
+        return base64.b64decode(text + padding, validate=True)
     except (binascii.Error, ValueError):
         raise InvalidArgument("the string is no base64") from None
 

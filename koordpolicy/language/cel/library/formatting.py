@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from koordpolicy.language.cel.errors import InvalidArgument, NoSuchOverload
-from koordpolicy.language.cel.library.convert import string_from_double
+from koordpolicy.language.cel.library.convert import plain_decimal
 from koordpolicy.language.cel.library.limits import bounded_text, check_text
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import (
@@ -110,7 +110,7 @@ def _show(verb: str, value: Value, digits: int) -> str:
     if type_name(value) not in _TAKES[verb]:
         raise NoSuchOverload(f"`%{verb}` cannot show {type_name(value)}")
     if type(value) is float and not math.isfinite(value):
-        return string_from_double(value)
+        return plain_decimal(value)
     return _SHOW[verb](value, digits)
 
 
@@ -128,7 +128,7 @@ def show(value: Value, depth: int = 0) -> str:
         case int():
             return int.__repr__(value)
         case float():
-            return string_from_double(value)
+            return plain_decimal(value)
         case bytes():
             return value.decode("utf-8", "replace")
         case list() | tuple():
