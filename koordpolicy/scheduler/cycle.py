@@ -141,44 +141,49 @@ def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice)
     """The decision that follows from what was judged."""
     pod, profile = question.view.pod, question.profile
     feasible = np.ones(len(table), np.bool_)
-    refusals: list[Refusals] = []
-    for step, verdicts, accepted in zip(profile.filters, judged.verdicts, judged.accepted, strict=True):
-        feasible = _filtered(question, step, verdicts, accepted, feasible, table, refusals)
-        if not feasible.any():
-            break
+    for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
+        if verdicts is not None:
+            feasible &= ~verdicts.refused.any(axis=0)
+        if accepted is not None:
+            feasible &= accepted
     rows = np.flatnonzero(feasible)
-    node = ""
-    best: tuple[Candidate, ...] = ()
-    if len(rows):
-        parts = _weighted(profile.scores, judged, rows)
-        totals = (
-            np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
-        )
-        chosen = _best(question, table, rows, totals, choice.draw)
-        node = table.name(int(rows[chosen]))
-        best = _table(table, rows, totals, parts, chosen, choice.explained)
+    if not len(rows):
+        refusals = _refusals(question, judged, table)
+        return Decision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
+    parts = _weighted(profile.scores, judged, rows)
+    totals = np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
+    chosen = _best(question, table, rows, totals, choice.draw)
+    best = _table(table, rows, totals, parts, chosen, choice.explained)
     return Decision(
-        pod.key, pod.uid, node, len(table), len(rows), tuple(refusals), best, digest=profile.digest
+        pod.key,
+        pod.uid,
+        table.name(int(rows[chosen])),
+        len(table),
+        len(rows),
+        best=best,
+        digest=profile.digest,
     )
 
 
-def _filtered(
-    question: Question, step: Step, verdicts: Verdicts | None, accepted: Mask | None, feasible: Mask,
-    table: NodeTable, refusals: list[Refusals],
-) -> Mask:  # fmt: skip
-    """The nodes that remain after one filter; what it refused is counted."""
-    if verdicts is not None:
-        refused = verdicts.refused & feasible
-        for reason, mask in zip(verdicts.reasons, refused, strict=True):
-            _count(refusals, step.name, reason, mask, ~verdicts.hopeless)
-        if refused.any():
-            feasible = feasible & ~refused.any(axis=0)
-    if accepted is not None:
-        refused = feasible & ~accepted
-        if refused.any():
-            _count_reasons(question, step, np.flatnonzero(refused), table, refusals)
-            feasible = feasible & accepted
-    return feasible
+def _refusals(question: Question, judged: Judged, table: NodeTable) -> tuple[Refusals, ...]:
+    """Why no node is left: each node counts for the first filter that refused it."""
+    left = np.ones(len(table), np.bool_)
+    found: list[Refusals] = []
+    for step, verdicts, accepted in zip(
+        question.profile.filters, judged.verdicts, judged.accepted, strict=True
+    ):
+        if verdicts is not None:
+            refused = verdicts.refused & left
+            for reason, mask in zip(verdicts.reasons, refused, strict=True):
+                _count(found, step.name, reason, mask, ~verdicts.hopeless)
+            left &= ~refused.any(axis=0)
+        if accepted is not None:
+            rows = np.flatnonzero(left & ~accepted)
+            if len(rows):
+                counted = reasons_of(question, step, rows, table)
+                found.extend(Refusals(step.name, reason, nodes) for reason, nodes in counted.items())
+                left &= accepted
+    return tuple(found)
 
 
 def _count(refusals: list[Refusals], name: str, reason: str, refused: Mask, resolvable: Mask) -> None:
@@ -192,29 +197,25 @@ def _count(refusals: list[Refusals], name: str, reason: str, refused: Mask, reso
             refusals.append(Refusals(name, reason, total - helped, resolvable=False))
 
 
-def _count_reasons(
-    question: Question, step: Step, rows: Rows, table: NodeTable, refusals: list[Refusals]
-) -> None:
-    """Count the nodes that an expression refused by the reason that policy gives."""
+def reasons_of(
+    question: Question, step: Step, rows: Rows | Sequence[int], table: NodeTable
+) -> dict[str, int]:
+    """Why a filter's expression refused the nodes of some rows: how many for each reason of policy's."""
     otherwise = f"node(s) didn't pass the filter {step.name}"
     program = question.profile.reasons.get(step.name)
     if program is None:
-        refusals.append(Refusals(step.name, otherwise, len(rows)))
-        return
-    result = program.call(table, question.records, rows)
+        return {otherwise: len(rows)}
+    result = program.call(table, question.records, np.asarray(rows, dtype=np.int64))
+    failed = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
     counts: dict[str, int] = {}
-    failed = result.errors
-    texts = result.values if failed is None else result.values[~failed]
-    for code, times in zip(*np.unique(texts, return_counts=True), strict=True):
-        same = result.values == code
-        first = int(np.argmax(same if failed is None else same & ~failed))
-        text = str(result.value(first)) or otherwise
-        counts[text] = counts.get(text, 0) + int(times)
-    if failed is not None:
-        for at in np.flatnonzero(failed):
-            text = f"{otherwise}: {result.error(int(at))}"
-            counts[text] = counts.get(text, 0) + 1
-    refusals.extend(Refusals(step.name, text, times) for text, times in counts.items())
+    for code in np.unique(result.values[~failed]):
+        same = (result.values == code) & ~failed
+        text = str(result.value(int(np.argmax(same)))) or otherwise
+        counts[text] = counts.get(text, 0) + int(np.count_nonzero(same))
+    for at in np.flatnonzero(failed):
+        text = f"{otherwise}: {result.error(int(at))}"
+        counts[text] = counts.get(text, 0) + 1
+    return counts
 
 
 def _weighted(steps: Sequence[Step], judged: Judged, rows: Rows) -> list[tuple[str, NDArray[Any]]]:
