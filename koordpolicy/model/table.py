@@ -30,7 +30,10 @@ class NodeTable:
     does not fit its column raises ValueError once, and is missing data from then on.
     """
 
-    __slots__ = ("_first", "_journal", "_lists", "_names", "_rows", "_store", "schema", "strings")
+    __slots__ = (
+        "__weakref__", "_first", "_journal", "_lists", "_names", "_rows", "_shaped", "_stamps", "_store",
+        "schema", "strings",
+    )  # fmt: skip
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
@@ -41,6 +44,8 @@ class NodeTable:
         self._rows: dict[str, int] = {}
         self._journal: list[int] = []
         self._first = 0
+        self._stamps: dict[str, int] = {}
+        self._shaped = 0
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -80,7 +85,7 @@ class NodeTable:
         at = self._rows[name] = len(self._names)
         self._names.append(name)
         record = dict(facts)
-        self._touch(at)
+        self._shaped = self._touch(at)
         for made in self._lists.values():
             made.append(record)
         self._store.extend((record,))
@@ -98,10 +103,11 @@ class NodeTable:
         paths = [*changes, *absent]
         for path in paths[len(changes) :]:
             record.pop(path, None)
-        self._touch(at)
-        for path, made in self._lists.items():
-            if path in paths:
-                made.set(at, record)
+        version = self._touch(at)
+        for path in paths:
+            self._stamps[path] = version
+            if path in self._lists:
+                self._lists[path].set(at, record)
         self._store.changed(at, paths)
 
     def remove(self, name: str) -> None:
@@ -114,13 +120,15 @@ class NodeTable:
         if last != name:
             self._names[at] = last
             self._rows[last] = at
-        self._touch(at)
+        self._shaped = self._touch(at)
 
-    def _touch(self, at: int) -> None:
+    def _touch(self, at: int) -> int:
+        """Note that a row changes; the version from then on."""
         self._journal.append(at)
         if len(self._journal) == 2 * _JOURNAL:
             del self._journal[:_JOURNAL]
             self._first += _JOURNAL
+        return self.version
 
     # --- versions -------------------------------------------------------------------------------
 
@@ -140,6 +148,11 @@ class NodeTable:
         count = len(self._names)
         touched = {row for row in self._journal[version - self._first :] if row < count}
         return np.array(sorted(touched), dtype=np.int64)
+
+    def stamp(self, paths: Iterable[str]) -> int:
+        """The version in which one of these facts last changed anywhere, or rows came or went."""
+        stamps = self._stamps
+        return max((self._shaped, *(stamps.get(path, 0) for path in paths)))
 
     # --- columns --------------------------------------------------------------------------------
 

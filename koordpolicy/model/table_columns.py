@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -29,7 +28,6 @@ _CLASSES: Final = {Storage.INT: int, Storage.DOUBLE: float, Storage.BOOL: bool, 
 _PRESENCE: Final = ScalarFact(Storage.BOOL)
 
 
-@dataclass(frozen=True, slots=True)
 class Column:
     """A view of a column: one value a row, codes of `Strings` for strings.
 
@@ -39,23 +37,41 @@ class Column:
     and do not keep them over a change of the table.
     """
 
-    values: Array
-    absent: Mask | None
-    low: float
-    high: float
+    __slots__ = ("_data", "absent", "high", "low", "values")
+
+    def __init__(
+        self, values: Array, absent: Mask | None, low: float, high: float, data: "ColumnData | None" = None
+    ) -> None:
+        self.values = values
+        self.absent = absent
+        self.low = low
+        self.high = high
+        self._data = data
 
     @property
     def present(self) -> Mask | None:
         """The rows with a value; None when that is all of them."""
         return None if self.absent is None else ~self.absent
 
+    @property
+    def doubles(self) -> Array:
+        """The numbers as the nearest doubles, kept by the table from the first time on."""
+        if self._data is None:
+            return self.values.astype(np.float64)
+        return self._data.doubles()[: len(self.values)]
+
+    def pick(self, rows: Array) -> "Column":
+        """Some rows of the column."""
+        absent = None if self.absent is None else self.absent[rows]
+        return Column(self.values[rows], absent, self.low, self.high)
+
 
 class ColumnData:
     """The growing arrays behind one column."""
 
     __slots__ = (
-        "_encode", "_expected", "_flags", "_numbers", "_strings", "absent", "high", "key", "low",
-        "missing", "narrowed", "path", "values",
+        "_doubles", "_encode", "_expected", "_flags", "_numbers", "_strings", "_view", "absent", "high", "key",
+        "low", "missing", "narrowed", "path", "values",
     )  # fmt: skip
 
     def __init__(self, path: str, key: str | None, fact: ScalarFact, strings: Strings) -> None:
@@ -72,6 +88,8 @@ class ColumnData:
         self._expected = _CLASSES[fact.storage]
         self._numbers = fact.storage in (Storage.INT, Storage.DOUBLE)
         self._strings = strings if fact.storage is Storage.STRING else None
+        self._doubles: Array | None = None
+        self._view: Column | None = None
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many rows; new ones count as present until they are set."""
@@ -81,6 +99,8 @@ class ColumnData:
         # A bytearray is written twice as fast as an array; both look at the same octets.
         self._flags = bytearray(bytes(self._flags).ljust(capacity, b"\0"))
         self.absent = np.frombuffer(self._flags, np.bool_)
+        self._doubles = None
+        self._view = None
 
     def extract(self, record: Record) -> object:
         """What the record holds for this column, or ABSENT."""
@@ -96,6 +116,7 @@ class ColumnData:
         A value that is not of the column's class, or does not fit, is absent and gives an error.
         """
         value = self.extract(record)
+        self._view = None
         if value is not ABSENT:
             try:
                 self._set_present(at, value, first)
@@ -127,6 +148,8 @@ class ColumnData:
             self.values[at] = value
         except OverflowError:
             raise ValueError(f"`{self.path}`: {value} does not fit into 64 bits") from None
+        if self._doubles is not None:
+            self._doubles[at] = value
         if self._numbers:
             self._widen(old, value, first)  # type: ignore[arg-type]
         if self._flags[at]:
@@ -150,15 +173,26 @@ class ColumnData:
         """Copy the last row over another one, and forget the last."""
         gone = self._flags[target]
         self.values[target] = self.values[source]
+        self._doubles = None
+        self._view = None
         self._flags[target] = self._flags[source]
         self.missing -= gone
         self._flags[source] = 0
 
     def view(self, count: int) -> Column:
-        """The first `count` rows."""
-        if self.narrowed > count:
-            self._tighten(count)
-        return Column(self.values[:count], self.absent[:count] if self.missing else None, self.low, self.high)
+        """The first `count` rows, which are all that there are."""
+        if self._view is None:
+            if self.narrowed > count:
+                self._tighten(count)
+            absent = self.absent[:count] if self.missing else None
+            self._view = Column(self.values[:count], absent, self.low, self.high, self)
+        return self._view
+
+    def doubles(self) -> Array:
+        """All numbers, and room for more, as doubles."""
+        if self._doubles is None:
+            self._doubles = self.values.astype(np.float64)
+        return self._doubles
 
     def _tighten(self, count: int) -> None:
         """Bounds only grow with each write; now and then they are measured again."""
@@ -189,27 +223,32 @@ class ColumnStore:
 
     def column(self, path: str) -> Column:
         """The column of a fact of one value. Raises KeyError for a path that is no such fact."""
-        fact = self.schema[path]
-        if not isinstance(fact, ScalarFact):
-            raise KeyError(f"`{path}` is not a fact of one value")
-        return self._find((path, None, False), fact).view(len(self.records))
+        found = self._columns.get((path, None, False))
+        if found is None:
+            fact = self.schema[path]
+            if not isinstance(fact, ScalarFact):
+                raise KeyError(f"`{path}` is not a fact of one value")
+            found = self._make((path, None, False), fact)
+        return found.view(len(self.records))
 
     def entry(self, path: str, key: str) -> Column:
         """The column of one key of a map. Raises KeyError for a path that is no map."""
-        fact = self.schema[path]
-        if not isinstance(fact, MapFact):
-            raise KeyError(f"`{path}` is not a map")
-        return self._find((path, key, False), fact.values).view(len(self.records))
+        found = self._columns.get((path, key, False))
+        if found is None:
+            fact = self.schema[path]
+            if not isinstance(fact, MapFact):
+                raise KeyError(f"`{path}` is not a map")
+            found = self._make((path, key, False), fact.values)
+        return found.view(len(self.records))
 
     def presence(self, path: str) -> Column:
         """A column without values, whose `absent` marks the rows that lack the fact of any kind."""
-        if path not in self.schema:
-            raise KeyError(f"`{path}` is not a fact")
-        return self._find((path, None, True), _PRESENCE).view(len(self.records))
-
-    def _find(self, name: _Name, fact: ScalarFact) -> ColumnData:
-        found = self._columns.get(name)
-        return self._make(name, fact) if found is None else found
+        found = self._columns.get((path, None, True))
+        if found is None:
+            if path not in self.schema:
+                raise KeyError(f"`{path}` is not a fact")
+            found = self._make((path, None, True), _PRESENCE)
+        return found.view(len(self.records))
 
     def _make(self, name: _Name, fact: ScalarFact) -> ColumnData:
         path, key, presence = name

@@ -437,6 +437,8 @@ class Emitter:
             return text
         if vec.space is None:
             return self._once(("double", text), "d", f"float({text})")
+        if vec.column is not None and vec.space is space:
+            return self._once(("doubles", vec.column), "d", f"{vec.column}.doubles")
         found = self.writer.recall(("double", text))
         if found is None:
             found = self.array(DOUBLE, space, f"as_doubles({text}, {OUT})")
@@ -474,7 +476,7 @@ class Emitter:
         if found is None:
             found = self.writer.let("c", f"{record.store}.{call}")
             if record.space is ROWS:
-                self.writer.line(f"if rows is not None: {found} = pick({found}, rows)")
+                self.writer.line(f"if rows is not None: {found} = {found}.pick(rows)")
             self.writer.remember(key, found)
         assert isinstance(found, str)
         return found
@@ -486,7 +488,7 @@ class Emitter:
         failed = self._once(("absent", name), "e", f"{name}.absent")
         numbers = kind in COUNTED or kind == DOUBLE
         bounds = (f"{name}.low", f"{name}.high")
-        return Vec(kind, value, record.space, failed, (lambda: bounds) if numbers else None)
+        return Vec(kind, value, record.space, failed, (lambda: bounds) if numbers else None, column=name)
 
 
 def space_of(symbol: Symbol) -> Space | None:

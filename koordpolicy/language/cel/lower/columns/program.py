@@ -28,7 +28,6 @@ from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.values import Duration, Timestamp, Value
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_columns import Column
 from koordpolicy.model.table_kinds import ABSENT
 
 Array = NDArray[Any]
@@ -317,12 +316,6 @@ _GLOBALS: Final[Mapping[str, object]] = {
 }
 
 
-def _pick(column: Column, rows: Array) -> Column:
-    """Some rows of a column."""
-    absent = None if column.absent is None else column.absent[rows]
-    return Column(column.values[rows], absent, column.low, column.high)
-
-
 def _repeat(value: Value, count: int) -> Array:
     """A value of any class, once a row."""
     result = np.empty(count, object)
@@ -350,7 +343,7 @@ def _assemble(emitter: Emitter, results: list[str]) -> _Code:
     body, slots = place(emitter.writer.lines, answer)
     lines += [*body, f" return {answer}", ""]
     source = "\n".join(lines)
-    scope: dict[str, Any] = {**_GLOBALS, "pick": _pick, "repeat": _repeat, **emitter.constants}
+    scope: dict[str, Any] = {**_GLOBALS, "repeat": _repeat, **emitter.constants}
     for at, part in enumerate(emitter.parts):
         scope[f"row{at}"] = compile_row(part.names, part.node).call
     exec(compile(source + "\n", "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only

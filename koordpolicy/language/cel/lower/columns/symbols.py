@@ -81,7 +81,7 @@ class Vec:
     of entries in error, or None when there are none. Without a space the value is one for all:
     `values` names a scalar, and `errors` a variable that is true when it failed (then the scalar is a
     zero). `bounds` gives texts of the least and greatest value. A `fresh` array belongs to the
-    generated code alone. `partial` says that only needed entries were computed.
+    generated code alone. `column` names the table's column that the values are, as they stand.
     """
 
     kind: str
@@ -90,6 +90,7 @@ class Vec:
     errors: str | None = None
     bounds: "Callable[[], Bounds] | None" = None
     fresh: bool = False
+    column: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
