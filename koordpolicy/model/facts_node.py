@@ -25,6 +25,7 @@ _RESERVED_ANNOTATION: Final = paths("reserved.annotation", BASIC)
 _USAGE_TOTAL: Final = paths("usage.total", BASIC)
 _USAGE_SYSTEM: Final = paths("usage.system", BASIC)
 _USAGE_AGGREGATED: Final = {name: paths(f"usage.{name}", BASIC) for name in AGGREGATIONS}
+_RECLAIMABLE: Final = paths("prediction.prodReclaimable", BASIC)
 _USAGE: Final = paths("usage", BASIC)
 _BASIC: Final = tuple(BASIC.items())
 _ZONE_CAPACITY: Final = paths("capacity", BASIC)
@@ -92,6 +93,8 @@ def metric_facts(metric: NodeMetric, now: int, times: Times) -> Record:
     if metric.updated_at is not None:
         record["metric.updatedAt"] = times.timestamp(metric.updated_at)
         record["metric.age"] = times.duration(now - metric.updated_at)
+    if metric.prod_reclaimable is not None:
+        put_present(record, _RECLAIMABLE, metric.prod_reclaimable)
     if metric.node_usage is None:
         return record
     record["resources.usage"] = metric.node_usage

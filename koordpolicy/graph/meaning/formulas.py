@@ -225,13 +225,20 @@ def _within(base: Mapping[str, Any], box: Box) -> Mapping[str, Any]:
 
 
 def idle() -> dict[str, Any]:
-    """A node of 16 CPUs and 64 GiB on which nothing runs, just measured, and everything else as it usually is."""
+    """A node of 16 CPUs and 64 GiB on which nothing runs, just measured, and everything else as it usually is.
+
+    Half of it is predicted to stay unused.
+    """
     said: dict[tuple[str, str], Any] = {}
     for root in ("node", "zone"):
         for fact in FACTS.records[root].facts:
             group, _, resource = fact.path.rpartition(".")
             if group in ("capacity", "allocatable", "physical", "free"):
                 said[root, fact.path] = _CAPACITY.get(resource if "." not in resource else "", 0)
+            elif group.startswith("prediction."):
+                said[root, fact.path] = (
+                    _CAPACITY.get(resource, 0) // 2
+                )  # else nothing could be offered for it
             elif fact.may_be_missing and fact.type in (CPU, MEMORY):
                 said[root, fact.path] = 0
             elif fact.may_be_missing and fact.type == DURATION:

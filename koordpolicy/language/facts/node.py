@@ -130,6 +130,13 @@ NODE = Record(
             _NODE,
             may_be_missing=True,
         ),
+        *each(
+            "prediction.prodReclaimable",
+            BASIC,
+            "Requested {resource} of prod pods that is predicted to stay unused.",
+            frozenset({Component.MANAGER}),
+            may_be_missing=True,
+        ),
         Fact("pods", list_of(record("pod")), "The pods on the node.", _NODE),
         Fact(
             "hostApplications",

@@ -14,6 +14,7 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_node import amount_facts
 
 KIND: Final = "Overcommit"
+_AMOUNTS: Final = ("cpu", "memory")
 
 
 class Outcome(StrEnum):
@@ -94,9 +95,13 @@ class _Asking:
     def __call__(self, field: str, **more: Any) -> Any:
         return self._graph.value(f"{self._target}.{field}", **self._roots, **more)
 
+    def says(self, prefix: str) -> bool:
+        """Whether any rule sets the amounts."""
+        return any(f"{self._target}.{prefix}{field}" in self._graph for field in _AMOUNTS)
+
     def offer(self, prefix: str, **more: Any) -> Offer:
         """The amounts; what no rule says, and what is negative, is nothing."""
-        return Offer(*(max(self(prefix + field, **more) or 0, 0) for field in ("cpu", "memory")))
+        return Offer(*(max(self(prefix + field, **more) or 0, 0) for field in _AMOUNTS))
 
 
 def _missing(node: Record, after: Any) -> bool:
@@ -107,8 +112,10 @@ def _missing(node: Record, after: Any) -> bool:
 
 
 def _zones(ask: _Asking, node: Record) -> tuple[tuple[Offer, ...], str]:
-    """The zones' offers; none, with the reason, where one cannot be evaluated."""
+    """The zones' offers; none where policy does not speak of zones, or, with the reason, where one fails."""
     records: Any = node["zones"]
+    if not ask.says("zone."):
+        return (), ""
     try:
         return tuple(ask.offer("zone.", zone=record) for record in records), ""
     except CelError as error:

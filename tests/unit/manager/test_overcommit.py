@@ -29,9 +29,11 @@ def test_a_node_offers_what_policy_calculates_and_a_second_round_writes_nothing(
     first = small.reconcile()
     assert first is not None
     assert small.offered() == {
-        "batch-cpu": "50k",
-        "batch-memory": str(55 * 2**30),
-    }  # 100 - 40 - 10, 100 - 35 - 10
+        "batch-cpu": "50k",  # 100 - 40 - 10
+        "batch-memory": str(55 * 2**30),  # 100 - 35 - 10
+        "mid-cpu": "0",  # nothing is predicted
+        "mid-memory": "0",
+    }
     version = small.store.get(resources.NODES, "n")["metadata"]["resourceVersion"]
     second = small.reconcile()
     assert second is not None
@@ -122,7 +124,7 @@ def test_a_resource_that_is_not_enabled_goes() -> None:
     small.reconcile()
     small.graph = graph(document("Overcommit", "off", {**BATCH, "enabled": False}))
     small.reconcile()
-    assert small.offered() == {}
+    assert small.offered() == {"mid-cpu": "0", "mid-memory": "0"}
 
 
 def test_a_formula_that_fails_keeps_what_is_published_and_says_why() -> None:

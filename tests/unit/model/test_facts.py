@@ -72,6 +72,7 @@ METRIC = NodeMetric(
     updated_at=100 * NANOSECONDS,
     node_usage=USED,
     system_usage={"cpu": 200},
+    prod_reclaimable=USED,
     aggregated=tuple(
         AggregatedUsage(300 * NANOSECONDS, {name: USED}) for name in ("avg", "p50", "p90", "p95", "p99")
     ),

@@ -150,15 +150,25 @@ def _profile(given: Given) -> dict[str, Any]:
 
 
 def batch_resource(given: Given) -> Given:
-    compiled = graph(_overcommit(given["strategy"]))
+    return _overcommitted("batch", _batch_policy(given["strategy"]), given)
+
+
+def mid_resource(given: Given) -> Given:
+    return _overcommitted("mid", _mid_policy(given["strategy"]), given)
+
+
+def _overcommitted(resource: str, policy: dict[str, Any], given: Given) -> Given:
+    compiled = graph(policy)
     record = node_record(_sight(given), compiled.catalogue, TIMES, NOW)
-    found = calculate(compiled, "batch", record, NOW)
+    found = calculate(compiled, resource, record, NOW)
     answer: dict[str, Any] = {"degraded": found.outcome is Outcome.RESET}
     if found.outcome is Outcome.PUBLISH:
-        answer.update(_offer(found.whole))
+        answer.update(_offer(resource, found.whole))
     if found.zones:
-        names = [zone["name"] for zone in given["zones"]]
-        answer["zones"] = {name: _offer(zone) for name, zone in zip(names, found.zones, strict=True)}
+        names = [zone["name"] for zone in given.get("zones", ())]
+        answer["zones"] = {
+            name: _offer(resource, zone) for name, zone in zip(names, found.zones, strict=True)
+        }
     return answer
 
 
@@ -225,34 +235,51 @@ def _batch_names(amounts: Given) -> Given:
     return {BATCH_CPU: amounts["batch_cpu"], BATCH_MEMORY: amounts["batch_memory"]}
 
 
-def _offer(found: Offer) -> Given:
-    return {"batch_cpu": found.cpu, "batch_memory": found.memory}
+def _offer(resource: str, found: Offer) -> Given:
+    return {f"{resource}_cpu": found.cpu, f"{resource}_memory": found.memory}
 
 
-def _overcommit(strategy: Given) -> dict[str, Any]:
+_BATCH_PARAMETERS = {
+    "cpuReclaimThresholdPercent": "cpuReclaim",
+    "memoryReclaimThresholdPercent": "memoryReclaim",
+    "cpuCalculatePolicy": "cpuPolicy",
+    "memoryCalculatePolicy": "memoryPolicy",
+    "batchCPUThresholdPercent": "cpuLimit",
+    "batchMemoryThresholdPercent": "memoryLimit",
+}
+_MID_PARAMETERS = {
+    "midReclaimMode": "mode",
+    "midCPUThresholdPercent": "cpuLimit",
+    "midMemoryThresholdPercent": "memoryLimit",
+    "midUnallocatedPercent": "unallocated",
+    "midStaticCPUReservedPercent": "staticCPU",
+    "midStaticMemoryReservedPercent": "staticMemory",
+}
+
+
+def _batch_policy(strategy: Given) -> dict[str, Any]:
     """A colocation strategy's part on batch resources, as a policy."""
+    return _strategy("batch", _BATCH_PARAMETERS, strategy)
+
+
+def _mid_policy(strategy: Given) -> dict[str, Any]:
+    """Its part on mid resources."""
+    return _strategy("mid", _MID_PARAMETERS, strategy)
+
+
+def _strategy(resource: str, names: Mapping[str, str], strategy: Given) -> dict[str, Any]:
     parameters = {
         name: f"{strategy[key]}%" if isinstance(strategy[key], int) else strategy[key]
-        for key, name in (
-            ("cpuReclaimThresholdPercent", "cpuReclaim"),
-            ("memoryReclaimThresholdPercent", "memoryReclaim"),
-            ("cpuCalculatePolicy", "cpuPolicy"),
-            ("memoryCalculatePolicy", "memoryPolicy"),
-            ("batchCPUThresholdPercent", "cpuLimit"),
-            ("batchMemoryThresholdPercent", "memoryLimit"),
-        )
+        for key, name in names.items()
         if key in strategy
     }
     minutes = strategy.get("degradeTimeMinutes")
-    return document(
-        "Overcommit",
-        "colocation-strategy",
-        {
-            "resource": "batch",
-            "parameters": parameters,
-            "onMissing": None if minutes is None else {"after": f"{minutes}m"},
-        },
-    )
+    spec = {
+        "resource": resource,
+        "parameters": parameters,
+        "onMissing": None if minutes is None else {"after": f"{minutes}m"},
+    }
+    return document("Overcommit", "colocation-strategy", spec)
 
 
 def _sight(given: Given) -> NodeSight:
@@ -318,6 +345,8 @@ def _metric_object(metric: Given) -> Given:
             for number, app in enumerate(metric.get("host_apps", ()))
         ],
     }
+    if metric.get("prod_reclaimable") is not None:
+        status["prodReclaimableMetric"] = {"resource": _usage(metric["prod_reclaimable"])}
     if metric["age_seconds"] is not None:
         status["updateTime"] = time_text(NOW - metric["age_seconds"] * NANOSECONDS)
     return {"metadata": {"name": "node"}, "status": status}
@@ -339,6 +368,7 @@ def _quantities(amounts: Given) -> Given:
 
 RUNNERS: Mapping[str, Runner] = {
     "batch_resource": Runner(batch_resource),
+    "mid_resource": Runner(mid_resource),
     "batch_publish": Runner(batch_publish),
     "resource_diff": Runner(resource_diff),
     "qos_priority_resolution": Runner(qos_priority_resolution),
