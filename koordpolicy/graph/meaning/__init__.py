@@ -6,6 +6,7 @@ from koordpolicy.graph.meaning.bands import bands
 from koordpolicy.graph.meaning.classes import classes
 from koordpolicy.graph.meaning.comparisons import comparisons
 from koordpolicy.graph.meaning.formulas import formulas
+from koordpolicy.graph.meaning.mechanisms import mechanisms
 from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
 from koordpolicy.graph.meaning.ranges import ranges
@@ -15,6 +16,7 @@ from koordpolicy.graph.state import State
 CHECKS: tuple[Callable[[State], None], ...] = (
     bands,
     classes,
+    mechanisms,
     names,
     comparisons,
     required,

@@ -1,0 +1,42 @@
+"""What a scheduling profile says beside a mechanism must have an effect."""
+
+import pytest
+
+from koordpolicy.language.kinds.mechanisms import MECHANISMS as NAMES
+from koordpolicy.scheduler.mechanisms import MECHANISMS
+from tests.unit.graph.policies_text import codes, document
+
+
+def profile(entry: str) -> str:
+    return document("SchedulingProfile", "p", f"  schedulerName: mine\n  filters:\n    - {entry}\n")
+
+
+@pytest.mark.parametrize(
+    ("entry", "found"),
+    [
+        ("{name: a, mechanism: NodeName}", []),
+        ("{name: a, mechanism: NodeName, enabled: {cel: pod.band == 'x'}}", []),
+        ("{name: a, match: {condition: 'true'}, require: {cel: node.unschedulable}}", []),
+        ("{name: a, mechanism: NodeNam}", ["KP307"]),
+        ("{name: a, mechanism: NodeResourcesBalancedAllocation}", ["KP307"]),
+        ("{name: a}", ["KP311"]),
+        ("{name: a, mechanism: NodeName, match: {condition: 'true'}}", ["KP107"]),
+        ("{name: a, mechanism: NodeName, parameters: {x: 1}}", ["KP305"]),
+        ("{name: a, require: {cel: node.unschedulable}, parameters: {x: 1}}", ["KP305"]),
+    ],
+)
+def test_filters(entry: str, found: list[str]) -> None:
+    assert codes(profile(entry)) == found
+
+
+def test_another_document_may_switch_a_mechanism_off_or_set_its_parameters() -> None:
+    pack = profile("{name: fit, mechanism: NodeResourcesFit}")
+    over = profile("{name: fit, enabled: false, parameters: {ignoredResources: [example.com/x]}}")
+    assert codes(over, pack=pack) == []
+
+
+def test_the_names_that_policies_may_use_are_those_that_the_scheduler_has() -> None:
+    assert list(NAMES) == list(MECHANISMS)
+    for name, mechanism in MECHANISMS.items():
+        assert NAMES[name].filters == (mechanism.filter is not None), name
+        assert NAMES[name].scores == (mechanism.score is not None), name
