@@ -65,6 +65,7 @@ class _Builder:
         self.root: Place | None = None
         self.stack: list[_Open] = []
         self.anchors: dict[str, Place] = {}
+        self.count = 0
         self.handlers: dict[type, Callable[[Any], None]] = {
             yaml.ScalarEvent: self.scalar,
             yaml.MappingStartEvent: self.begin_mapping,
@@ -156,12 +157,15 @@ class _Builder:
             below = children.values() if isinstance(children, dict) else children or ()
         place.weight = 1 + sum(child.weight for child in below)
         if place.weight > MAX_NODES:
-            raise TooLarge(
-                place.start,
-                f"the document has more than {MAX_NODES:,} values once its aliases are expanded",
-                "use fewer aliases, or split the document",
-            )
+            raise self.too_large(place)
         self.attach(place)
+
+    def too_large(self, place: Place) -> TooLarge:
+        return TooLarge(
+            place.start,
+            f"the document has more than {MAX_NODES:,} values once its aliases are expanded",
+            "use fewer aliases, or split the document",
+        )
 
     def alias(self, event: Any) -> None:
         start = event.start_mark.index + self.base
@@ -188,6 +192,9 @@ class _Builder:
 
     def attach(self, place: Place) -> None:
         """Put a finished place where it belongs: root, element, key or value."""
+        self.count += 1
+        if self.count > 2 * MAX_NODES:  # keys count here, but not in the weight
+            raise self.too_large(place)
         if not self.stack:
             self.root = place
             return
@@ -207,7 +214,7 @@ class _Builder:
                 colon = self.lines.text.find(":", key.end)
                 place.start = place.end = colon + 1 if colon >= 0 else key.end
             if name == "<<" and key.style == "" and key.origin is None:
-                parent.merges = (*parent.merges, (key, place))
+                parent.merges = ((key, place),)
                 self.collect_merge(place, opened)
             elif name is not None:
                 parent.keys[name] = key  # type: ignore[index]
@@ -234,6 +241,8 @@ class _Builder:
                 fix=Fix("quote the key", span, f'"{name}"'),
             )
         first = parent.keys.get(name)
+        if name == "<<" and key.style == "" and parent.merges:
+            first = parent.merges[0][0]
         if first is not None:
             self.found.add(
                 "KP003",

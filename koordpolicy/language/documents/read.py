@@ -16,6 +16,8 @@ MAX_CHARACTERS = 1_000_000
 _FORBIDDEN = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
+_EMPTY = re.compile(r"(?:---(?=\s|\Z))?(?:\s|(?<=\s)#[^\r\n]*+|\A#[^\r\n]*+)*+")
+"""A marker, space and comments. Nothing is tried twice, since a comment may hold another `#`."""
 
 
 def read_documents(file: str, text: str, found: Diagnostics) -> list[Document]:
@@ -46,6 +48,8 @@ def read_documents(file: str, text: str, found: Diagnostics) -> list[Document]:
         return []
     documents: list[Document] = []
     for start, part in split(text[base:]):
+        if _EMPTY.fullmatch(part):
+            continue
         document = _read_one(lines, base + start, part, len(documents), found)
         if document:
             documents.append(document)

@@ -72,7 +72,9 @@ def _document(text: str) -> tuple[str | None, str]:
 
 def _body(text: str) -> str:
     """One document without its marker. What cannot be moved safely is only freed of space at its end."""
-    unmoved = text.strip("\n") + "\n" if text.strip() else ""
+    if not text.strip():
+        return ""
+    unmoved = text.strip("\n") + "\n"
     place = _read(unmoved)
     moved = layout(unmoved, place)
     if moved is None or moved == unmoved:

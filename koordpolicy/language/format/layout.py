@@ -1,5 +1,7 @@
 """Write the lines of a document in their new places."""
 
+from bisect import bisect_left
+
 from koordpolicy.language.documents.tree import Place
 from koordpolicy.language.format.plan import Head, Level, Plan, Unmovable
 
@@ -41,6 +43,7 @@ def _groups(plan: Plan, lines: list[str]) -> list[_Group]:
     """The lines in their places, by top-level key; comments go with the key below them."""
     groups = [_Group("")]
     waiting: list[str] = []
+    heads = sorted(plan.heads)
     for number, line in enumerate(lines):
         head, inner = plan.heads.get(number), plan.inner.get(number)
         if head is not None:
@@ -55,7 +58,7 @@ def _groups(plan: Plan, lines: list[str]) -> list[_Group]:
         elif not line.strip(" "):
             waiting.append("")
         elif line.lstrip(" ").startswith("#"):
-            column = _comment_column(plan, number, line, len(lines))
+            column = _comment_column(plan, heads, number, line)
             waiting.append(" " * column + line.strip(" "))
         else:
             raise Unmovable
@@ -100,14 +103,16 @@ def _text(groups: list[_Group]) -> str:
     return text.strip("\n") + "\n" if text.strip() else ""
 
 
-def _comment_column(plan: Plan, number: int, line: str, count: int) -> int:
+def _comment_column(plan: Plan, heads: list[int], number: int, line: str) -> int:
     """The column of a comment on its own line: that of the block it stood nearest to.
 
-    The block below is preferred, then those above it and those of the line before.
+    The block below is preferred, then those above it and those of the line before. `heads` are the
+    numbers of the lines that begin something, in order.
     """
     column = len(line) - len(line.lstrip(" "))
-    below = next((plan.heads[at] for at in range(number + 1, count) if at in plan.heads), None)
-    above = next((plan.heads[at] for at in range(number - 1, -1, -1) if at in plan.heads), None)
+    at = bisect_left(heads, number)
+    below = plan.heads[heads[at]] if at < len(heads) else None
+    above = plan.heads[heads[at - 1]] if at else None
     levels = [*_levels(below), *_levels(above)]
     return min(levels, key=lambda level: abs(level[0] - column))[1] if levels else 0
 

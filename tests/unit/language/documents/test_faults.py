@@ -4,12 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from koordpolicy.diagnostics import Diagnostics, Span
 from koordpolicy.language.documents import read_documents
 from koordpolicy.language.documents.build import MAX_DEPTH
 from koordpolicy.language.documents.read import MAX_CHARACTERS
+from koordpolicy.language.format import format_text
+from koordpolicy.language.validate import validate
 
 CASES: list[dict[str, Any]] = YAML(typ="safe", pure=True).load(Path(__file__).parent / "faults.yaml")
 
@@ -81,6 +85,12 @@ def test_numbers_of_hundreds_of_digits_are_refused() -> None:
     assert [(one.code, one.span.start.line) for one in found] == [("KP107", 1), ("KP107", 2)]
 
 
+def test_many_number_signs_in_a_comment_are_read_once() -> None:
+    found = Diagnostics()
+    (document,) = read_documents("f.yaml", "# a " * 5000 + "\nb: 1\n", found)
+    assert document.data == {"b": 1}
+
+
 @pytest.mark.parametrize("text", ["", "\n\n", "# nothing\n", "---\n", "---\n---\n# x\n...\n", "\ufeff"])
 def test_nothing_is_no_document(text: str) -> None:
     found = Diagnostics()
@@ -93,3 +103,20 @@ def test_directives_belong_to_the_document_that_follows() -> None:
     documents = read_documents("f.yaml", "%YAML 1.2\n---\na: yes\n...\n%YAML 1.2\n# b\n---\nb: no\n", found)
     assert not list(found)
     assert [document.data for document in documents] == [{"a": "yes"}, {"b": "no"}]
+
+
+@given(
+    st.text(
+        st.sampled_from("abk01 \n\n:-?#&*!|>'\"%@`{}[],\\\t\r~.<=é😀\x00\ufeff\u2028") | st.characters(),
+        max_size=60,
+    )
+)
+def test_whatever_stands_in_a_file_reading_and_formatting_go_well(text: str) -> None:
+    found = Diagnostics()
+    documents = read_documents("f.yaml", text, found)
+    for document in documents:
+        validate(document, found)
+    result = format_text("f.yaml", text, Diagnostics())
+    assert [one.data for one in read_documents("f.yaml", result, Diagnostics())] == [
+        one.data for one in documents
+    ]
