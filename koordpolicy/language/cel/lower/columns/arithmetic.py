@@ -90,7 +90,7 @@ def _checked(operator: str, kernel: str, kind: str) -> Rule:
             operands.result(kind, _FUNCTIONS[operator], a, b, name=name)
             writer.line(f"{failed} = {errors}")
         with writer.block("else:"):
-            writer.line(f"{name}, {failed} = {kernel}({a}, {b}, {errors})")
+            writer.line(f"{name}, {failed} = {kernel}({a}, {b}, {errors})", (failed, errors))
             writer.line(f"{low} = {_LOW}; {high} = {_HIGH}")
         return Vec(kind, name, operands.space, failed, lambda: (low, high), fresh=True)
 
@@ -113,7 +113,7 @@ def _divided(operator: str, kernel: str) -> Rule:
             operands.result(INT, _FUNCTIONS[operator], a, b, name=name)
             writer.line(f"{failed} = {errors}")
         with writer.block("else:"):
-            writer.line(f"{name}, {failed} = {kernel}({a}, {b}, {errors}, {space.count})")
+            writer.line(f"{name}, {failed} = {kernel}({a}, {b}, {errors}, {space.count})", (failed, errors))
         return Vec(INT, name, space, failed, None, fresh=True)
 
     return rule
@@ -132,7 +132,7 @@ def _least_excluded(function: str, kernel: str, low: str, high: str) -> Rule:
             operands.result(INT, function, a, name=name)
             writer.line(f"{failed} = {errors}")
         with writer.block("else:"):
-            writer.line(f"{name}, {failed} = {kernel}({a}, {errors})")
+            writer.line(f"{name}, {failed} = {kernel}({a}, {errors})", (failed, errors))
             writer.line(f"{lower} = {_LOW}; {upper} = {_HIGH}")
         return Vec(INT, name, operands.space, failed, lambda: (lower, upper), fresh=True)
 
@@ -178,7 +178,7 @@ def _whole(*steps: tuple[str, str]) -> Rule:
             writer.line(f"{failed} = {errors}")
             writer.line(f"{low} = int({low}); {high} = int({high})")
         with writer.block("else:"):
-            writer.line(f"{name}, {failed} = whole({double}, {errors})")
+            writer.line(f"{name}, {failed} = whole({double}, {errors})", (failed, errors))
             writer.line(f"{low} = {_LOW}; {high} = {_HIGH}")
         return Vec(INT, name, operands.space, failed, lambda: (low, high), fresh=True)
 
@@ -189,10 +189,11 @@ def _divide_by_ratio(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     """`divide(int,double)`: the quantity over a ratio, which is an error of zero."""
     operands = _Operands(emitter, args)
     writer, (a, b), space = operands.writer, operands.texts, operands.space
-    zeros = writer.let("e", f"zero_divisors({b}, {operands.errors}, {space.count})")
+    zeros = writer.name("e")
+    writer.line(f"{zeros} = zero_divisors({b}, {operands.errors}, {space.count})", (zeros, operands.errors))
     double = operands.result(DOUBLE, "np.divide", a, b).values
     name, failed = writer.name("v"), writer.name("e")
-    writer.line(f"{name}, {failed} = whole({double}, {zeros})")
+    writer.line(f"{name}, {failed} = whole({double}, {zeros})", (failed, zeros))
     return Vec(INT, name, space, failed, None, fresh=True)
 
 
@@ -203,7 +204,8 @@ def _quotient(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     low, high = operands.bounds(1)
     failed = writer.let("e", str(operands.errors))
     with writer.block(f"if {low} <= 0 <= {high}:"):
-        writer.line(f"{failed} = zero_divisors({b}, {operands.errors}, {space.count})")
+        text = f"{failed} = zero_divisors({b}, {operands.errors}, {space.count})"
+        writer.line(text, (failed, operands.errors))
     one, other = emitter.as_double(args[0], a, space), emitter.as_double(args[1], b, space)
     return operands.result(DOUBLE, "np.divide", one, other, errors=failed)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Overload
-from koordpolicy.language.cel.ir_walk import Numbering, bound_names, rewrite
+from koordpolicy.language.cel.ir_walk import Numbering, bound_names, facts_of, rewrite
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -37,7 +37,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
-from koordpolicy.language.cel.lower.columns.writer import OUT, Writer
+from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Line, Writer
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 
 ROWS = Space("n")
@@ -61,6 +61,23 @@ class RowPart:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class KeptPart:
+    """A part that only the table decides: the facts it reads, the body of its function, what that
+    returns (values, errors, bounds), and whether it reads lists.
+    """
+
+    node: ir.Node
+    facts: tuple[str, ...]
+    lines: list[Line]
+    results: tuple[str, str, str, str]
+    whole: bool
+
+
+_WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.Comprehension)
+"""Nodes that take more than reading a column."""
+
+
 @dataclass(slots=True)
 class Emitter:
     """Writes one program. `fallen` has the numbers of nodes known to have no column form."""
@@ -79,6 +96,9 @@ class Emitter:
     lanes: dict[str, str] = field(default_factory=dict)
     overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
     uses_lists: bool = False
+    kept: list[KeptPart] = field(default_factory=list)
+    _keeping: tuple[str, ...] = ()
+    _impure: dict[int, bool] = field(default_factory=dict)
     _spaces: int = 0
     _ranges: dict[str, int] = field(default_factory=dict)
     _varying: dict[int, bool] = field(default_factory=dict)
@@ -151,6 +171,8 @@ class Emitter:
             return self._emit_fallback(node, need)
         try:
             with self.writer.attempt():
+                if self._is_kept(node, number):
+                    return self._emit_kept(node)
                 return nodes.emit_node(self, node, need)
         except NoColumnForm as found:
             if not self._falls_back(node):
@@ -163,6 +185,62 @@ class Emitter:
         """Write a node that must be a plain vector or scalar."""
         symbol = self.emit(node, need)
         if not isinstance(symbol, Vec):
+            raise NoColumnForm(node, f"values of type {node.type} have no column")
+        return symbol
+
+    # --- what the table alone decides -----------------------------------------------------------
+
+    def _is_kept(self, node: ir.Node, number: int) -> bool:
+        """Whether the value is worth keeping between calls: it takes work, and no other root decides it."""
+        if not isinstance(node, _WORK) or kind_of(node.type) in (None, STRING) or self.is_partial(node):
+            return False
+        return not self.numbering.free[number] and not self._holds(number, self._impure, self._depends)
+
+    def _depends(self, number: int) -> bool:
+        """Whether a node needs what a kept part does not have: other roots, prepared values, loops."""
+        node = self.numbering.nodes[number]
+        if isinstance(node, (ir.Const, ir.Var)):
+            return isinstance(node, ir.Var) and not node.local and node.name != self.table_root
+        if isinstance(node, ir.Comprehension) and not self.varies(node.range):
+            return True
+        return not self.varies(node)
+
+    def _emit_kept(self, node: ir.Node) -> Vec:
+        facts = tuple(sorted(path for record, path in facts_of(node) if record == self.table_root))
+        if facts == self._keeping:
+            vec = nodes.emit_node(self, node, None)
+            assert isinstance(vec, Vec)
+            return vec
+        outer, listed, keeping = self.writer, self.uses_lists, self._keeping
+        self.writer, self.uses_lists, self._keeping = Writer(beside=outer), False, facts
+        try:
+            self.writer.line(f"{SPACE} 0 n")
+            vec = self.emit_vec_of(nodes.emit_node(self, node, None), node)
+            value, failed = self.own_arrays(vec)
+            numbers = vec.kind in COUNTED or vec.kind == DOUBLE
+            low, high = self.bounds_of(vec) if numbers else ("0", "0")
+            part = KeptPart(node, facts, self.writer.lines, (value, failed, low, high), self.uses_lists)
+        finally:
+            whole = self.uses_lists
+            self.writer, self.uses_lists, self._keeping = outer, listed or whole, keeping
+        self.kept.append(part)
+        value, failed = outer.name("v"), outer.name("e")
+        low, high = outer.name("l"), outer.name("h")
+        outer.line(f"{value}, {failed}, {low}, {high} = kept{len(self.kept) - 1}.get(table, rows, n)", ())
+        return Vec(vec.kind, value, ROWS, failed, (lambda: (low, high)) if numbers else None)
+
+    def own_arrays(self, vec: Vec) -> tuple[str, str]:
+        """Values and errors of a vector in arrays that are nobody else's."""
+        value, failed = vec.values, vec.errors or "None"
+        if not vec.fresh:  # it may be the table's own, which changes later
+            value = self.array(vec.kind, ROWS, f"copy_of({value}, {OUT})")
+        if failed != "None":
+            failed = self.new("e", f"None if {failed} is None else {failed}.copy()")
+        return value, failed
+
+    def emit_vec_of(self, symbol: Symbol, node: ir.Node) -> Vec:
+        """The symbol, which must be a vector over rows."""
+        if not isinstance(symbol, Vec) or symbol.space is not ROWS:
             raise NoColumnForm(node, f"values of type {node.type} have no column")
         return symbol
 
@@ -401,6 +479,12 @@ class Emitter:
             return self._once(("either", one, other), "f", f"{one} or {other}")
         text = f"{one} if {other} is None else {other} if {one} is None else {one} | {other}"
         return self._once(("join", one, other), "e", text)
+
+    def new(self, prefix: str, text: str) -> str:
+        """The variable of an expression that gives an array of its own."""
+        name = self.writer.name(prefix)
+        self.writer.line(f"{name} = {text}", ())
+        return name
 
     def once(self, prefix: str, text: str) -> str:
         """The variable of an expression that is written once a block."""

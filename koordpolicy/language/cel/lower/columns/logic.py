@@ -106,7 +106,8 @@ def _fold(emitter: "Emitter", vecs: list[Vec], conjunction: bool) -> Vec:
         writer.line(f"{failed} = None")
     kernel = "all_of" if conjunction else "any_of"
     with writer.block("else:"):
-        writer.line(f"{name}, {failed} = {kernel}(({', '.join(values)}), ({', '.join(map(str, errors))}))")
+        operands = f"({', '.join(values)}), ({', '.join(map(str, errors))})"
+        writer.line(f"{name}, {failed} = {kernel}({operands})", ())
     return Vec(BOOL, name, space, failed, fresh=True)
 
 
@@ -145,8 +146,10 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Sy
     else:
         value = emitter.choose(chosen, v1, v2, kind_then, space)
     errors = emitter.errors_in(condition, space)
-    failed = writer.let(
-        "e", f"{errors} if {e1} is {e2} is None else chosen_errors({chosen}, {errors}, {e1}, {e2})"
+    failed = writer.name("e")
+    writer.line(
+        f"{failed} = {errors} if {e1} is {e2} is None else chosen_errors({chosen}, {errors}, {e1}, {e2})",
+        (failed, errors),
     )
     numbers = kind_then in COUNTED or kind_then == DOUBLE
 

@@ -91,8 +91,9 @@ class _Groups:
         names: list[str] = _NAME.findall(line.text)
         assigns = " = " in line.text or ".append(" in line.text
         if line.makes is None and assigns and not line.text.endswith(":"):
-            for name in names[1:]:
-                self._parents[self.find(name)] = self.find(names[0])
+            one = names if line.aliases is None else line.aliases
+            for name in one[1:]:
+                self._parents[self.find(name)] = self.find(one[0])
         return names
 
 

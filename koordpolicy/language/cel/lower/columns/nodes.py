@@ -95,7 +95,7 @@ def _fact(emitter: "Emitter", node: ir.Field, need: Need | None) -> Symbol:
 def _has(emitter: "Emitter", node: ir.HasField, need: Need | None) -> Vec:
     record = _record(emitter, node.base, need)
     masks = [f"{emitter.read(record, f'presence({path!r})')}.absent" for path in node.paths]
-    value = emitter.writer.let("v", f"present_any({record.space.count}, {', '.join(masks)})")
+    value = emitter.new("v", f"present_any({record.space.count}, {', '.join(masks)})")
     return Vec(BOOL, value, record.space, fresh=True)
 
 
@@ -136,7 +136,7 @@ def _entry(
         raise NoColumnForm(node, "a map whose values have no column")
     entry = emitter.column(record, f"entry({container.path!r}, {key.values})", container.values)
     if test:
-        value = emitter.writer.let("v", f"present_any({space.count}, {entry.errors})")
+        value = emitter.new("v", f"present_any({space.count}, {entry.errors})")
         return Vec(BOOL, value, space, missing, fresh=True)
     failed_key = emitter.errors_in(key, space)
     if optional:
@@ -214,7 +214,7 @@ def _has_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     operand = _optional(emitter, node.args[0], need)
     space = operand.value.space
     assert space is not None
-    value = emitter.writer.let("v", f"present_any({space.count}, {operand.none})")
+    value = emitter.new("v", f"present_any({space.count}, {operand.none})")
     return Vec(BOOL, value, space, emitter.errors_in(operand.value, space), fresh=True)
 
 

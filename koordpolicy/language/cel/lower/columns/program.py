@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -9,9 +10,11 @@ from numpy.typing import NDArray
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
 from koordpolicy.language.cel.lower.columns import kernels, picked, row_cells, segments, strings
 from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
+from koordpolicy.language.cel.lower.columns.kept import Kept
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots, place
 from koordpolicy.language.cel.lower.columns.symbols import (
     DTYPES,
@@ -24,7 +27,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
-from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE
+from koordpolicy.language.cel.lower.columns.writer import SPACE
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.values import Duration, Timestamp, Value
 from koordpolicy.model.table import NodeTable
@@ -247,7 +250,7 @@ def compile_columns(
     """
     single = isinstance(outputs, ir.Node)
     named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
-    trees = {name: inline_binds(tree) for name, tree in named.items()}
+    trees = {name: fold(inline_binds(tree)) for name, tree in named.items()}
     if unresolved := refs_of(*trees.values()):
         raise ValueError(f"unresolved references: {sorted(unresolved)}")
     others = tuple(name for name in roots if name != table_root)
@@ -284,12 +287,7 @@ def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
             value = f"np.full(n, {emitter.element_of(symbol)}, {DTYPES[symbol.kind]!r})"
             return value, emitter.errors_in(symbol, ROWS) or "None"
         case Vec():
-            value, failed = symbol.values, symbol.errors or "None"
-            if not symbol.fresh:  # it may be the table's own, which changes later
-                value = emitter.array(symbol.kind, ROWS, f"copy_of({value}, {OUT})")
-            if failed != "None":
-                failed = writer.let("e", f"None if {failed} is None else {failed}.copy()")
-            return value, failed
+            return emitter.own_arrays(symbol)
         case ThingVec():
             failed = f"np.ones(n, bool) if {symbol.errors} else None" if symbol.errors else "None"
             return writer.let("v", f"repeat({symbol.values}, n)"), writer.let("e", failed)
@@ -327,27 +325,38 @@ def _assemble(emitter: Emitter, results: list[str]) -> _Code:
     exports = ", ".join(emitter.exports) + ("," if emitter.exports else "")
     names = ", ".join(f"root{at}" for at in range(len(emitter.roots)))
     names += "," if names else ""
-    lines = ["def prepare(own, shared):"]
-    if names:
-        lines.append(f" ({names}) = own")
-    lines += [
+    answer = f"({', '.join(results)},)"
+    body, slots = place(emitter.writer.lines, answer)
+    lines = [
+        "def prepare(own, shared):",
+        *([f" ({names}) = own"] if names else []),
         *(" " * line.depth + line.text for line in emitter.prepare.lines),
         f" return ({exports})",
         "def run(table, strings, rows, n, own, prepared, memory):",
+        *([f" ({names}) = own"] if names else []),
+        *([f" ({exports}) = prepared"] if exports else []),
+        *body,
+        f" return {answer}",
     ]
-    if names:
-        lines.append(f" ({names}) = own")
-    if exports:
-        lines.append(f" ({exports}) = prepared")
-    answer = f"({', '.join(results)},)"
-    body, slots = place(emitter.writer.lines, answer)
-    lines += [*body, f" return {answer}", ""]
-    source = "\n".join(lines)
     scope: dict[str, Any] = {**_GLOBALS, "repeat": _repeat, **emitter.constants}
-    for at, part in enumerate(emitter.parts):
-        scope[f"row{at}"] = compile_row(part.names, part.node).call
-    exec(compile(source + "\n", "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only
+    slots_of = []
+    for at, part in enumerate(emitter.kept):
+        text = f"({', '.join(part.results)})"
+        inner, needed = place(part.lines, text)
+        slots_of.append(needed)
+        lines += [f"def part{at}(table, strings, rows, n, memory):", *inner, f" return {text}"]
+    source = "\n".join(lines) + "\n"
+    for at, fragment in enumerate(emitter.parts):
+        scope[f"row{at}"] = compile_row(fragment.names, fragment.node).call
+    exec(compile(source, "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only
+    for at, (part, needed) in enumerate(zip(emitter.kept, slots_of, strict=True)):
+        make_row = partial(_row_function, emitter.table_root, part.node)
+        scope[f"kept{at}"] = Kept(scope[f"part{at}"], needed, part.facts, part.whole, make_row)
     shared = compile_row(emitter.roots, emitter.shared) if emitter.shared else None
     return _Code(
         scope["prepare"], scope["run"], shared, slots, emitter.uses_lists, tuple(emitter.used), source
     )
+
+
+def _row_function(table_root: str, node: ir.Node) -> Callable[..., object]:
+    return compile_row((table_root,), node).call

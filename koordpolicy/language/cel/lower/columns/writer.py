@@ -1,6 +1,6 @@
 """Python source under construction, with scopes that remember what has been computed where."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -25,28 +25,34 @@ class Line:
     space: int = 0
     looped: bool = False
     apart: bool = False
+    aliases: tuple[str, ...] | None = None
 
 
 class Writer:
     """Lines of a function body. What is remembered in a block is forgotten at its end.
 
-    All names begin with `mark`, which keeps those of two functions apart.
+    All names begin with `mark`, which keeps those of two functions apart. `constants` has what the
+    generated module holds besides functions; a writer `beside` another shares them.
     """
 
     __slots__ = ("_depth", "_loops", "_mark", "_names", "_scopes", "constants", "lines")
 
-    def __init__(self, mark: str = "") -> None:
+    def __init__(self, mark: str = "", beside: "Writer | None" = None) -> None:
         self.lines: list[Line] = []
         self._names = 0
         self._mark = mark
         self._depth = 1
         self._loops = 0
         self._scopes: list[dict[Hashable, object]] = [{}]
-        self.constants: dict[str, object] = {}
+        self.constants: dict[str, object] = {} if beside is None else beside.constants
 
-    def line(self, text: str) -> None:
-        """Write a statement."""
-        self.lines.append(Line(self._depth, text))
+    def line(self, text: str, aliases: Sequence[str | None] | None = None) -> None:
+        """Write a statement.
+
+        `aliases` are the names that may stand for one array after it; by default all in an assignment.
+        """
+        known = None if aliases is None else tuple(name for name in aliases if name is not None)
+        self.lines.append(Line(self._depth, text, aliases=known))
 
     def name(self, prefix: str) -> str:
         """A name that nothing else has."""
@@ -70,7 +76,7 @@ class Writer:
 
     def constant(self, prefix: str, value: object) -> str:
         """A global name of the generated module for a value."""
-        name = self.name(prefix)
+        name = f"{self._mark}{prefix}{len(self.constants)}"
         self.constants[name] = value
         return name
 

@@ -1,0 +1,115 @@
+"""Parts of a program that only the table decides: computed when the table has changed, else kept.
+
+Most of what a scheduler asks about a node does not depend on the pod, and most nodes are as they were
+when the last pod asked.
+"""
+
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
+from koordpolicy.language.cel.lower.columns.row_cells import attempt
+from koordpolicy.language.cel.lower.columns.strings import CallStrings
+from koordpolicy.language.cel.values import INT_MAX, INT_MIN
+from koordpolicy.model.table import NodeTable
+
+Array: TypeAlias = NDArray[Any]
+Result: TypeAlias = tuple[Array, Array | None, float, float]
+"""Values, errors, and bounds of the values."""
+
+_FEW: Final = 64
+"""Below this share of a table (one in so many), touched rows are computed by themselves."""
+
+_LARGE: Final = 2_000
+"""Rows below which computing all of them costs no more than a few."""
+
+
+@dataclass(slots=True)
+class _State:
+    """The last result, for which table, and in which version of it."""
+
+    table: "weakref.ref[NodeTable]"
+    stamp: int
+    version: int
+    result: Result
+
+
+class Kept:
+    """One part. `function` computes it, over all rows or some; `by_row` makes a row program for it, which a
+    part that reads lists (`whole`) needs for some rows. `paths` are the facts that it reads.
+    """
+
+    __slots__ = ("_by_row", "_function", "_make_row", "_memory", "_paths", "_slots", "_state", "_whole")
+
+    def __init__(
+        self, function: Callable[..., Result], slots: Slots, paths: Sequence[str], whole: bool,
+        make_row: Callable[[], Callable[..., object]],
+    ) -> None:  # fmt: skip
+        self._function = function
+        self._slots = slots
+        self._paths = tuple(paths)
+        self._whole = whole
+        self._make_row = make_row
+        self._by_row: Callable[..., object] | None = None
+        self._memory: list[Memory] = []
+        self._state: _State | None = None
+
+    def get(self, table: NodeTable, rows: Array | None, count: int) -> Result:
+        """The part for all rows, or computed for some. Nobody else may write the arrays."""
+        if rows is not None:
+            return self._compute(table, rows, count)
+        state = self._state
+        if state is None or state.table() is not table:
+            return self._renew(table, count)
+        stamp = table.stamp(self._paths)
+        if state.stamp == stamp:
+            return state.result
+        if count < _LARGE or len(state.result[0]) != count:
+            return self._renew(table, count)
+        touched = table.touched_since(state.version)
+        if touched is None or len(touched) * _FEW > count:
+            return self._renew(table, count)
+        part = self._some(table, touched)
+        state.result = _laid_over(state.result, part, touched)
+        state.stamp, state.version = stamp, table.version
+        return state.result
+
+    def _renew(self, table: NodeTable, count: int) -> Result:
+        result = self._compute(table, None, count)
+        self._state = _State(weakref.ref(table), table.stamp(self._paths), table.version, result)
+        return result
+
+    def _compute(self, table: NodeTable, rows: Array | None, count: int) -> Result:
+        memory = self._memory.pop() if self._memory else Memory(self._slots)
+        result = self._function(table, CallStrings(table.strings), rows, count, memory)
+        self._memory = [memory]
+        return result
+
+    def _some(self, table: NodeTable, rows: Array) -> Result:
+        if not self._whole:
+            return self._compute(table, rows, len(rows))
+        if self._by_row is None:
+            self._by_row = self._make_row()
+        found = [attempt(self._by_row, table.row(int(row))) for row in rows]
+        values: list[Any] = [0 if failed else getattr(value, "ns", value) for value, failed in found]
+        errors = np.array([failed for _, failed in found], np.bool_)
+        unknown = not values or isinstance(values[0], float)
+        low = -np.inf if unknown else max(min(values), INT_MIN)
+        high = np.inf if unknown else min(max(values), INT_MAX)
+        return np.array(values), errors if errors.any() else None, low, high
+
+
+def _laid_over(whole: Result, part: Result, rows: Array) -> Result:
+    """The result with some rows computed again, in the same arrays."""
+    values, errors, low, high = whole
+    values[rows] = part[0]
+    if errors is None and part[1] is not None:
+        errors = np.zeros(len(values), np.bool_)
+    if errors is not None:
+        errors[rows] = False if part[1] is None else part[1]
+    return values, errors, min(low, part[2]), max(high, part[3])
