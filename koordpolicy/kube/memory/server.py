@@ -15,9 +15,9 @@ from koordpolicy.kube.apply import tracked
 from koordpolicy.kube.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, NotFound, Rejected
 from koordpolicy.kube.frozen import FrozenDict, freeze, thaw
 from koordpolicy.kube.memory import pods
+from koordpolicy.kube.memory.budgets import Budgets
 from koordpolicy.kube.memory.collection import Key
 from koordpolicy.kube.memory.deletion import deletion_of, ready_to_go
-from koordpolicy.kube.memory.disruption import Budgets
 from koordpolicy.kube.memory.drafts import (
     KEPT_BY_SERVER,
     check_preconditions,

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.kube.memory.disruption import budget_status, check_budget, desired_healthy
+from koordpolicy.kube.memory.disruption import Tally, check_budget, desired_healthy
+from koordpolicy.kube.memory.disruption import budget_status as status_of
 from tests.unit.kube.builders import NOW
 
 DUE = "2025-06-15T15:06:40Z"
@@ -60,6 +61,13 @@ def budget(status: Mapping[str, Any] | None = None, /, **spec: Any) -> dict[str,
     return {"metadata": {"name": "b", "generation": 3}, "spec": spec, "status": status or {}}
 
 
+def budget_status(found: Any, pods: list[Any], scale: Any, now: int) -> dict[str, Any]:
+    tally = Tally()
+    for entry in pods:
+        tally.set(entry["metadata"]["name"], entry)
+    return status_of(found, tally, scale, now)
+
+
 def no_scale(_pod: Any) -> int | None:
     return None
 
@@ -94,8 +102,8 @@ def test_shares_are_of_what_controllers_want() -> None:
     ]
     scales = {"x": 4, "y": 1}
 
-    def scale(found: Any) -> int | None:
-        return scales.get(found["metadata"]["ownerReferences"][0]["name"])
+    def scale(owner: Any) -> int | None:
+        return scales.get(owner["name"])
 
     status = budget_status(budget(maxUnavailable="50%"), pods, scale, NOW)
     assert (status["expectedPods"], status["desiredHealthy"]) == (4 + 1 + 1 + 1, 3)
@@ -162,3 +170,29 @@ def test_what_makes_no_sense_is_told(spec: dict[str, Any]) -> None:
 def test_what_makes_sense_is_no_fault() -> None:
     for spec in ({"minAvailable": 0}, {"maxUnavailable": "100%", "selector": {}}, {}):
         assert check_budget({"spec": spec}) == []
+
+
+changes = st.lists(
+    st.tuples(
+        st.sampled_from("abc"),
+        st.none() | st.tuples(st.booleans(), st.booleans(), st.sampled_from(["", "x", "y"])),
+    ),
+    max_size=20,
+)
+
+
+@given(changes)
+def test_a_tally_kept_pod_by_pod_is_the_one_counted_anew(todo: list[tuple[str, Any]]) -> None:
+    kept, pods = Tally(), dict[str, Any]()
+    for name, facts in todo:
+        found = facts and pod(name, ready=facts[0], going=facts[1], owner=facts[2])
+        kept.set(name, found)
+        pods.pop(name, None)
+        if found:
+            pods[name] = found
+        anew = Tally()
+        for key, entry in pods.items():
+            anew.set(key, entry)
+        assert (len(kept), kept.healthy) == (len(anew), anew.healthy)
+        assert kept.expected(lambda owner: 10) == anew.expected(lambda owner: 10)
+        assert all(kept.is_healthy(key) is anew.is_healthy(key) for key in "abc")
