@@ -1,34 +1,116 @@
-"""`koordpolicy explain`: a diagnostic code, a decision, or the rules behind it."""
+"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact or a function."""
 
 import argparse
+import json
 import re
 
 from koordpolicy.cli.bundle import add_paths, graph_of
 from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.given import GivenFacts, add_given, read_given
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.catalogue import UnknownCodeError, page
-from koordpolicy.graph.describe import describe
+from koordpolicy.graph import Answer, RuleGraph
+from koordpolicy.graph.describe import describe, describe_answer, describe_declaration, describe_subject
+from koordpolicy.graph.describe.answer import value_type
 from koordpolicy.graph.graph import UnknownDecision
+from koordpolicy.graph.notation import written
+from koordpolicy.graph.reads import fact_type
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", help="a diagnostic code (KP204) or a decision (Overcommit/batch.cpu)")
+    parser.add_argument(
+        "what",
+        help="a diagnostic code (KP204), a decision (Overcommit/batch.cpu), what a document is about "
+        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu) or a function",
+    )
     add_paths(parser, option=True)
+    add_given(parser)
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="format of an answer on given facts"
+    )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    if re.fullmatch(r"[Kk][Pp]\d+", arguments.what):
+    what = arguments.what
+    if re.fullmatch(r"[Kk][Pp]\d+", what):
         try:
-            terminal.print(page(arguments.what, terminal.width))
+            terminal.print(page(what, terminal.width))
         except UnknownCodeError as error:
             raise CannotRunError(error.args[0]) from None
         return OK
+    if arguments.given is None:
+        declared = describe_declaration(what, terminal.width)
+        if declared is not None:
+            terminal.print(declared)
+            return OK
     graph = graph_of(arguments.policies)
     try:
-        terminal.print(describe(graph, arguments.what))
+        terminal.print(_decided(graph, arguments, terminal.width))
     except UnknownDecision as error:
         raise CannotRunError(str(error)) from None
     return OK
 
 
-COMMAND = Command("explain", "explain a diagnostic code or a decision", _add, _run)
+def _decided(graph: RuleGraph, arguments: argparse.Namespace, width: int) -> str:
+    """What the policies say. Raises `UnknownDecision`."""
+    name = arguments.what
+    one = _is_decision(graph, name)
+    if arguments.given is None:
+        return describe(graph, name, width) if one else describe_subject(graph, name, width)
+    given = read_given(arguments.given)
+    names = [name] if one else [str(key) for key in graph.decisions if name in (key.kind, key.target)]
+    if not names:
+        return describe_subject(graph, name, width)
+    if arguments.output == "json":
+        return json.dumps([_answer(graph, each, given) for each in names], indent=2, ensure_ascii=False)
+    answers = (graph.ask(each, **given.records) for each in names)
+    unsaid = given.unsaid(frozenset(read.path for answer in answers for read in answer.provenance.facts))
+    return "\n\n".join(describe_answer(graph, each, given.records, unsaid, width).rstrip() for each in names)
+
+
+def _is_decision(graph: RuleGraph, name: str) -> bool:
+    try:
+        graph.decision(name)
+    except UnknownDecision:
+        return False
+    return True
+
+
+def _answer(graph: RuleGraph, name: str, given: GivenFacts) -> dict[str, object]:
+    """An answer as plain data; values are written as in policies."""
+    answer: Answer = graph.ask(name, **given.records)
+    decision = graph.decision(name)
+    rule = graph.deciding_rule(name, *(given.records.get(root, {}) for root in decision.roots))
+    type = value_type(decision, rule)
+    return {
+        "decision": name,
+        "value": None if answer.error is not None else written(type, answer.value),
+        "error": None if answer.error is None else str(answer.error),
+        "rules": [
+            {
+                "decision": ref.decision,
+                "document": ref.document,
+                "layer": ref.layer,
+                "file": ref.span.file,
+                "line": ref.span.start.line,
+                "column": ref.span.start.column,
+                "text": ref.text,
+            }
+            for ref in answer.provenance.rules
+        ],
+        "facts": [
+            {
+                "fact": read.path,
+                "present": read.present,
+                "value": written(fact_type(read.path), read.value) if read.present else None,
+            }
+            for read in answer.provenance.facts
+            if read.path.partition(".")[0] in decision.roots
+        ],
+        "revision": answer.provenance.digest,
+    }
+
+
+COMMAND = Command(
+    "explain", "explain a diagnostic code, a decision, a kind, a fact or a function", _add, _run
+)

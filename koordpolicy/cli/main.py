@@ -6,13 +6,14 @@ import sys
 from collections.abc import Sequence
 
 from koordpolicy import __version__
-from koordpolicy.cli import check, explain, schema, test
+from koordpolicy.cli import check, explain, fmt, schema, test
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 
 COMMANDS: tuple[Command, ...] = (
     check.COMMAND,
     test.COMMAND,
+    fmt.COMMAND,
     explain.COMMAND,
     schema.COMMAND,
 )

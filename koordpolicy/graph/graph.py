@@ -176,6 +176,13 @@ class RuleGraph:
             return None
         return None if at == NO_RULE else decision.rules[int(at)]
 
+    def variable(self, rule: Rule, name: str, **roots: Any) -> Any:
+        """The value of a variable that a rule's document defines, on these records. Raises `CelError`."""
+        decision = self.decisions[rule.key]
+        expression = self._expressions.resolved(rule.variables[name], rule.key)
+        known = [root for root in ROOTS if root in decision.roots or root in roots]
+        return compile_row(known, expression).call(*(roots.get(root, {}) for root in known))
+
     def _deciding(self, decision: Decision, given: list[Any]) -> list[Rule]:
         """The deciding rule and, below it, those of the parameters it uses; each once."""
         records = dict(zip(decision.roots, given, strict=True))

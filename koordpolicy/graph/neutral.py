@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Duration, Timestamp
-from koordpolicy.language.facts import FACTS, ROOTS
+from koordpolicy.language.facts import FACTS, ROOTS, Fact
 from koordpolicy.language.kinds import literal_value
 
 Record = dict[str, Any]
@@ -80,8 +80,13 @@ def _kept(value: Any) -> Any:
 def _usual(record: str) -> Mapping[str, Any]:
     declared = FACTS.records[record]
     return MappingProxyType(
-        {fact.path: _zero(fact.type, fact.usual) for fact in declared.facts if not fact.may_be_missing}
+        {fact.path: usual_value(fact) for fact in declared.facts if not fact.may_be_missing}
     )
+
+
+def usual_value(fact: Fact) -> Any:
+    """What a fact is in a test that does not say it; meant for facts that are never missing."""
+    return _zero(fact.type, fact.usual)
 
 
 def _zero(type: Type, usual: Any) -> Any:

@@ -45,14 +45,15 @@ def fact_type(path: str) -> Type:
 def _shown(read: FactRead) -> ShownFact:
     if not read.present:
         return ShownFact(read.path, MISSING, present=False)
-    type = fact_type(read.path)
+    return ShownFact(read.path, shown_value(fact_type(read.path), read.value), present=True)
+
+
+def shown_value(type: Type, value: object) -> str:
+    """A value on one line; of records only what and how many they are."""
     element = type.params[0].record if type.name == "list" and type.params else None
-    if element is not None and isinstance(read.value, list | tuple):
-        count = len(read.value)
-        return ShownFact(read.path, f"{count} {_spoken(element)}{'' if count == 1 else 's'}", present=True)
-    if type.record is not None:
-        return ShownFact(read.path, f"the whole {type.record}", present=True)
-    return ShownFact(read.path, show(type, read.value), present=True)
+    if element is not None and isinstance(value, list | tuple):
+        return f"{len(value)} {_spoken(element)}{'' if len(value) == 1 else 's'}"
+    return f"the whole {type.record}" if type.record is not None else show(type, value)
 
 
 def _spoken(record: str) -> str:

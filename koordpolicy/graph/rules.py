@@ -1,5 +1,6 @@
 """Rules and decisions as values: what the passes hand on to each other."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import total_ordering
 
@@ -78,7 +79,7 @@ class Rule:
 
     `value` is the typed expression with variables inlined; parameters are still references to
     their decisions, and `parameters` names those that value and match use. `text` is what the author
-    wrote, for explanations.
+    wrote, and `variables` are those of the document, resolved like the value, for explanations.
     """
 
     key: DecisionKey
@@ -90,6 +91,7 @@ class Rule:
     value: ir.Node
     text: str
     parameters: frozenset[str] = frozenset()
+    variables: Mapping[str, ir.Node] = field(default_factory=dict)
 
     @property
     def id(self) -> str:

@@ -44,3 +44,25 @@ def _line(line: Requirement) -> str:
     if line.operator == "In":
         return f"({present} && {found})"
     return f"!({present} && {found})"
+
+
+_WORDS = {"node": "nodes", "namespaceObject": "namespaces", "pod": "pods"}
+
+
+def in_words(lines: tuple[Requirement, ...]) -> str | None:
+    """The requirements for a person: `nodes with pool=a, pods without tier`; None when there is none."""
+    parts = []
+    for root, plural in _WORDS.items():
+        own = [_worded(line) for line in lines if line.root == root]
+        if own:
+            parts.append(f"{plural} {' and '.join(own)}")
+    return ", ".join(parts) or None
+
+
+def _worded(line: Requirement) -> str:
+    if line.operator == "Exists":
+        return f"with {line.key}"
+    if line.operator == "DoesNotExist":
+        return f"without {line.key}"
+    values = "|".join(line.values)
+    return f"with {line.key}={values}" if line.operator == "In" else f"without {line.key}={values}"

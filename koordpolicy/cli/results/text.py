@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from koordpolicy.cli.results.shown import Shown, place
 from koordpolicy.diagnostics.render import render
 from koordpolicy.diagnostics.render.display import safe
+from koordpolicy.graph.describe.layout import expression
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.testing.coverage import Coverage, Share
 from koordpolicy.graph.testing.findings import actual_text, expected_text, facts_of
@@ -68,16 +69,12 @@ class _Text:
         else:
             yield from self._labelled("decided by", refs[0].document)
             yield from self._labelled("", place(refs[0].span))
-            rule = textwrap.wrap(
-                safe(" ".join(refs[0].text.split())),
-                self.shown.width - _LABEL - 8,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-            if len(rule) > _MOST_TEXT_LINES:
-                rule[_MOST_TEXT_LINES - 1 :] = ["..."]
-            for line in rule:
-                yield from self._labelled("", f"| {line}", style=_DIM)
+            lines = list(expression(refs[0].text, self.shown.width, _LABEL + 6))
+            if len(lines) > _MOST_TEXT_LINES:
+                lines[_MOST_TEXT_LINES - 1 :] = [" " * (_LABEL + 6) + "| ..."]
+            for line in lines:
+                yield self._paint(line, _DIM)
+        yield from self._table("where", [(f"{name} = {value}", "") for name, value in outcome.variables])
         yield from self._parameters(outcome)
         yield from self._facts(outcome)
 

@@ -71,6 +71,7 @@ def _rule(draft: Draft, scope: Scope, texts: Texts) -> Rule | None:
             for space, name in refs_of(value, *([match.test] if match.test else []))
             if space == "parameters"
         ),
+        variables=scope.variables,
     )
 
 

@@ -38,7 +38,8 @@ class Outcome:
 
     `roots` are the records that the decision may read. `difference` says why the expectation does not hold;
     empty when it does. `parameters` are the values of those that the deciding rules used, by decision.
-    `unsaid` are the facts that the test did not say, by `root.path`.
+    `variables` are those of the deciding rule with their values as text, known where the expectation does not
+    hold. `unsaid` are the facts that the test did not say, by `root.path`.
     """
 
     expectation: Expectation
@@ -47,6 +48,7 @@ class Outcome:
     roots: tuple[str, ...]
     difference: str = ""
     parameters: Mapping[str, tuple[Type, Any]] = field(default_factory=dict)
+    variables: tuple[tuple[str, str], ...] = ()
     unsaid: frozenset[str] = frozenset()
 
     @property

@@ -6,6 +6,7 @@ from typing import Any
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.answer import Answer
+from koordpolicy.graph.describe.answer import variable_values
 from koordpolicy.graph.graph import RuleGraph, UnknownDecision
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.rules import Rule
@@ -166,6 +167,7 @@ class _Case:
             self.graph.decision(one.decision).roots,
             difference,
             self._parameters(answer, records),
+            tuple(variable_values(self.graph, rule, records)) if difference and rule is not None else (),
             _unsaid(answer, said),
         )
         if difference:
