@@ -2,7 +2,7 @@
 
 `Store` is the synchronous face, for simulations that own their clock; `MemoryCluster` puts the `Cluster`
 protocol in front of one. Inside, `state.py` remembers (as etcd does), `server.py` answers requests, and
-`garbage.py` and `disruption.py` do what the controllers do that clients cannot do without. There are no
+`garbage.py` and `budgets.py` do what those controllers do that clients cannot do without. There are no
 kubelets, no schedulers and no workload controllers: those are its users. One thread at a time.
 """
 
