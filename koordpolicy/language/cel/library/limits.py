@@ -8,7 +8,7 @@ from koordpolicy.language.cel.errors import LimitExceeded
 MAX_TEXT = 1_000_000
 """Code points of a string, or octets of bytes."""
 
-MAX_LIST = 1_000_000
+MAX_LIST = 200_000
 """Elements of a list or map that an expression makes."""
 
 MAX_STEPS = 5_000_000

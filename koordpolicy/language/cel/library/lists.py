@@ -90,8 +90,8 @@ def _distinct(values: List) -> list[Value]:
     return result
 
 
-_PLAINLY_ORDERED = frozenset((bool, int, str, bytes, UInt))
-"""Classes that Python orders as CEL does; doubles are not among them because of NaN."""
+_PLAINLY_ORDERED = frozenset((bool, int, float, str, bytes, UInt))
+"""Classes that Python orders as CEL does, NaN apart."""
 
 
 def _compare(a: Value, b: Value) -> int:
@@ -104,13 +104,14 @@ def _sort(values: List) -> list[Value]:
 
 def sort_by(values: List, keys: List) -> list[Value]:
     """The values in the order of their keys, stable. Raises NoSuchOverload for unlike keys."""
-    simple = len(set(map(type, keys))) <= 1 and type(next(iter(keys), 0)) in _PLAINLY_ORDERED
-    if not simple:
+    kinds = set(map(type, keys))
+    by_key: Any  # what `sorted` takes: the key itself, or one that compares by CEL's order
+    if len(kinds) == 1 and kinds <= _PLAINLY_ORDERED and all(key == key for key in keys):
+        by_key = keys.__getitem__
+    else:
         for key in keys:
             _compare(keys[0], key)
-    by_key: Callable[[int], Any] = (
-        keys.__getitem__ if simple else cmp_to_key(lambda a, b: _compare(keys[a], keys[b]))
-    )
+        by_key = cmp_to_key(lambda a, b: _compare(keys[a], keys[b]))
     return [values[at] for at in sorted(range(len(values)), key=by_key)]
 
 
