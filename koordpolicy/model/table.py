@@ -110,6 +110,16 @@ class NodeTable:
                 self._lists[path].set(at, record)
         self._store.changed(at, paths)
 
+    def fill(self, path: str, value: object) -> None:
+        """Set a fact of one value in all rows that have it, much faster than row by row.
+
+        Raises ValueError for a value that does not fit the column.
+        """
+        self._store.fill(path, value)
+        self._journal.extend(range(len(self._names)))
+        self._trim()
+        self._stamps[path] = self.version
+
     def remove(self, name: str) -> None:
         """Drop a row; the last row takes its number. Raises KeyError for an unknown row."""
         at = self._rows.pop(name)
@@ -125,10 +135,14 @@ class NodeTable:
     def _touch(self, at: int) -> int:
         """Note that a row changes; the version from then on."""
         self._journal.append(at)
-        if len(self._journal) == 2 * _JOURNAL:
-            del self._journal[:_JOURNAL]
-            self._first += _JOURNAL
+        self._trim()
         return self.version
+
+    def _trim(self) -> None:
+        """Forget changes of long ago, once they are as many again as those that are remembered."""
+        if len(self._journal) >= 2 * _JOURNAL:
+            self._first += len(self._journal) - _JOURNAL
+            del self._journal[:-_JOURNAL]
 
     # --- versions -------------------------------------------------------------------------------
 

@@ -169,6 +169,24 @@ class ColumnData:
             else:
                 self.high = value
 
+    def fill(self, value: object, count: int) -> None:
+        """Write one value into all rows that are present. Raises ValueError for one that does not fit."""
+        if not count:
+            return
+        present = count - int(np.count_nonzero(self.absent[:count]))
+        if not present:
+            return
+        # Absent rows take it as their filler, so that the bounds are as narrow as can be.
+        flags = bytes(self._flags[:count])
+        missing = self.missing
+        self._set_present(0, value, first=count == 1)
+        self._flags[:count] = flags
+        self.missing = missing
+        self.values[:count] = self.values[0]
+        if self._numbers:
+            self.low = self.high = self.values[0].item()
+            self.narrowed = 0
+
     def move(self, source: int, target: int) -> None:
         """Copy the last row over another one, and forget the last."""
         gone = self._flags[target]
@@ -287,6 +305,16 @@ class ColumnStore:
         record = self.records[at]
         first = len(self.records) == 1
         _raise(column.set(at, record, first) for path in paths for column in self._by_path.get(path, ()))
+
+    def fill(self, path: str, value: object) -> None:
+        """Set the value at a path in all records that have one there. Raises ValueError."""
+        for column in self._by_path.get(path, ()):
+            if not isinstance(column, _PresenceData):
+                column.fill(value, len(self.records))
+        changed = {path: value}
+        for record in self.records:
+            if path in record:
+                record.update(changed)  # type: ignore[attr-defined]  # the table's own dicts
 
     def remove(self, at: int) -> None:
         """Drop a record; the last one takes its place."""

@@ -197,6 +197,10 @@ class ClusterCache:
         if state.node is not None:
             self._write(state)
 
+    def renew_metrics(self, now: int) -> None:
+        """All nodes with a report have just sent the same again: only its time is another."""
+        self.table.fill("metric.updatedAt", TIMES.timestamp(now))
+
     def remove_metric(self, name: str) -> None:
         """A node's report is gone."""
         state = self._nodes.get(name)

@@ -112,6 +112,10 @@ class Scheduler:
         self.cache.set_metric(metric)
         self._happened(Event.METRIC_CHANGED)
 
+    def renew_metrics(self) -> None:
+        """All nodes that have reported before report the same again now, in one call for a whole cluster."""
+        self.cache.renew_metrics(self._clock())
+
     def remove_metric(self, name: str) -> None:
         """A node's report is gone."""
         self.cache.remove_metric(name)

@@ -42,11 +42,12 @@ class Agenda:
         if self.now + interval <= until:
             self.at(self.now + interval, again)
 
-    def run(self) -> int:
-        """Take actions until none is left; gives how many there were."""
+    def run(self, until: int) -> int:
+        """Take actions up to and including `until`, which then is now; gives how many there were."""
         taken = 0
-        while self._waiting:
+        while self._waiting and self._waiting[0][0] <= until:
             self.now, _, action = heapq.heappop(self._waiting)
             action()
             taken += 1
+        self.now = max(self.now, until)
         return taken

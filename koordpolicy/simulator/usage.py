@@ -11,55 +11,65 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.simulator.chance import Chance
+from koordpolicy.simulator.workload import Wave
+
 DAY = 86_400.0
 CORRELATION = 0.58
 CORRELATION_STEP = 300.0
 """Seconds over which deviations correlate by `CORRELATION`."""
 
+_PER_SLOT = ("_request", "_base", "_peak", "_peak_hour", "_deviation", "_noise")
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A daily wave of CPU use as a share of the request, `peak_hour` in hours after the start of the day."""
+    """How pods use what they request, and what nodes use themselves, as shares.
 
-    base: float = 0.08
-    peak: float = 0.40
-    peak_hour: float = 14.0
+    `service` is the wave of pods about which nothing else is said, `best_effort` that of pods of the class
+    BE. `deviation` is the noise of a wave, `spread` how far the peaks of pods lie apart (hours). `memory` is
+    the share of its memory request that a pod uses; `system_cpu` and `system_memory` are shares of the node
+    that work outside pods uses.
+    """
+
+    service: Wave = Wave()
+    best_effort: Wave = Wave(0.95, 0.95)
     deviation: float = 0.06
+    spread: float = 1.0
     memory: float = 0.6
-    best_effort: float = 0.95
-
-    def at(self, seconds: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """The mean share at a time of day; arrays of times give arrays."""
-        hours = np.asarray(seconds, dtype=np.float64) / 3600.0
-        wave = 0.5 + 0.5 * np.cos(2.0 * np.pi * (hours - self.peak_hour) / 24.0)
-        return np.asarray(self.base + (self.peak - self.base) * wave, dtype=np.float64)
+    system_cpu: float = 0.02
+    system_memory: float = 0.03
 
 
 class Population:
     """The running pods' wishes, as arrays that grow; a slot is one pod.
 
     `wishes(now)` gives millicores for every slot. Slots of pods that are gone wish nothing and are
-    used again. `random` is the only source of chance, so equal seeds give equal days.
+    used again. `chance` is the only source of chance, so equal seeds give equal days.
     """
 
-    def __init__(self, shape: Shape, random: np.random.Generator) -> None:
+    def __init__(self, shape: Shape, chance: Chance) -> None:
         self.shape = shape
-        self._random = random
+        self._chance = chance
         self._size = 0
         self._free: list[int] = []
         self._request = np.zeros(256)
-        self._fixed = np.zeros(256)
-        self._phase = np.zeros(256)
+        self._base = np.zeros(256)
+        self._peak = np.zeros(256)
+        self._peak_hour = np.zeros(256)
+        self._deviation = np.zeros(256)
         self._noise = np.zeros(256)
         self._updated = 0.0
 
-    def add(self, request: float, fixed: float | None) -> int:
-        """A pod with a CPU request in millicores; with `fixed` it uses that share of it all day."""
+    def add(self, request: float, wave: Wave) -> int:
+        """A pod that requests so many millicores; its slot."""
         slot = self._free.pop() if self._free else self._grow()
+        deviation = 0.0 if wave.level else self.shape.deviation
         self._request[slot] = request
-        self._fixed[slot] = np.nan if fixed is None else fixed
-        self._phase[slot] = self._random.normal(0.0, 3600.0)
-        self._noise[slot] = self._random.normal(0.0, self.shape.deviation)
+        self._base[slot], self._peak[slot] = wave.base, wave.peak
+        self._peak_hour[slot] = wave.peak_hour + self._chance.normal(0.0, self.shape.spread)
+        self._deviation[slot] = deviation
+        self._noise[slot] = self._chance.normal(0.0, 1.0) * deviation
         return slot
 
     def remove(self, slot: int) -> None:
@@ -71,18 +81,19 @@ class Population:
         """Millicores that each slot would use now, `now` in seconds; moves the noise forward."""
         used = slice(0, self._size)
         keep = CORRELATION ** (max(now - self._updated, 0.0) / CORRELATION_STEP)
-        fresh = self._random.normal(0.0, self.shape.deviation * np.sqrt(1.0 - keep * keep), self._size)
-        self._noise[used] = keep * self._noise[used] + fresh
+        fresh = self._chance.normal(0.0, 1.0, self._size) * self._deviation[used]
+        self._noise[used] = keep * self._noise[used] + np.sqrt(1.0 - keep * keep) * fresh
         self._updated = now
-        daily = self.shape.at((now + self._phase[used]) % DAY) + self._noise[used]
-        share = np.where(np.isnan(self._fixed[used]), daily, self._fixed[used])
+        turn = 2.0 * np.pi * (now / 3600.0 - self._peak_hour[used]) / 24.0
+        height = 0.5 + 0.5 * np.cos(turn)
+        share = self._base[used] + (self._peak[used] - self._base[used]) * height + self._noise[used]
         return np.asarray(self._request[used] * np.clip(share, 0.0, 1.0), dtype=np.float64)
 
     def _grow(self) -> int:
         slot = self._size
         self._size += 1
         if self._size > len(self._request):
-            for name in ("_request", "_fixed", "_phase", "_noise"):
+            for name in _PER_SLOT:
                 old = getattr(self, name)
                 setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
         return slot

@@ -16,6 +16,12 @@ from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
 NODE_COLUMNS = ("sn", "cpu_milli", "memory_mib")
 POD_COLUMNS = ("name", "cpu_milli", "memory_mib")
+IMAGE = "openb"
+"""The trace says nothing of images, but a pod needs one."""
+
+BATCH_CLASS = "koord-batch"
+"""The PriorityClass that best-effort pods of the trace come with: their class permits no pods without."""
+
 MAX_ROWS = 1_000_000
 PODS_PER_NODE = 1001
 """The published study sets no limit that matters; this is the one its simulator has."""
@@ -85,8 +91,10 @@ def _arrival(row: Mapping[str, str], at: str) -> Arrival:
         percent = str(gpus * -(-milli // 10))
         requests[protocol.GPU] = limits[protocol.GPU] = percent
     spec: dict[str, Any] = {
-        "containers": [{"name": "main", "resources": {"requests": requests, "limits": limits}}],
+        "containers": [{"name": "main", "image": IMAGE, "resources": {"requests": requests, "limits": limits}}],
     }
+    if qos == "BE":
+        spec["priorityClassName"] = BATCH_CLASS
     models = [model for model in (row.get("gpu_spec") or "").split("|") if model]
     if models:
         spec["affinity"] = _one_of(protocol.GPU_MODEL, models)

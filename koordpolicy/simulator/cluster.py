@@ -1,0 +1,234 @@
+"""The embedded cluster of a simulation: the store with its webhooks, and who listens to it.
+
+Components meet here as their processes do: each write goes through admission into the store, and every
+listener hears of it from its watch. NodeMetrics are the exception. They are handed to the scheduler and
+the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import resources
+from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest
+from koordpolicy.kube.errors import AlreadyExists, KubeError
+from koordpolicy.kube.memory.store import Store
+from koordpolicy.kube.port import EventType, MergePatch, Object
+from koordpolicy.manager.controllers.controller import OvercommitController
+from koordpolicy.manager.controllers.view import BY_NODE, ClusterView
+from koordpolicy.manager.webhooks.hooks import PodWebhooks
+from koordpolicy.manager.webhooks.mutation import Mutation
+from koordpolicy.mechanism.node_record import NodeSight
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import Node, read_node
+from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.protocol import PHASE_RUNNING
+from koordpolicy.scheduler import Scheduler
+from koordpolicy.simulator.chance import Chance
+from koordpolicy.simulator.clock import Agenda
+from koordpolicy.simulator.workload import Json, Workload
+
+_BACKLOG = 1_000_000
+_HISTORY = 1000
+_IMAGE = "simulated"
+_DEFAULT_SCHEDULER = "default-scheduler"
+_FROM_LIVE = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "ownerReferences")
+"""Metadata of objects that were read from a live cluster, and mean nothing in another."""
+
+
+@dataclass(slots=True)
+class SimulatedView(ClusterView):
+    """The manager's view, with NodeMetrics as values and nodes that are parsed once a version."""
+
+    reports: dict[str, NodeMetric] = field(default_factory=dict)
+    known: dict[str, Node] = field(default_factory=dict)
+
+    def sight(self, name: str) -> NodeSight | None:
+        """The node with all that belongs to it; None when there is no such node."""
+        node = self.known.get(name)
+        if node is None:
+            return None
+        pods = [pod for pod in map(self._pod, self.pods.indexed(BY_NODE, name)) if pod is not None]
+        return NodeSight(node, pods, self.reports.get(name))
+
+
+class SimulatedCluster:
+    """Store, webhooks, scheduler and overcommit controller, wired together on virtual time.
+
+    Without `colocation` profiles are not asked and nothing is offered: the same cluster without this product
+    but for its scheduler. Raises KubeError for objects of the workload that a cluster would not take.
+    """
+
+    def __init__(
+        self, graph: RuleGraph, workload: Workload, agenda: Agenda, chance: Chance, *, colocation: bool
+    ) -> None:
+        self.graph = graph
+        self.colocation = colocation
+        self.view = SimulatedView()
+        self.drawn: dict[str, int] = {}
+        """Pods that each profile was applied to."""
+        self.translated: dict[str, int] = {}
+        """Pods that now request the resources of each band."""
+        self._store = Store(lambda: agenda.seconds, backlog=_BACKLOG, history=_HISTORY)
+        profile = scheduler_name(graph)
+        self.scheduler = Scheduler(
+            graph, lambda: agenda.now, profile=profile, draw=lambda n: int(chance.integers(0, n)), explained=5
+        )
+        self._scheduler_name = profile
+        self.overcommit = OvercommitController(lambda: graph, self.view, lambda: agenda.now)
+        self._webhooks = PodWebhooks(
+            lambda: graph,
+            self._look_up,
+            lambda: agenda.now,
+            lambda: 100.0 * chance.random(),
+            self._observe,
+        )
+        self._nodes = self._store.watch(resources.NODES)
+        self._pods = self._store.watch(resources.PODS)
+        self._prepare(workload)
+
+    # --- what there is from the beginning ---------------------------------------------------------
+
+    def _prepare(self, workload: Workload) -> None:
+        for obj in workload.objects:
+            resource = _RESOURCES[obj["kind"]]
+            self._create_once(resource, _plain(obj))
+        for band in self.graph.classes.bands.values():
+            name = band.get("priorityClass.name")
+            if name:
+                self._create_once(
+                    resources.PRIORITY_CLASSES,
+                    {
+                        "metadata": {"name": name},
+                        "value": band.get("priorityClass.value", 0),
+                        "preemptionPolicy": band.get("priorityClass.preemptionPolicy", "PreemptLowerPriority"),
+                    },
+                )
+        namespaces = {arrival.pod["metadata"].get("namespace") or "default" for arrival in workload.arrivals}
+        for name in sorted(namespaces):
+            self._create_once(resources.NAMESPACES, {"metadata": {"name": name}})
+        for namespace in self._store.list(resources.NAMESPACES).items:
+            self.scheduler.set_namespace(namespace)
+        for node in workload.nodes:
+            self._store.create(resources.NODES, _plain(node))
+        self.deliver()
+        chain = self._webhooks.chain()
+        self._store.use_admission(chain if self.colocation else AdmissionChain(validating=chain.validating))
+
+    def _create_once(self, resource: resources.Resource, obj: Object) -> None:
+        try:
+            self._store.create(resource, obj)
+        except AlreadyExists:
+            pass
+
+    # --- what happens to pods ---------------------------------------------------------------------
+
+    def submit(self, pod: Json) -> Pod:
+        """Create a pod. Raises KubeError when the cluster refuses it."""
+        stored = self._store.create(resources.PODS, self._submitted(pod), namespace=_namespace(pod))
+        self.deliver()
+        return read_pod(stored)
+
+    def bind(self, pod: Pod, node: str) -> Pod:
+        """Place a pod, whose kubelet starts it at once; the pod as it then is."""
+        self._store.bind(pod.namespace, pod.name, node, uid=pod.uid)
+        running = self._store.patch(
+            resources.PODS,
+            pod.name,
+            MergePatch({"status": {"phase": PHASE_RUNNING}}),
+            namespace=pod.namespace,
+            subresource="status",
+        )
+        self.deliver()
+        return read_pod(running)
+
+    def delete(self, namespace: str, name: str) -> None:
+        """A pod is gone."""
+        self._store.delete(resources.PODS, name, namespace=namespace, grace_seconds=0)
+        self.deliver()
+
+    # --- what is known of nodes -------------------------------------------------------------------
+
+    def hear(self, metric: NodeMetric) -> None:
+        """A node's report reaches the manager and the scheduler."""
+        self.view.reports[metric.name] = metric
+        self.scheduler.set_metric(metric)
+
+    def settle(self, name: str) -> bool:
+        """Let the manager decide what a node offers, and write what differs; whether anything did."""
+        decided = self.overcommit.decide(name)
+        if decided is None:
+            return False
+        for write in decided.writes:
+            self._store.patch(write.resource, write.name, write.patch, subresource=write.subresource)
+        self.overcommit.done(decided)
+        self.deliver()
+        return bool(decided.writes)
+
+    # --- how it is heard --------------------------------------------------------------------------
+
+    def deliver(self) -> None:
+        """Let every listener hear what was written."""
+        for event in self._nodes.take():
+            self.view.nodes.apply(event)
+            node = read_node(event.object)
+            if event.type is EventType.DELETED:
+                self.view.known.pop(node.name, None)
+                self.scheduler.remove_node(node.name)
+            else:
+                self.view.known[node.name] = node
+                self.scheduler.set_node(node)
+        for event in self._pods.take():
+            self.view.pods.apply(event)
+            pod = read_pod(event.object)
+            if event.type is EventType.DELETED:
+                self.scheduler.remove_pod(pod.key)
+            else:
+                self.scheduler.set_pod(pod)
+
+    def _submitted(self, pod: Json) -> dict[str, Any]:
+        """The pod as its owner would submit it here: to our scheduler, without what another cluster added."""
+        submitted = _plain(pod)
+        submitted.pop("status", None)
+        spec = submitted["spec"] = dict(submitted.get("spec") or {})
+        spec.pop("nodeName", None)
+        if spec.get("schedulerName") in (None, "", _DEFAULT_SCHEDULER):
+            spec["schedulerName"] = self._scheduler_name
+        spec["containers"] = [
+            {**container, "image": container.get("image") or _IMAGE} for container in spec.get("containers") or ()
+        ]
+        return submitted
+
+    def _look_up(self, kind: str, name: str) -> Object | None:
+        return self._store.find(_RESOURCES[kind], name)
+
+    def _observe(self, _request: AdmissionRequest, seen: object) -> None:
+        if isinstance(seen, Mutation):
+            for profile in seen.applied:
+                self.drawn[profile] = self.drawn.get(profile, 0) + 1
+            if seen.band:
+                self.translated[seen.band] = self.translated.get(seen.band, 0) + 1
+
+
+_RESOURCES: Mapping[str, resources.Resource] = {
+    "Namespace": resources.NAMESPACES,
+    "PriorityClass": resources.PRIORITY_CLASSES,
+}
+
+Refusal = KubeError
+"""What `submit` raises."""
+
+
+def scheduler_name(graph: RuleGraph) -> str:
+    """The profile that schedules a simulation: the first one by name."""
+    return next(iter(graph.subjects("SchedulingProfile")), "")
+
+
+def _plain(obj: Json) -> dict[str, Any]:
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in _FROM_LIVE}
+    return {**obj, "metadata": metadata}
+
+
+def _namespace(pod: Json) -> str:
+    return pod["metadata"].get("namespace") or "default"

@@ -1,0 +1,93 @@
+"""What a simulation notes along the way: samples of the whole cluster, and what became of every pod."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from koordpolicy.agent.strategies.suppression import Suppression
+from koordpolicy.model.facts import Record
+from koordpolicy.scheduler import Decision
+from koordpolicy.simulator.machines import Machine, PodKey
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The cluster at one moment, standing for the `seconds` that follow. CPU in millicores, memory in bytes.
+
+    `best_effort` is what the groups of best-effort pods use, `withheld` what suppression kept from them;
+    `hosting` nodes have such pods, on `suppressed` of them something was withheld. `offered` and `allocated`
+    are the overcommitted CPU and memory.
+    """
+
+    time: int
+    seconds: float
+    used: int
+    requested: int
+    best_effort: int
+    withheld: int
+    hosting: int
+    suppressed: int
+    offered: Mapping[str, int]
+    allocated: Mapping[str, int]
+    used_memory: int
+    running: int
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A node where suppression withheld something: when, what, by which facts and figures."""
+
+    time: int
+    node: str
+    capacity: int
+    withheld: int
+    pods: int
+    decision: Suppression
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A placement that somebody wants to understand: the decision, and the facts of the chosen node then."""
+
+    time: int
+    decision: Decision
+    node: Record
+    pod: Record
+
+
+@dataclass(slots=True)
+class Journal:
+    """Everything noted. `waits` are the seconds between creation and binding, pod by pod.
+
+    `late` are the nanoseconds that finished pods ran longer than they needed at full speed.
+    """
+
+    samples: list[Sample] = field(default_factory=list)
+    arrived: int = 0
+    attempts: int = 0
+    waits: list[float] = field(default_factory=list)
+    scheduled: set[PodKey] = field(default_factory=set)
+    refused: dict[str, list[str]] = field(default_factory=dict)
+    finished: int = 0
+    late: list[float] = field(default_factory=list)
+    batch_work: float = 0.0
+    lowest: Held | None = None
+    """Where suppression aimed lowest, as a share of the node."""
+    worst: Held | None = None
+    """Where suppression withheld most."""
+    explained: dict[PodKey, Explained] = field(default_factory=dict)
+
+    def refuse(self, reason: str, pod: str) -> None:
+        """Note a pod that the cluster did not take."""
+        self.refused.setdefault(reason, []).append(pod)
+
+    def held(self, now: int, machine: Machine, decision: Suppression, record: Record) -> None:
+        """Note what suppression does on a node now, as far as it is the most so far."""
+        withheld = machine.shares.withheld
+        pods = sum(pod.best_effort for pod in machine.pods.values())
+        held = Held(now, machine.name, machine.cpu, withheld, pods, decision, record)
+        if self.worst is None or withheld > self.worst.withheld:
+            self.worst = held
+        if self.lowest is None or decision.target * self.lowest.capacity < self.lowest.decision.target * machine.cpu:
+            self.lowest = held

@@ -1,0 +1,312 @@
+"""The loop: pods arrive, are scheduled, use what they get; agents report, policy decides, jobs get done.
+
+    arrival → webhooks → queue → placement → work → end
+    every interval: usage → reports → suppression → overcommitment → placement of those that wait
+
+Events are taken in order of time, and everything that is decided is decided by the components that do so
+in production. What is simplified: the agents of all nodes report together, once an interval, although
+they decide each second. Between reports nothing changes in them, so the scheduler is told that they are
+fresh; how old a report may be stays policy. A round of suppression takes as many of the agent's rounds
+as the interval has, until nothing changes. Pods that wait are tried again when something happens.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.agent.strategies.suppression import CPUSuppression, Outcome, Suppression
+from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, plan
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.bands import band_resources
+from koordpolicy.language.facts import TIMES
+from koordpolicy.mechanism.node_record import node_record
+from koordpolicy.mechanism.pod_request import effective_requests
+from koordpolicy.mechanism.records import pod_record
+from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.scheduler import Decision
+from koordpolicy.simulator.chance import Chance
+from koordpolicy.simulator.clock import SECOND, Agenda
+from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
+from koordpolicy.simulator.journal import Explained, Journal
+from koordpolicy.simulator.machines import Machine, PodKey, Running, machine_of
+from koordpolicy.simulator.sampling import Sampler
+from koordpolicy.simulator.usage import Population, Shape
+from koordpolicy.simulator.workload import Arrival, Wave, Workload, WorkloadError
+
+EPOCH = 1_577_836_800 * SECOND
+"""When simulations begin: midnight of 1 January 2020, UTC."""
+
+FINE_INTERVAL = 120 * SECOND
+FINE_SPAN = 2 * 86_400 * SECOND
+COARSE_TICKS = 300
+MAX_TICKS = 1_000_000
+"""Reports of one simulation; a finer interval over so long a time is refused."""
+
+_AGENT_ROUNDS = 16
+"""Rounds of suppression in one interval; growing in steps of a tenth is over by then."""
+
+_FRESH = 60 * SECOND
+"""How often agents report in reality."""
+
+Progress = Callable[[int, int, Journal], None]
+"""Told at every report: nanoseconds that passed, nanoseconds there are, what was noted so far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to simulate: nanoseconds between reports and to the end (None: what suits the workload).
+
+    `explain` names pods, `name` or `namespace/name`, whose placement is to be explained.
+    """
+
+    interval: int | None = None
+    until: int | None = None
+    colocation: bool = True
+    explain: tuple[str, ...] = ()
+    shape: Shape = Shape()
+
+
+def interval_for(span: int) -> int:
+    """Nanoseconds between reports that suit a simulation of that length, in whole minutes."""
+    if span <= FINE_SPAN:
+        return FINE_INTERVAL
+    minute = 60 * SECOND
+    return max(-(-span // (COARSE_TICKS * minute)) * minute, FINE_INTERVAL)
+
+
+class Simulation:
+    """One run over one workload by one revision of policies. `run` once.
+
+    Raises WorkloadError when the workload and the settings do not fit each other, ProfileError when the
+    policies have no scheduling profile.
+    """
+
+    def __init__(
+        self,
+        graph: RuleGraph,
+        workload: Workload,
+        settings: Settings,
+        chance: Chance,
+        progress: Progress = lambda passed, whole, journal: None,
+    ) -> None:
+        self.workload = workload
+        self.settings = settings
+        self.graph = graph
+        self.span = workload.horizon() if settings.until is None else settings.until
+        self.interval = settings.interval or interval_for(self.span)
+        if self.span // self.interval > MAX_TICKS:
+            raise WorkloadError(
+                f"an interval of {self.interval // SECOND} s makes more than {MAX_TICKS:,} reports;"
+                " choose a longer one with `--interval`, or an earlier end with `--until`"
+            )
+        self.journal = Journal()
+        self.agenda = Agenda(EPOCH)
+        self.cluster = SimulatedCluster(
+            graph, workload, self.agenda, chance, colocation=settings.colocation
+        )
+        self.machines: dict[str, Machine] = {
+            name: machine_of(node, settings.shape) for name, node in self.cluster.view.known.items()
+        }
+        self._population = Population(settings.shape, chance)
+        self._suppression = CPUSuppression(graph)
+        self._sampler = Sampler(graph, self.cluster, self.machines)
+        self._progress = progress
+        self._cpu_names = (CPU, *_band_names(graph, CPU))
+        self._memory_names = (MEMORY, *_band_names(graph, MEMORY))
+        self._arrivals: dict[PodKey, Arrival] = {}
+        self._pods: dict[PodKey, Pod] = {}
+        self._running: dict[PodKey, Running] = {}
+        self._scheduling_at = -1
+        self._reported_at = -1
+
+    def run(self) -> Journal:
+        """Simulate to the end; what was noted."""
+        end = EPOCH + self.span
+        self._tick()
+        self.agenda.every(self.interval, end, self._tick)
+        for arrival in self.workload.arrivals:
+            if arrival.time <= self.span:
+                self.agenda.at(EPOCH + arrival.time, lambda arrival=arrival: self._arrive(arrival))  # type: ignore[misc]
+        self.agenda.run(end)
+        self._progress(self.span, self.span, self.journal)
+        return self.journal
+
+    @property
+    def running(self) -> int:
+        """Pods that run now."""
+        return len(self._running)
+
+    @property
+    def waiting(self) -> dict[PodKey, Decision | None]:
+        """The pods that have no node, with the last attempt to find one."""
+        scheduler = self.cluster.scheduler
+        return {
+            key: scheduler.last_decision(key) for key in self._pods if key not in self.journal.scheduled
+        }
+
+    # --- pods -------------------------------------------------------------------------------------
+
+    def _arrive(self, arrival: Arrival) -> None:
+        self.journal.arrived += 1
+        name = f"{arrival.pod['metadata'].get('namespace') or 'default'}/{arrival.pod['metadata'].get('name', '')}"
+        try:
+            pod = self.cluster.submit(arrival.pod)
+        except (Refusal, ObjectError) as refusal:
+            self.journal.refuse(_first_line(str(refusal)), name)
+            return
+        self._arrivals[pod.key] = arrival
+        self._pods[pod.key] = pod
+        if self._scheduling_at != self.agenda.now:
+            # Everybody who arrives at this moment queues up first, then the best comes first.
+            self._scheduling_at = self.agenda.now
+            self.agenda.at(self.agenda.now, self._schedule)
+
+    def _schedule(self) -> None:
+        self._scheduling_at = -1
+        scheduler = self.cluster.scheduler
+        pending = len(tuple(scheduler.pending))
+        if not pending:
+            return
+        self._freshen()
+        for _ in range(2 * pending + 1):
+            decision = scheduler.schedule_one()
+            if decision is None:
+                return
+            self.journal.attempts += 1
+            if decision.placed:
+                self._place(decision)
+
+    def _place(self, decision: Decision) -> None:
+        key, now = decision.pod, self.agenda.now
+        before = self._pods[key]
+        self._explain(decision, before)
+        pod = self._pods[key] = self.cluster.bind(before, decision.node)
+        arrival, machine = self._arrivals[key], self.machines[decision.node]
+        self.journal.scheduled.add(key)
+        self.journal.waits.append((now - EPOCH - arrival.time) / SECOND)
+        found = self.graph.catalogue.resolve(
+            pod.labels.get(QOS_CLASS), pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos
+        )
+        requests = effective_requests(pod)
+        asked = sum(requests.get(name, 0) for name in self._cpu_names)
+        memory = sum(requests.get(name, 0) for name in self._memory_names)
+        running = Running(
+            key,
+            machine,
+            self._population.add(asked, arrival.wave or self._wave(found.qos)),
+            pod.kubernetes_qos == QOS_BEST_EFFORT,
+            int(memory * self.settings.shape.memory),
+            self.graph.catalogue.class_name(found.band),
+            found.qos,
+            now,
+            None if arrival.duration is None else float(arrival.duration),
+        )
+        running.rate = machine.rate(running)
+        machine.pods[key] = self._running[key] = running
+        machine.awake = True
+        self._plan_end(running)
+
+    def _wave(self, qos: str) -> Wave:
+        return self.settings.shape.best_effort if qos == "BE" else self.settings.shape.service
+
+    def _plan_end(self, running: Running) -> None:
+        running.ticket += 1
+        ticket, end = running.ticket, running.end()
+        if end is not None:
+            self.agenda.at(end, lambda: self._end(running, ticket))
+
+    def _end(self, running: Running, ticket: int) -> None:
+        if running.ticket != ticket:
+            return  # its speed has changed since this end was planned
+        key = running.key
+        arrival = self._arrivals.pop(key)
+        del self._running[key], running.machine.pods[key]
+        self._population.remove(running.slot)
+        self.journal.finished += 1
+        self.cluster.delete(*key)
+
+    def _explain(self, decision: Decision, pod: Pod) -> None:
+        names = self.settings.explain
+        if pod.name in names or f"{pod.namespace}/{pod.name}" in names:
+            table = self.cluster.scheduler.cache.table
+            node = dict(table.row(table.index(decision.node)))
+            record = pod_record(pod, self.graph.catalogue, TIMES)
+            self.journal.explained[pod.key] = Explained(self.agenda.now - EPOCH, decision, node, record)
+
+    # --- nodes ------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """All agents report, and everybody draws conclusions."""
+        now = self.agenda.now
+        self._progress(now - EPOCH, self.span, self.journal)
+        wishes = self._population.wishes(now / SECOND)
+        for machine in self.machines.values():
+            if machine.awake:
+                self._look_at(machine, wishes, now)
+        self._schedule()
+        self.journal.samples.append(self._sampler.sample(now - EPOCH, self._seconds(now), self.journal))
+
+    def _seconds(self, now: int) -> float:
+        """How long what is so now stays so: until the next reports, or the end."""
+        return min(self.interval, max(EPOCH + self.span - now, 0)) / SECOND
+
+    def _look_at(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
+        machine.share(wishes)
+        self.cluster.hear(machine.report(now))
+        if self.settings.colocation:
+            if any(pod.best_effort for pod in machine.pods.values()) or machine.limit() < machine.cpu:
+                self._suppress(machine, wishes, now)
+            self.cluster.settle(machine.name)
+        for pod in machine.pods.values():
+            if pod.advance(now, machine.rate(pod)):
+                self._plan_end(pod)
+        # An empty node has reported that it is; what it reports from now on is the same again.
+        machine.awake = bool(machine.pods) or machine.limit() < machine.cpu
+
+    def _suppress(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
+        sight = self.cluster.view.sight(machine.name)
+        if sight is None:
+            return
+        record = node_record(sight, self.graph.catalogue, TIMES, now)
+        decision = self._suppression.decide(record, now)
+        for _ in range(_AGENT_ROUNDS):
+            if not self._carried_out(machine, decision):
+                break
+        machine.share(wishes)
+        if machine.shares.withheld and decision.outcome is Outcome.SUPPRESS:
+            self.journal.held(now - EPOCH, machine, decision, record)
+
+    def _carried_out(self, machine: Machine, decision: Suppression) -> bool:
+        """One round of the agent: write what the plan says; whether anything was written."""
+        group = BestEffortGroup(machine.processors, machine.cpu, machine.cpuset, machine.quota)
+        planned = plan(decision, group)
+        if planned.cpuset:
+            machine.cpuset = planned.cpuset[-1].cpus
+        if planned.quota is not None:
+            machine.quota = planned.quota
+        return bool(planned.cpuset) or planned.quota is not None
+
+    def _freshen(self) -> None:
+        """Let the scheduler know that the agents have reported in the meantime, and nothing else."""
+        now = self.agenda.now
+        if now - max(self._reported_at, 0) < _FRESH:
+            return
+        self._reported_at = now
+        self.cluster.scheduler.renew_metrics()
+
+
+def _band_names(graph: RuleGraph, resource: str) -> tuple[str, ...]:
+    """What the bands call a resource."""
+    names = (band_resources(graph, band).get(resource) for band in graph.classes.bands)
+    return tuple(name for name in names if name)
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+
+__all__ = ["EPOCH", "Settings", "Simulation", "interval_for", "read_pod"]
