@@ -19,26 +19,39 @@ def comprehension(body: "Body", node: ir.Comprehension, operands: tuple[int, ...
     predicate = next(rest) if node.predicate is not None else None
     transform = next(rest) if node.transform is not None else None
     body.may_fail = True
-    walked = body.name(_range(body, node, operands[0]))
+    walked, steps = _range(body, node, operands[0])
     body.block.line(f"steps[0] += len({walked})")
     body.block.line(f"if steps[0] > {MAX_STEPS}:")
     body.block.nest(one_line("steps_exceeded()"))
     names = [body.fresh() for _ in node.variables]
-    head = f"for {', '.join(names)} in {walked}:"
+    head = f"for {', '.join(names)} in {steps}:"
     write = _Loop(body, dict(zip(node.variables, names, strict=True)), head, predicate, transform)
     return _WRITERS[node.macro](write)
 
 
-def _range(body: "Body", node: ir.Comprehension, operand: int) -> str:
+_ORDERLESS = frozenset(("all", "exists", "exists_one", "transformMap"))
+"""Macros whose result does not show the order in which keys were walked."""
+
+
+def _range(body: "Body", node: ir.Comprehension, operand: int) -> tuple[str, str]:
+    """What is walked, by a name that has a length, and the text of its iteration."""
     text = body.text(operand)
     kind, pairs = node.range.type, len(node.variables) == 2
     if kind.name == "list":
-        return f"list(enumerate({text}))" if pairs else text
+        walked = body.name(text)
+        return walked, f"enumerate({walked})" if pairs else walked
     if kind.name != "map":
-        return f"iterate_pairs({text})" if pairs else f"iterate({text})"
+        walked = body.name(f"iterate_pairs({text})" if pairs else f"iterate({text})")
+        return walked, walked
+    texts = bool(kind.params) and kind.params[0].name == "string"  # other keys have a form of their own
+    if texts and node.macro in _ORDERLESS:
+        walked = body.name(text)
+        return walked, f"{walked}.items()" if pairs else walked
     if pairs:
-        return f"map_pairs({text})"
-    return f"sorted({text})" if kind.params and kind.params[0].name == "string" else f"sorted_keys({text})"
+        walked = body.name(f"map_pairs({text})")
+    else:
+        walked = body.name(f"sorted({text})" if texts else f"sorted_keys({text})")
+    return walked, walked
 
 
 class _Loop:
