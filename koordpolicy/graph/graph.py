@@ -43,17 +43,34 @@ class Item:
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
 class Selection:
-    """What one document applies to: label requirements, and the whole match as a program.
+    """What one document applies to.
 
-    `requirements` must all hold, so that they can be indexed. `program` decides the rest with them; it is None
-    where the document applies to everything.
+    `requirements` are its label selectors, which must all hold, so that they can be indexed. `holds`
+    decides the whole match; its program is made when it is first asked, since of many selections most
+    never are.
     """
 
-    document: str
-    requirements: tuple[Requirement, ...]
-    program: RowProgram | None
+    def __init__(
+        self,
+        document: str,
+        requirements: tuple[Requirement, ...],
+        roots: tuple[str, ...],
+        test: ir.Node | None,
+    ) -> None:
+        self.document = document
+        self.requirements = requirements
+        self._roots = roots
+        self._test = test
+        self._program: RowProgram | None = None
+
+    def holds(self, records: Mapping[str, Any]) -> bool:
+        """Whether the document applies to these records, by root. Raises `CelError` where that cannot be told."""
+        if self._test is None:
+            return True
+        if self._program is None:
+            self._program = compile_row(self._roots, self._test)
+        return bool(self._program.call(*(records.get(root, {}) for root in self._roots)))
 
 
 class RuleGraph:
@@ -234,8 +251,7 @@ class RuleGraph:
         """What a subject applies to as a whole: the matches of the documents that introduce it.
 
         Those are the documents of the lowest layer; what higher ones say about the subject narrows nothing and
-        widens nothing. The subject applies where one of the selections does. Programs take the records of
-        the kind's roots, in the order in which the language declares them.
+        widens nothing. The subject applies where one of the selections does.
         """
         speaking = self._speaking(kind, subject)
         lowest = min((unit.layer for unit in speaking), default=0)
@@ -245,11 +261,10 @@ class RuleGraph:
 
     def _selection(self, unit: Unit) -> Selection:
         match = self._matches[unit]
-        program = None
-        if match.test is not None:
-            test = self._expressions.resolved(match.test, DecisionKey(unit.kind.name, unit.subject, "match"))
-            program = compile_row([root for root in ROOTS if root in unit.kind.roots], test)
-        return Selection(unit.id, match.requirements, program)
+        key = DecisionKey(unit.kind.name, unit.subject, "match")
+        test = None if match.test is None else self._expressions.resolved(match.test, key)
+        roots = tuple(root for root in ROOTS if root in unit.kind.roots)
+        return Selection(unit.id, match.requirements, roots, test)
 
     @cached_property
     def catalogue(self) -> Catalogue:
@@ -275,8 +290,14 @@ class RuleGraph:
 
     def _speaking(self, kind: str, subject: str) -> list[Unit]:
         """The documents of a kind and subject, the winning one last."""
-        speaking = [u for u in self.units if u.kind.name == kind and u.subject == subject]
-        return sorted(speaking, key=lambda unit: (unit.rank.precedence, unit.layer, unit.id))
+        return self._documents.get((kind, subject), [])
+
+    @cached_property
+    def _documents(self) -> dict[tuple[str, str], list[Unit]]:
+        found: dict[tuple[str, str], list[Unit]] = {}
+        for unit in sorted(self.units, key=lambda unit: (unit.rank.precedence, unit.layer, unit.id)):
+            found.setdefault((unit.kind.name, unit.subject), []).append(unit)
+        return found
 
 
 def _ref(rule: Rule) -> RuleRef:

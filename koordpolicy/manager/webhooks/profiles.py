@@ -8,12 +8,9 @@ from typing import Any, Final
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.graph import Selection
 from koordpolicy.graph.keys import mapping_keys
-from koordpolicy.language.facts import ROOTS
-from koordpolicy.language.kinds import KINDS
 from koordpolicy.mechanism.profile import PriorityClass, ProfileEffect, applies
 
 KIND: Final = "ColocationProfile"
-_ROOTS: Final = tuple(root for root in ROOTS if root in KINDS[KIND].roots)
 _MAPS: Final = ("labels", "annotations", "copyLabels", "copyAnnotations", "labelSuffixes")
 
 Roots = Mapping[str, Any]
@@ -39,9 +36,7 @@ class Profile:
 
     def matches(self, roots: Roots) -> bool:
         """Whether it is in use and selects this pod. Raises `CelError` where that cannot be told."""
-        arguments = [roots[root] for root in _ROOTS]
-        selected = any(one.program is None or one.program.call(*arguments) for one in self.selections)
-        return selected and bool(self.ask("enabled", roots))
+        return any(one.holds(roots) for one in self.selections) and bool(self.ask("enabled", roots))
 
     def takes(self, draw: float, roots: Roots) -> bool:
         """Whether a pod that it matches gets it, for a random number from 0 to below 100."""
