@@ -17,14 +17,15 @@ from koordpolicy.language.documents.text import decode
 from koordpolicy.language.documents.tree import Data, Place
 
 _STRANGE = re.compile("[\t\r\ufeff]")
-_KEY = r"([A-Za-z_][A-Za-z0-9_./-]*|\"[^\"\\\n]*\"|'[^'\n]*')"
+_QUOTED = r"\"[^\"\\\n]*\"|'[^'\n]*'"
+_KEY = rf"([A-Za-z_][A-Za-z0-9_./*@%()\[\]-]*|{_QUOTED})"
 _LINE = re.compile(rf"( *)(- +)?(?:{_KEY}:(?: +|$))?(.*)$", re.MULTILINE)
 _START = re.compile(r"---(?: +#.*| *)$", re.MULTILINE)
 _DOUBLE = re.compile(r'"([^"\\\n]*)"')
 _SINGLE = re.compile(r"'([^'\n]*)'(?!')")
 _END = re.compile(r"(?: +#.*| *)$", re.MULTILINE)
 _BLOCK = re.compile(r"[|>][+-]?(?: +#.*| *)$", re.MULTILINE)
-_FLOW_KEY = re.compile(rf"{_KEY}: +")
+_FLOW_KEY = re.compile(rf"([A-Za-z_][A-Za-z0-9_./-]*|{_QUOTED}): +")
 _FLOW_PLAIN = re.compile(r"[^\s?:,\[\]{}#&*!|>'\"%@`-][^,\[\]{}\n]*|-[^\s,\[\]{}][^,\[\]{}\n]*")
 _SPACES = re.compile(" *")
 _NO_PLAIN = frozenset("?:,[]{}#&*!|>'\"%@`")

@@ -1,8 +1,9 @@
 """Walk models and documents for their slots and bare expressions: the rule graph is built from this."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, get_args, get_origin
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -81,17 +82,14 @@ def slots(spec: type[Spec]) -> Iterator[SlotPath]:
 
 
 def _slots(model: type[BaseModel], prefix: str) -> Iterator[SlotPath]:
-    for name, field in model.model_fields.items():
-        key = prefix + (field.alias or name)
-        slot = _marker(field, Slot)
-        if slot:
-            yield SlotPath(key, slot)
-            continue
-        inner, container = _inside(field)
-        if container is dict and (slot := _annotated(inner, Slot)):
-            yield SlotPath(f"{key}.*" if key.endswith("parameters") else f"{key}[*]", slot)
-        elif isinstance(inner, type) and issubclass(inner, BaseModel):
-            yield from _slots(inner, f"{key}[*]." if container is list else f"{key}.")
+    for field in _fields(model):
+        key = prefix + field.key
+        if field.slot and field.mapping:
+            yield SlotPath(f"{key}.*" if field.key == "parameters" else f"{key}[*]", field.slot)
+        elif field.slot:
+            yield SlotPath(key, field.slot)
+        elif field.model:
+            yield from _slots(field.model, f"{key}[*]." if field.listed or field.mapping else f"{key}.")
 
 
 def slot_values(spec: Spec) -> Iterator[SlotValue]:
@@ -111,27 +109,22 @@ def _parameter(name: str, parameter: Parameter) -> SlotValue:
 
 
 def _values(model: BaseModel, prefix: str, path: Path, conditions: tuple[Path, ...]) -> Iterator[SlotValue]:
-    for name, field in type(model).model_fields.items():
-        value = getattr(model, name)
-        key = field.alias or name
-        slot = _marker(field, Slot)
-        if slot:
-            if value is not None:
-                yield SlotValue(prefix + key, slot, value, (*path, key), conditions)
+    for field in _fields(type(model)):
+        value = getattr(model, field.name)
+        if value is None:
             continue
-        inner, container = _inside(field)
-        if container is dict and (slot := _annotated(inner, Slot)):
-            joined = "{}{}.{}" if key == "parameters" else "{}{}[{}]"
+        key, here = prefix + field.key, (*path, field.key)
+        if field.slot and field.mapping:
+            joined = "{}.{}" if field.key == "parameters" else "{}[{}]"
             for step, entry in value.items():
-                yield SlotValue(joined.format(prefix, key, step), slot, entry, (*path, key, step), conditions)
-        elif isinstance(value, BaseModel):
-            yield from _values(value, f"{prefix}{key}.", (*path, key), conditions)
-        elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
-            for index, item in enumerate(value):
-                here = (*path, key, index)
-                own = _condition(item, here)
-                named = f"{prefix}{key}[{getattr(item, 'name', index)}]."
-                yield from _values(item, named, here, (*conditions, *own))
+                yield SlotValue(joined.format(key, step), field.slot, entry, (*here, step), conditions)
+        elif field.slot:
+            yield SlotValue(key, field.slot, value, here, conditions)
+        elif field.model:
+            for name, step, item in _items(field, value):
+                place = (*here, *step)
+                narrowed = (*conditions, *_condition(item, place)) if step else conditions
+                yield from _values(item, key + name, place, narrowed)
 
 
 def _condition(item: BaseModel, path: Path) -> tuple[Path, ...]:
@@ -147,37 +140,71 @@ def cel_values(spec: Spec) -> Iterator[CelValue]:
 
 
 def _cel_values(model: BaseModel, prefix: str, path: Path) -> Iterator[CelValue]:
-    for name, field in type(model).model_fields.items():
-        value = getattr(model, name)
-        key = field.alias or name
-        cel = _marker(field, Cel)
-        if cel and value is not None:
-            yield CelValue(prefix + key, cel, value, (*path, key))
-        elif isinstance(value, BaseModel):
-            yield from _cel_values(value, f"{prefix}{key}.", (*path, key))
-        elif isinstance(value, list) and value and isinstance(value[0], BaseModel):
-            for index, item in enumerate(value):
-                named = f"{prefix}{key}[{getattr(item, 'name', index)}]."
-                yield from _cel_values(item, named, (*path, key, index))
+    for field in _fields(type(model)):
+        value = getattr(model, field.name)
+        if value is None:
+            continue
+        key, here = prefix + field.key, (*path, field.key)
+        if field.cel:
+            yield CelValue(key, field.cel, value, here)
+        elif field.model:
+            for name, step, item in _items(field, value):
+                yield from _cel_values(item, key + name, (*here, *step))
 
 
-def _marker(field: FieldInfo, kind: type[Any]) -> Any:
-    return next((mark for mark in field.metadata if isinstance(mark, kind)), None)
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """What the walk needs to know of a field: its key, and what of ours stands in it.
+
+    `mapping` tells slots and models that stand under the keys of a mapping, `listed` models that are
+    elements of a list.
+    """
+
+    name: str
+    key: str
+    slot: Slot | None = None
+    cel: Cel | None = None
+    model: type[BaseModel] | None = None
+    mapping: bool = False
+    listed: bool = False
 
 
-def _annotated(type_: Any, kind: type[Any]) -> Any:
-    if get_origin(type_) is not Annotated:
-        return None
-    return next((mark for mark in type_.__metadata__ if isinstance(mark, kind)), None)
+@cache
+def _fields(model: type[BaseModel]) -> tuple[_Field, ...]:
+    """The fields of a model in which slots or expressions may stand, in order of declaration."""
+    found = (_field(name, field) for name, field in model.model_fields.items())
+    return tuple(field for field in found if field.slot or field.cel or field.model)
 
 
-def _inside(field: FieldInfo) -> tuple[Any, type | None]:
-    """The type within list, dict or optional, and which of list and dict it is in."""
-    type_ = field.annotation
-    arguments = [argument for argument in get_args(type_) if argument is not type(None)]
-    origin = get_origin(type_)
-    if origin is list:
-        return arguments[0], list
-    if origin is dict:
-        return arguments[1], dict
-    return (arguments[0] if len(arguments) == 1 else type_), None
+def _field(name: str, field: FieldInfo) -> _Field:
+    key = field.alias or name
+    slot, cel = _mark(field.metadata, Slot), _mark(field.metadata, Cel)
+    if slot or cel:
+        return _Field(name, key, slot, cel)
+    arguments = [argument for argument in get_args(field.annotation) if argument is not type(None)]
+    origin = get_origin(field.annotation)
+    inner: Any = arguments[-1] if arguments else field.annotation
+    mapping = origin is dict
+    if mapping and get_origin(inner) is Annotated:
+        return _Field(name, key, slot=_mark(inner.__metadata__, Slot), mapping=True)
+    model = inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
+    return _Field(name, key, model=model, mapping=mapping, listed=origin is list)
+
+
+def _items(field: _Field, value: Any) -> Iterator[tuple[str, Path, Any]]:
+    """The models within a field's value: how each goes on in names, its path below the field, itself."""
+    if field.listed:
+        for index, item in enumerate(value):
+            yield f"[{getattr(item, 'name', index)}].", (index,), item
+    elif field.mapping:
+        for step, item in value.items():
+            yield f"[{step}].", (step,), item
+    else:
+        yield ".", (), value
+
+
+_M = TypeVar("_M")
+
+
+def _mark(marks: Iterable[object], kind: type[_M]) -> _M | None:
+    return next((mark for mark in marks if isinstance(mark, kind)), None)

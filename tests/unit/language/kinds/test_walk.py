@@ -2,16 +2,28 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from ruamel.yaml import YAML
 
-from koordpolicy.language.cel.types import PERCENT
+from koordpolicy.language.cel.types import CPU, PERCENT
 from koordpolicy.language.facts import ROOTS
-from koordpolicy.language.kinds import KINDS, Expression, Spec, cel_values, slot_values, slots
+from koordpolicy.language.kinds import (
+    KINDS,
+    Condition,
+    Expression,
+    PolicyModel,
+    PolicySpec,
+    Slot,
+    Spec,
+    cel_values,
+    slot_values,
+    slots,
+)
 from koordpolicy.language.kinds.document import DOCUMENTS
-from koordpolicy.language.kinds.fields import yaml_name
+from koordpolicy.language.kinds.fields import Given, ItemName, yaml_name
+from koordpolicy.language.kinds.slots import Value
 from tests.unit.language.kinds.samples import sample
 
 
@@ -82,6 +94,31 @@ def test_keys_of_mappings_name_their_decisions() -> None:
     found = fields(spec)
     assert list(found) == ["labels[a/b]", "labels[c]"]
     assert found["labels[c]"].path == ("spec", "labels", "c")
+
+
+class Inner(PolicyModel):
+    """What a mapping of structures holds."""
+
+    match: Given[Condition] = None
+    """When."""
+    limit: Annotated[Value, Slot(CPU, "A limit.")] = None
+
+
+class Outer(PolicySpec):
+    """A kind that has a mapping of structures."""
+
+    classes: dict[ItemName, Inner] = {}  # noqa: RUF012 - pydantic copies it
+    """By class."""
+
+
+def test_mappings_of_structures_are_walked() -> None:
+    assert [path.field for path in slots(Outer)] == ["parameters.*", "classes[*].limit"]
+    spec = Outer.model_validate({"classes": {"BE": {"match": {"condition": "x"}, "limit": 4}}})
+    (value,) = slot_values(spec)
+    assert (value.field, value.path) == ("classes[BE].limit", ("spec", "classes", "BE", "limit"))
+    assert value.conditions == (("spec", "classes", "BE", "match", "condition"),)
+    (bare,) = cel_values(spec)
+    assert bare.path == ("spec", "classes", "BE", "match", "condition")
 
 
 def test_bare_expressions_are_found() -> None:
