@@ -8,7 +8,7 @@ from koordpolicy.graph.rules import Decision
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.cost import estimate
 from koordpolicy.language.cel.ir_walk import facts_of
-from koordpolicy.language.cel.lower.columns.program import compile_columns
+from koordpolicy.language.cel.lower.columns import compile_columns
 from koordpolicy.language.facts import Component
 
 _ROW_OF_TABLE = "node"

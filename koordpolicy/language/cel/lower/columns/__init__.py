@@ -6,8 +6,10 @@ without column form are left to row programs, for the rows that need them. What 
 the storage of columns (`model.table`) and the meaning of operators on single values (`lower.runtime`).
 """
 
+from koordpolicy.language.cel.lower.columns.build import compile_columns
 from koordpolicy.language.cel.lower.columns.emitter import Fallback
-from koordpolicy.language.cel.lower.columns.program import ColumnProgram, ColumnResult, compile_columns
+from koordpolicy.language.cel.lower.columns.program import ColumnProgram
+from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.columns.schema import table_schema
 
 __all__ = ["ColumnProgram", "ColumnResult", "Fallback", "compile_columns", "table_schema"]

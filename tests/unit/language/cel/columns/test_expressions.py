@@ -244,12 +244,14 @@ def test_results_outlive_later_calls_and_changes(text: str) -> None:
     assert np.array_equal(errors, errors if first.errors is None else first.errors)
 
 
+@pytest.mark.parametrize("picked", [[2, 0], [], [3, 2, 1, 0] * 5])
 @pytest.mark.parametrize("text", [*COLUMN_WISE, *ROW_WISE])
-def test_some_rows_are_like_all(text: str) -> None:
+def test_some_rows_are_like_all(text: str, picked: list[int]) -> None:
     program, table = columns(text), table_of(ROWS)
     everything = program.call(table, {"pod": POD, "now": NOW})
-    some = program.call(table, {"pod": POD, "now": NOW}, rows=np.array([2, 0]))
-    for at, row in enumerate((2, 0)):
+    some = program.call(table, {"pod": POD, "now": NOW}, rows=np.array(picked, np.int64))
+    assert len(some) == len(picked)
+    for at, row in enumerate(picked):
         assert (some.error(at) is None) == (everything.error(row) is None)
         if some.error(at) is None:
             assert same_value(some.value(at), everything.value(row))

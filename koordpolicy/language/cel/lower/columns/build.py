@@ -1,0 +1,151 @@
+"""How a column program is made: passes of the emitter, arrays placed, one generated module."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
+from koordpolicy.language.cel.lower.columns import kernels, picked, row_cells, segments, strings
+from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
+from koordpolicy.language.cel.lower.columns.kept import Kept
+from koordpolicy.language.cel.lower.columns.memory import place
+from koordpolicy.language.cel.lower.columns.program import Code, ColumnProgram
+from koordpolicy.language.cel.lower.columns.row_outputs import Output, RowOutputs
+from koordpolicy.language.cel.lower.columns.symbols import (
+    DTYPES,
+    NoColumnForm,
+    ThingVec,
+    Vec,
+    kind_of,
+)
+from koordpolicy.language.cel.lower.columns.writer import SPACE
+from koordpolicy.language.cel.lower.row import compile_row
+from koordpolicy.language.cel.values import Value
+from koordpolicy.model.table_kinds import ABSENT
+
+Array = NDArray[Any]
+
+
+def compile_columns(
+    outputs: Mapping[str, ir.Node] | ir.Node, table_root: str, roots: Sequence[str]
+) -> ColumnProgram:
+    """Compile one expression, or several with names that share what they have in common.
+
+    `table_root` is the root that stands for a row of the table (`node`); `roots` are all roots.
+    Raises ValueError for what the graph or the checker should have resolved before.
+    """
+    named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
+    trees = {name: fold(inline_binds(tree)) for name, tree in named.items()}
+    if unresolved := refs_of(*trees.values()):
+        raise ValueError(f"unresolved references: {sorted(unresolved)}")
+    others = tuple(name for name in roots if name != table_root)
+    code = _generate(trees, table_root, others)
+    kinds = tuple(Output(name, kind_of(tree.type), tree) for name, tree in trees.items())
+    rows = RowOutputs(kinds, (table_root, *others))
+    return ColumnProgram(table_root, others, code, rows, facts_of(*trees.values()))
+
+
+def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, ...]) -> Code:
+    numbering = number(list(trees.values()))
+    fallen: dict[int, Fallback] = {}
+    while True:
+        before = len(fallen)
+        emitter = Emitter(numbering, table_root, roots, fallen)
+        emitter.writer.line(f"{SPACE} 0 n")
+        results = [_emit_output(emitter, tree) for tree in trees.values()]
+        # What falls back is known to a pass only after it has met it; the next one plans for it. There
+        # are two passes as a rule, and never more than nodes.
+        if len(fallen) == before:
+            return _assemble(emitter, [text for pair in results for text in pair])
+
+
+def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
+    """Texts of an output's values and errors, as arrays of the caller's own."""
+    try:
+        symbol = emitter.emit(tree)
+    except NoColumnForm as found:
+        emitter.note_fallback(tree, found)
+        return emitter.by_rows(tree)
+    writer = emitter.writer
+    match symbol:
+        case Vec(space=None):
+            value = f"np.full(n, {emitter.element_of(symbol)}, {DTYPES[symbol.kind]!r})"
+            return value, emitter.errors_in(symbol, ROWS) or "None"
+        case Vec():
+            return emitter.own_arrays(symbol)
+        case ThingVec():
+            failed = f"np.ones(n, bool) if {symbol.errors} else None" if symbol.errors else "None"
+            return writer.let("v", f"repeat({symbol.values}, n)"), writer.let("e", failed)
+    return emitter.by_rows(tree)
+
+
+_GLOBALS: Final[Mapping[str, object]] = {
+    **{name: getattr(kernels, name) for name in dir(kernels) if not name.startswith("_")},
+    **{name: getattr(segments, name) for name in dir(segments) if not name.startswith("_")},
+    "count_picked": picked.count_picked,
+    "pick_at": picked.pick_at,
+    "np": np,
+    "inf": float("inf"),
+    "float64": np.float64,
+    "int64": np.int64,
+    "int32": np.int32,
+    "ABSENT": ABSENT,
+    "CelError": CelError,
+    "Cell": row_cells.Cell,
+    "attempt": row_cells.attempt,
+    "is_among": strings.is_among,
+}
+
+
+def _repeat(value: Value, count: int) -> Array:
+    """A value of any class, once a row."""
+    result = np.empty(count, object)
+    result[:] = [value] * count
+    return result
+
+
+def _assemble(emitter: Emitter, results: list[str]) -> Code:
+    exports = ", ".join(emitter.exports) + ("," if emitter.exports else "")
+    names = ", ".join(f"root{at}" for at in range(len(emitter.roots)))
+    names += "," if names else ""
+    answer = f"({', '.join(results)},)"
+    body, slots = place(emitter.writer.lines, answer)
+    lines = [
+        "def prepare(own, shared):",
+        *([f" ({names}) = own"] if names else []),
+        *(" " * line.depth + line.text for line in emitter.prepare.lines),
+        f" return ({exports})",
+        "def run(table, strings, rows, n, own, prepared, memory):",
+        *([f" ({names}) = own"] if names else []),
+        *([f" ({exports}) = prepared"] if exports else []),
+        *body,
+        f" return {answer}",
+    ]
+    scope: dict[str, Any] = {**_GLOBALS, "repeat": _repeat, **emitter.constants}
+    slots_of = []
+    for at, part in enumerate(emitter.kept):
+        text = f"({', '.join(part.results)})"
+        inner, needed = place(part.lines, text)
+        slots_of.append(needed)
+        lines += [f"def part{at}(table, strings, rows, n, memory):", *inner, f" return {text}"]
+    source = "\n".join(lines) + "\n"
+    for at, fragment in enumerate(emitter.parts):
+        scope[f"row{at}"] = compile_row(fragment.names, fragment.node).call
+    exec(compile(source, "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only
+    for at, (part, needed) in enumerate(zip(emitter.kept, slots_of, strict=True)):
+        make_row = partial(_row_function, emitter.table_root, part.node)
+        scope[f"kept{at}"] = Kept(scope[f"part{at}"], needed, part.facts, part.whole, make_row)
+    shared = compile_row(emitter.roots, emitter.shared) if emitter.shared else None
+    return Code(
+        scope["prepare"], scope["run"], shared, slots, emitter.uses_lists, tuple(emitter.used), source
+    )
+
+
+def _row_function(table_root: str, node: ir.Node) -> Callable[..., object]:
+    return compile_row((table_root,), node).call

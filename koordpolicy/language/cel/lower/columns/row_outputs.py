@@ -1,0 +1,79 @@
+"""All outputs of a program by row programs: for few rows, for values beyond columns, for error details."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.columns.strings import CallStrings
+from koordpolicy.language.cel.lower.columns.symbols import DTYPES, DURATION, STRING, TIMESTAMP
+from koordpolicy.language.cel.lower.row import compile_row
+from koordpolicy.language.cel.values import Value
+from koordpolicy.model.table import NodeTable
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An expression of a program. `kind` is None for results that no array of numbers holds: then
+    arrays hold Python values.
+    """
+
+    name: str
+    kind: str | None
+    node: ir.Node
+
+
+class RowOutputs:
+    """The outputs as row programs, each made when first asked for. `roots` begins with the row's."""
+
+    __slots__ = ("_all", "_single", "outputs", "roots")
+
+    def __init__(self, outputs: tuple[Output, ...], roots: tuple[str, ...]) -> None:
+        self.outputs = outputs
+        self.roots = roots
+        self._all: Callable[..., Any] | None = None
+        self._single: dict[str, Callable[..., Any]] = {}
+
+    def evaluate(
+        self, table: NodeTable, texts: CallStrings, rows: Sequence[int], own: Sequence[Value]
+    ) -> list[Array | None]:
+        """Values and errors of each output in turn, for the rows with these numbers."""
+        if self._all is None:
+            self._all = compile_row(self.roots, {output.name: output.node for output in self.outputs}).call
+        answers = [self._all(table.row(row), *own) for row in rows]
+        found: list[Array | None] = []
+        for output in self.outputs:
+            wide = output.kind in (None, TIMESTAMP)
+            values = np.zeros(len(rows), object if wide else DTYPES[str(output.kind)])
+            errors = np.zeros(len(rows), np.bool_)
+            for at, answer in enumerate(answers):
+                value = answer[output.name]
+                if isinstance(value, CelError):
+                    errors[at] = True
+                else:
+                    values[at] = _held(value, output.kind, texts)
+            found += [values, errors if errors.any() else None]
+        return found
+
+    def error(self, output: Output, facts: object, own: Sequence[Value]) -> CelError | None:
+        """What goes wrong with an output of these facts; None when nothing does."""
+        program = self._single.get(output.name)
+        if program is None:
+            program = self._single[output.name] = compile_row(self.roots, output.node).call
+        try:
+            program(facts, *own)
+        except CelError as error:
+            return error
+        return None
+
+
+def _held(value: Any, kind: str | None, texts: CallStrings) -> object:
+    if kind == STRING:
+        return texts.code(value)
+    return value.ns if kind in (DURATION, TIMESTAMP) else value
