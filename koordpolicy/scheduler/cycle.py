@@ -15,6 +15,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns import ColumnResult
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.mechanism.normalize import normalized
+from koordpolicy.mechanism.sampling import first_found, nodes_to_find
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
@@ -129,12 +130,16 @@ def _scores(
 # --- choosing ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Choice:
-    """How to choose: how ties are broken, and how many of the best nodes are explained."""
+    """How to choose: how ties are broken, and how many of the best nodes are explained.
+
+    `start` is the node where the next search begins that policy ends before it has seen all.
+    """
 
     draw: Draw
     explained: int
+    start: int = 0
 
 
 def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice) -> Decision:
@@ -150,6 +155,8 @@ def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice)
     if not len(rows):
         refusals = _refusals(question, judged, table)
         return Decision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
+    feasible_count = len(rows)
+    rows = _sampled(question, rows, len(table), choice)
     parts = _weighted(profile.scores, judged, rows)
     totals = np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
     chosen = _best(question, table, rows, totals, choice.draw)
@@ -159,10 +166,23 @@ def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice)
         pod.uid,
         table.name(int(rows[chosen])),
         len(table),
-        len(rows),
+        feasible_count,
         best=best,
         digest=profile.digest,
     )
+
+
+def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows:
+    """The feasible nodes that are looked at: all of them, or as many as policy says."""
+    try:
+        share = question.profile.sampling.value(question.records)
+    except CelError:
+        return rows
+    if not isinstance(share, float) or share >= 100:
+        return rows
+    found, seen = first_found(rows, nodes, choice.start % nodes, nodes_to_find(nodes, int(share)))
+    choice.start = (choice.start + seen) % nodes
+    return found
 
 
 def _refusals(question: Question, judged: Judged, table: NodeTable) -> tuple[Refusals, ...]:

@@ -77,6 +77,7 @@ class Profile:
     order: Asked
     backoff: tuple[Asked, Asked, Asked]
     ties: Asked
+    sampling: Asked
     node_facts: frozenset[str]
     pod_facts: frozenset[str]
     reads_now: bool
@@ -145,6 +146,7 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
             maker.asked("queue.retryAfter"),
         ),
         ties=maker.asked("ties"),
+        sampling=maker.asked("sampling"),
         node_facts=frozenset(maker.reads["node"]),
         pod_facts=frozenset(maker.reads["pod"]),
         reads_now=bool(maker.reads["now"]),

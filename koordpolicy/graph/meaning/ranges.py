@@ -61,7 +61,7 @@ def _time(kind: str, field: str, why: str, *, low: float = 0.0, low_fits: bool =
 
 RANGES: tuple[Range, ...] = (
     _share("ColocationProfile", "probability", "it is a share of the matching pods"),
-    _share("SchedulingProfile", "sampling", "it is a share of the nodes", low_fits=False),
+    _share("SchedulingProfile", "sampling", "it is a share of the nodes"),
     _share(
         "CPUSuppress",
         "growth.step",

@@ -230,7 +230,13 @@ class SchedulingProfileSpec(PolicySpec):
     ] = None
     sampling: Annotated[
         Value,
-        Slot(PERCENT, "Share of the nodes that must be found feasible before the search ends.", roots=_POD),
+        Slot(
+            PERCENT,
+            "Share of the nodes that must be found feasible before the search ends, at least 100 nodes; 0% adapts "
+            "the share to the number of nodes.",
+            default="100%",
+            roots=_POD,
+        ),
     ] = None
     preemption: Given[Preemption] = None
     """Whether room is made by evicting others."""

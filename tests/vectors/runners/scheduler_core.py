@@ -10,13 +10,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.mechanism.backoff import backoff as backoff_time
+from koordpolicy.mechanism.node_affinity import matches, preference
+from koordpolicy.mechanism.normalize import normalized
 from koordpolicy.mechanism.pod_request import effective_requests, nonzero_requests
+from koordpolicy.mechanism.sampling import nodes_to_find
 from koordpolicy.mechanism.verdict import Verdict
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_load import estimate_facts
 from koordpolicy.model.facts_node import NodeDemand, node_facts
 from koordpolicy.model.metric import AggregatedUsage, NodeMetric, PodMetric
-from koordpolicy.model.node import Node
+from koordpolicy.model.node import Node, Taint
+from koordpolicy.model.placement import read_placement
 from koordpolicy.model.pod import Condition, Container, Owner, Pod
 from koordpolicy.model.protocol import (
     CONDITION_INITIALIZED,
@@ -298,11 +303,7 @@ def fit_filter(given: Given) -> Given:
         else Verdict.PASS
     )
     reasons = [reason for reason, fails in zip(verdicts.reasons, refused, strict=True) if fails]
-    return {"status": verdict.word, "reasons": [_short_reason(reason) for reason in reasons]}
-
-
-def _short_reason(reason: str) -> str:
-    return reason
+    return {"status": verdict.word, "reasons": reasons}
 
 
 def fit_score(given: Given) -> Given:
@@ -354,6 +355,116 @@ def _table(nodes: Sequence[tuple[Node, NodeDemand]]) -> NodeTable:
     return table
 
 
+# --- where a pod may go --------------------------------------------------------------------------
+
+
+def _placed(spec: Given, nodes: Sequence[Given]) -> tuple[Profile, Judged]:
+    """What the profile says of nodes with labels and taints, and a pod with this spec."""
+    compiled = graph()
+    profile = profile_of(compiled, PROFILE)
+    view = view_of(Pod("pod", raw={"spec": spec}), compiled.catalogue)
+    table = _table(
+        [
+            (
+                Node(
+                    one.get("name", "node"),
+                    labels=one.get("labels", {}),
+                    taints=tuple(
+                        Taint(taint["key"], taint["effect"], taint.get("value", ""))
+                        for taint in one.get("taints", ())
+                    ),
+                    unschedulable=one.get("unschedulable", False),
+                ),
+                NodeDemand(),
+            )
+            for one in nodes
+        ]
+    )
+    return profile, judge(Question(profile, view, records_for(view.facts, {}, {}, _NOW)), table)
+
+
+def _passes(name: str, spec: Given, node: Given) -> Given:
+    profile, judged = _placed(spec, [node])
+    verdicts = judged.verdicts[[one.name for one in profile.filters].index(name)]
+    assert verdicts is not None
+    return {"pass": not verdicts.refused.any()}
+
+
+def _normalized(name: str, spec: Given, nodes: Sequence[Given]) -> Given:
+    profile, judged = _placed(spec, nodes)
+    at = [one.name for one in profile.scores].index(name)
+    scores = judged.scores[at]
+    whole = [0] * len(nodes) if scores is None else normalized(profile.scores[at].normalize, scores).tolist()
+    return {"scores": dict(zip((one["name"] for one in nodes), whole, strict=True))}
+
+
+def unschedulable_filter(given: Given) -> Given:
+    node = {"unschedulable": given.get("unschedulable", False)}
+    return _passes("NodeUnschedulable", {"tolerations": given.get("tolerations")}, node)
+
+
+def taint_filter(given: Given) -> Given:
+    return _passes("TaintToleration", {"tolerations": given.get("tolerations")}, {"taints": given["taints"]})
+
+
+def taint_score(given: Given) -> Given:
+    return _normalized("TaintToleration", {"tolerations": given.get("tolerations")}, given["nodes"])
+
+
+def node_affinity_filter(given: Given) -> Given:
+    spec, node = _affinity(given["pod"]), given["node"]
+    answer = _passes("NodeAffinity", spec, node)
+    placement = read_placement({"spec": spec})
+    assert answer["pass"] == matches(placement, node["name"], node.get("labels", {})), "one node, all nodes"
+    return answer
+
+
+def node_affinity_score(given: Given) -> Given:
+    spec = _affinity(given["pod"])
+    placement = read_placement({"spec": spec})
+    _, judged = _placed(spec, given["nodes"])
+    scores = judged.scores[[one.name for one in profile_of(graph(), PROFILE).scores].index("NodeAffinity")]
+    for at, node in enumerate(given["nodes"]):
+        alone = preference(placement.preferred, node["name"], node.get("labels", {}))
+        assert alone == (0 if scores is None else scores[at]), "one node, all nodes"
+    return _normalized("NodeAffinity", spec, given["nodes"])
+
+
+def _affinity(pod: Given) -> Given:
+    affinity: dict[str, Any] = {}
+    if "required" in pod:
+        affinity["requiredDuringSchedulingIgnoredDuringExecution"] = {"nodeSelectorTerms": pod["required"]}
+    if "preferred" in pod:
+        affinity["preferredDuringSchedulingIgnoredDuringExecution"] = pod["preferred"]
+    return {"nodeSelector": pod.get("nodeSelector"), "affinity": {"nodeAffinity": affinity}}
+
+
+# --- queue and search ----------------------------------------------------------------------------
+
+
+def backoff(given: Given) -> Given:
+    compiled = graph(
+        document(
+            KIND,
+            "vector",
+            {
+                "schedulerName": PROFILE,
+                "queue": {"initialBackoff": f"{given['initial']}s", "maximumBackoff": f"{given['max']}s"},
+            },
+        )
+    )
+    first, longest, _ = profile_of(compiled, PROFILE).waits({})
+    return {"seconds": [backoff_time(n, first, longest) / NANOSECONDS for n in given["attempts"]]}
+
+
+def to_find(given: Given) -> Given:
+    compiled = graph(
+        document(KIND, "vector", {"schedulerName": PROFILE, "sampling": f"{given['percentage']}%"})
+    )
+    share = profile_of(compiled, PROFILE).sampling.value({})
+    return {"to_find": nodes_to_find(given["nodes"], int(share))}
+
+
 RUNNERS: Mapping[str, Runner] = {
     "loadaware_estimate": Runner(loadaware_estimate, AMOUNTS),
     "loadaware_capacity": Runner(loadaware_capacity, AMOUNTS),
@@ -364,4 +475,11 @@ RUNNERS: Mapping[str, Runner] = {
     "fit_filter": Runner(fit_filter),
     "fit_score": Runner(fit_score),
     "balanced_allocation": Runner(balanced_allocation),
+    "unschedulable_filter": Runner(unschedulable_filter),
+    "taint_filter": Runner(taint_filter),
+    "taint_score": Runner(taint_score),
+    "node_affinity_filter": Runner(node_affinity_filter),
+    "node_affinity_score": Runner(node_affinity_score),
+    "backoff": Runner(backoff),
+    "nodes_to_find": Runner(to_find),
 }
