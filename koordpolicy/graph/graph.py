@@ -91,6 +91,7 @@ class RuleGraph:
         self.decisions = dict(decisions)
         self._constants = dict(constants)
         self._matches = dict(matches)
+        self._selected: dict[Unit, Selection] = {}
         self._expressions = Expressions(self.decisions, self._constants)
         self._names = {str(key): key for key in self.decisions}
         self._unset: dict[str, Decision] = {}
@@ -260,21 +261,30 @@ class RuleGraph:
         )
 
     def _selection(self, unit: Unit) -> Selection:
+        known = self._selected.get(unit)
+        if known is not None:
+            return known
         match = self._matches[unit]
         key = DecisionKey(unit.kind.name, unit.subject, "match")
         test = None if match.test is None else self._expressions.resolved(match.test, key)
         roots = tuple(root for root in ROOTS if root in unit.kind.roots)
-        return Selection(unit.id, match.requirements, roots, test)
+        return self._selected.setdefault(unit, Selection(unit.id, match.requirements, roots, test))
 
     @cached_property
     def catalogue(self) -> Catalogue:
         """Which class and band a pod belongs to, by the revision's own classes and bands."""
         return self.classes.resolver
 
-    def setting(self, kind: str, subject: str, name: str) -> Any:
-        """A plain setting of the spec (not a slot): the highest-ranked document that sets it wins."""
+    def setting(self, kind: str, subject: str, name: str, records: Mapping[str, Any] | None = None) -> Any:
+        """A plain setting of the spec (not a slot): the highest-ranked document that sets it wins.
+
+        With `records`, by root, only documents that apply to them count; raises `CelError` where that cannot be
+        told.
+        """
         value: Any = None
         for unit in self._speaking(kind, subject):
+            if records is not None and unit in self._matches and not self._selection(unit).holds(records):
+                continue
             if name in unit.spec.model_fields_set or value is None:
                 value = getattr(unit.spec, name)
         return value
@@ -295,7 +305,7 @@ class RuleGraph:
     @cached_property
     def _documents(self) -> dict[tuple[str, str], list[Unit]]:
         found: dict[tuple[str, str], list[Unit]] = {}
-        for unit in sorted(self.units, key=lambda unit: (unit.rank.precedence, unit.layer, unit.id)):
+        for unit in sorted(self.units, key=lambda unit: (unit.rank, unit.id)):
             found.setdefault((unit.kind.name, unit.subject), []).append(unit)
         return found
 

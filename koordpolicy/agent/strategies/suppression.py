@@ -1,6 +1,6 @@
 """CPU suppression: what policy wants of best-effort work on this node now."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -74,8 +74,7 @@ class CPUSuppression:
             if not ask("enabled"):
                 return Suppression(Outcome.RECOVER, reason="suppression is not enabled")
             if not _missing(node, ask("onMissing.after")):
-                figures = {name: ask(f"figures[{name}]") for name in self._figures}
-                return _held(ask, figures)
+                return _held(ask, _shown(ask, self._figures))
             problem = "the node's use of CPU was not measured lately"
         except CelError as error:
             problem = str(error)
@@ -102,6 +101,19 @@ def _missing(node: Record, after: Any) -> bool:
     if "usage.total.cpu" not in node or "metric.age" not in node:
         return True
     return after is not None and bool(after < node["metric.age"])
+
+
+def _shown(ask: Callable[[str], Any], names: Sequence[str]) -> dict[str, int]:
+    """The figures that can be told: a mistake in one must not keep the target from being reached."""
+    figures = {}
+    for name in names:
+        try:
+            figure = ask(f"figures[{name}]")
+        except CelError:
+            continue
+        if figure is not None:
+            figures[name] = figure
+    return figures
 
 
 def _held(ask: Callable[[str], Any], figures: Mapping[str, int]) -> Suppression:

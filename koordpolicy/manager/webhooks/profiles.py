@@ -59,7 +59,7 @@ class Profile:
             qos=self.ask("qosClass", roots) or "",
             priority_class=self._priority_class(roots, priority_class),
             sub_priority=self.ask("subPriority", roots),
-            patch=self.graph.setting(KIND, self.name, "patch") or None,
+            patch=self.graph.setting(KIND, self.name, "patch", roots) or None,
         )
 
     def ask(self, field: str, roots: Roots) -> Any:
