@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from koordpolicy import __version__
-from koordpolicy.cli import check, explain, fmt, graph, schema, test
+from koordpolicy.cli import check, explain, fmt, graph, schema, simulate, test
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 
@@ -16,6 +16,7 @@ COMMANDS: tuple[Command, ...] = (
     fmt.COMMAND,
     explain.COMMAND,
     graph.COMMAND,
+    simulate.COMMAND,
     schema.COMMAND,
 )
 """All commands, in the order of `--help`."""

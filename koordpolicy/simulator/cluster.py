@@ -5,7 +5,8 @@ listener hears of it from its watch. NodeMetrics are the exception. They are han
 the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -102,7 +103,9 @@ class SimulatedCluster:
                     {
                         "metadata": {"name": name},
                         "value": band.get("priorityClass.value", 0),
-                        "preemptionPolicy": band.get("priorityClass.preemptionPolicy", "PreemptLowerPriority"),
+                        "preemptionPolicy": band.get(
+                            "priorityClass.preemptionPolicy", "PreemptLowerPriority"
+                        ),
                     },
                 )
         namespaces = {arrival.pod["metadata"].get("namespace") or "default" for arrival in workload.arrivals}
@@ -117,10 +120,8 @@ class SimulatedCluster:
         self._store.use_admission(chain if self.colocation else AdmissionChain(validating=chain.validating))
 
     def _create_once(self, resource: resources.Resource, obj: Object) -> None:
-        try:
+        with suppress(AlreadyExists):
             self._store.create(resource, obj)
-        except AlreadyExists:
-            pass
 
     # --- what happens to pods ---------------------------------------------------------------------
 
@@ -196,7 +197,8 @@ class SimulatedCluster:
         if spec.get("schedulerName") in (None, "", _DEFAULT_SCHEDULER):
             spec["schedulerName"] = self._scheduler_name
         spec["containers"] = [
-            {**container, "image": container.get("image") or _IMAGE} for container in spec.get("containers") or ()
+            {**container, "image": container.get("image") or _IMAGE}
+            for container in spec.get("containers") or ()
         ]
         return submitted
 

@@ -89,5 +89,8 @@ class Journal:
         held = Held(now, machine.name, machine.cpu, withheld, pods, decision, record)
         if self.worst is None or withheld > self.worst.withheld:
             self.worst = held
-        if self.lowest is None or decision.target * self.lowest.capacity < self.lowest.decision.target * machine.cpu:
+        if (
+            self.lowest is None
+            or decision.target * self.lowest.capacity < self.lowest.decision.target * machine.cpu
+        ):
             self.lowest = held

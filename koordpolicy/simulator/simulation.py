@@ -34,7 +34,7 @@ from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
 from koordpolicy.simulator.journal import Explained, Journal
 from koordpolicy.simulator.machines import Machine, PodKey, Running, machine_of
 from koordpolicy.simulator.sampling import Sampler
-from koordpolicy.simulator.usage import Population, Shape
+from koordpolicy.simulator.usage import SHAPE, Population, Shape
 from koordpolicy.simulator.workload import Arrival, Wave, Workload, WorkloadError
 
 EPOCH = 1_577_836_800 * SECOND
@@ -67,7 +67,7 @@ class Settings:
     until: int | None = None
     colocation: bool = True
     explain: tuple[str, ...] = ()
-    shape: Shape = Shape()
+    shape: Shape = SHAPE
 
 
 def interval_for(span: int) -> int:
@@ -105,9 +105,7 @@ class Simulation:
             )
         self.journal = Journal()
         self.agenda = Agenda(EPOCH)
-        self.cluster = SimulatedCluster(
-            graph, workload, self.agenda, chance, colocation=settings.colocation
-        )
+        self.cluster = SimulatedCluster(graph, workload, self.agenda, chance, colocation=settings.colocation)
         self.machines: dict[str, Machine] = {
             name: machine_of(node, settings.shape) for name, node in self.cluster.view.known.items()
         }
@@ -144,9 +142,7 @@ class Simulation:
     def waiting(self) -> dict[PodKey, Decision | None]:
         """The pods that have no node, with the last attempt to find one."""
         scheduler = self.cluster.scheduler
-        return {
-            key: scheduler.last_decision(key) for key in self._pods if key not in self.journal.scheduled
-        }
+        return {key: scheduler.last_decision(key) for key in self._pods if key not in self.journal.scheduled}
 
     # --- pods -------------------------------------------------------------------------------------
 
@@ -223,8 +219,7 @@ class Simulation:
         if running.ticket != ticket:
             return  # its speed has changed since this end was planned
         key = running.key
-        arrival = self._arrivals.pop(key)
-        del self._running[key], running.machine.pods[key]
+        del self._arrivals[key], self._running[key], running.machine.pods[key]
         self._population.remove(running.slot)
         self.journal.finished += 1
         self.cluster.delete(*key)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.simulator.chance import Chance
-from koordpolicy.simulator.workload import Wave
+from koordpolicy.simulator.workload import EAGER, SERVICE, Wave
 
 DAY = 86_400.0
 CORRELATION = 0.58
@@ -32,13 +32,17 @@ class Shape:
     that work outside pods uses.
     """
 
-    service: Wave = Wave()
-    best_effort: Wave = Wave(0.95, 0.95)
+    service: Wave = SERVICE
+    best_effort: Wave = EAGER
     deviation: float = 0.06
     spread: float = 1.0
     memory: float = 0.6
     system_cpu: float = 0.02
     system_memory: float = 0.03
+
+
+SHAPE = Shape()
+"""The shape that simulations have unless told otherwise."""
 
 
 class Population:

@@ -25,6 +25,13 @@ class Wave:
         return self.base == self.peak
 
 
+SERVICE = Wave()
+"""What is known of online services in the mean."""
+
+EAGER = Wave(0.95, 0.95)
+"""Work that takes what it requested whenever it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A pod object with the nanoseconds at which it is created and, once placed, how long it runs.

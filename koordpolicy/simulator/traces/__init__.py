@@ -1,5 +1,47 @@
-"""Readers of traces: files of published formats become workloads. One file a format."""
+"""Readers of workloads: files of published formats, of clusters, and descriptions. One file a format."""
 
-from koordpolicy.simulator.traces.openb import read_nodes, read_pods
+from pathlib import Path
+from typing import Protocol
 
-__all__ = ["read_nodes", "read_pods"]
+from koordpolicy.simulator.traces import manifests, openb
+from koordpolicy.simulator.traces.described import read_described
+from koordpolicy.simulator.workload import Arrival, Json, Workload, WorkloadError
+
+
+class Reader(Protocol):
+    """A format of files."""
+
+    def read_nodes(self, file: Path) -> list[Json]:
+        """Node objects in the order of the file. Raises WorkloadError."""
+
+    def read_pods(self, file: Path) -> list[Arrival]:
+        """Arrivals in order of their time. Raises WorkloadError."""
+
+
+READERS: dict[str, Reader] = {".csv": openb, ".json": manifests, ".yaml": manifests, ".yml": manifests}
+"""The formats by the suffix of the file."""
+
+
+def read_workload(nodes: Path, pods: Path) -> Workload:
+    """Nodes and pods, each in the format that its suffix says. Raises WorkloadError."""
+    found_nodes = _reader(nodes).read_nodes(nodes)
+    found_pods = _reader(pods).read_pods(pods)
+    if not found_nodes:
+        raise WorkloadError(f"{nodes}: there is no node in it")
+    last = max((one.time + (one.duration or 0) for one in found_pods), default=0)
+    return Workload(
+        tuple(found_nodes),
+        tuple(found_pods),
+        f"{nodes.name}, {pods.name}",
+        span=last or manifests.SPAN,
+    )
+
+
+def _reader(file: Path) -> Reader:
+    reader = READERS.get(file.suffix.lower())
+    if reader is None:
+        raise WorkloadError(f"{file}: unknown format; files end with {', '.join(READERS)}")
+    return reader
+
+
+__all__ = ["READERS", "read_described", "read_workload"]

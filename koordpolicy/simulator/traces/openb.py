@@ -91,7 +91,9 @@ def _arrival(row: Mapping[str, str], at: str) -> Arrival:
         percent = str(gpus * -(-milli // 10))
         requests[protocol.GPU] = limits[protocol.GPU] = percent
     spec: dict[str, Any] = {
-        "containers": [{"name": "main", "image": IMAGE, "resources": {"requests": requests, "limits": limits}}],
+        "containers": [
+            {"name": "main", "image": IMAGE, "resources": {"requests": requests, "limits": limits}}
+        ],
     }
     if qos == "BE":
         spec["priorityClassName"] = BATCH_CLASS

@@ -1,0 +1,51 @@
+"""Why a pod landed where it did, and why best-effort work was held back: tables and places of rules."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from koordpolicy.cli.simulation.words import BOLD, CYAN, DIM, Page, clock, number
+
+_COLUMN = 14
+
+
+def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
+    """A placement: what the filters refused, the best nodes score by score, and the rules."""
+    yield page.heading(f"Why {one['pod']} landed on {one['node']}", f"at {clock(one['atSeconds'])}")
+    facts = one["pod_facts"]
+    said = ", ".join(f"{name} {value}" for name, value in facts.items())
+    yield f"  {said}; {number(one['feasible'])} of {number(one['nodes'])} nodes passed the filters"
+    for refusal in one["refusals"]:
+        yield from page.wrapped(
+            f"{refusal['filter']}: {refusal['reason']}", 10, f"{number(refusal['nodes']):>8}"
+        )
+        yield page.paint(f"          {refusal['rule']}", DIM)
+    if not one["best"]:
+        return
+    names = [score["name"] for score in one["scores"]]
+    titles = [page.short(name.removeprefix("NodeResources"), _COLUMN - 1) for name in names]
+    yield ""
+    yield page.paint(
+        f"  {'best nodes':18}{'total':>7}" + "".join(f"{title:>{_COLUMN}}" for title in titles), DIM
+    )
+    for place, candidate in enumerate(one["best"]):
+        scores = "".join(f"{number(candidate['scores'].get(name, 0)):>{_COLUMN}}" for name in names)
+        line = f"  {page.short(candidate['node'], 17):18}{number(candidate['total']):>7}{scores}"
+        yield page.paint(line, BOLD) if place == 0 else line
+    for score in one["scores"]:
+        yield page.paint(f"  {score['name']}: {score['rule']}", DIM)
+
+
+def held(one: Mapping[str, Any], page: Page) -> Iterator[str]:
+    """What suppression withheld on a node at its worst, the sum behind the target, and the rules."""
+    yield (
+        f"  At {clock(one['atSeconds'])} most was withheld on {page.paint(one['node'], CYAN)}:"
+        f" {number(one['pods'])} best-effort pods may use {number(one['target'])} of"
+        f" {number(one['capacity'])} cores,"
+    )
+    yield f"  {number(one['withheld'])} less than they wished. There, in cores:"
+    for name, value in one["figures"].items():
+        if value:
+            yield f"    {name:32}{value:>8.1f}"
+    yield page.paint("  The rules:", DIM)
+    for rule in one["rules"]:
+        yield page.paint(f"    {rule['place']}", DIM) + f"  {rule['decision']}"

@@ -1,0 +1,161 @@
+"""The report of a simulation as text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from koordpolicy.cli.simulation.explained import explained
+from koordpolicy.cli.simulation.words import CYAN, DIM, Page, bar, clock, length, number, percent, size
+
+Report = Mapping[str, Any]
+_MOST_REASONS = 8
+_BAR = 30
+
+
+def render(report: Report, page: Page) -> str:
+    """The whole report."""
+    sections = (_head, _pods, _reasons, _scheduling, _utilisation, _series, _overcommit, _suppression)
+    lines: list[str] = []
+    for section in sections:
+        told = list(section(report, page))
+        lines += [*told, ""] if told else []
+    for one in report["explained"]:
+        lines += [*explained(one, page), ""]
+    lines += list(_policies(report, page))
+    return "\n".join(lines) + "\n"
+
+
+def _head(report: Report, page: Page) -> Iterator[str]:
+    workload = report["workload"]
+    if workload["title"]:
+        yield from page.wrapped(workload["title"], 0)
+    yield page.paint(
+        f"{number(workload['nodes'])} nodes with {number(workload['cpu'])} cores and {size(workload['memory'])},"
+        f" {length(workload['seconds'])} in steps of {length(workload['intervalSeconds'])}",
+        DIM,
+    )
+
+
+def _pods(report: Report, page: Page) -> Iterator[str]:
+    pods = report["pods"]
+    yield page.heading("Pods", f"{number(pods['total'])} in all")
+    shown = [("scheduled", "scheduled"), ("pending", "pending"), ("refused", "refused")]
+    if pods["notArrived"]:
+        shown.append(("notArrived", "not arrived yet"))
+    for key, label in shown:
+        share = pods[key] / pods["total"] if pods["total"] else 0.0
+        told = f"  {label:16}{number(pods[key]):>9}  {percent(share):>7}  "
+        yield (told + page.paint(bar(share, page.width - len(told)), CYAN)).rstrip()
+    yield page.paint(
+        f"  of the scheduled ones {number(pods['finished'])} have finished, {number(pods['running'])} run on",
+        DIM,
+    )
+    drawn = report["colocation"]
+    if not drawn["enabled"]:
+        yield "  without co-location: no profiles, nothing offered, nothing suppressed"
+    elif drawn["bands"]:
+        told = ", ".join(f"{number(count)} on {band} resources" for band, count in drawn["bands"].items())
+        names = ", ".join(f"`{name}`" for name in drawn["profiles"])
+        yield from page.wrapped(f"drawn into co-location: {told}, by {names}", 2)
+    else:
+        yield "  drawn into co-location: none (no ColocationProfile matches a pod)"
+
+
+def _reasons(report: Report, page: Page) -> Iterator[str]:
+    for key, heading in (("pending", "Why pods are pending"), ("refused", "Why pods were refused")):
+        reasons: Sequence[Mapping[str, Any]] = report[key]
+        if not reasons:
+            continue
+        yield page.heading(heading)
+        for one in reasons[:_MOST_REASONS]:
+            yield from page.wrapped(one["reason"], 10, f"{number(one['pods']):>8}")
+            told = f"such as {one['example']}" + (f": {one['message']}" if one.get("message") else "")
+            for line in page.wrapped(told, 10):
+                yield page.paint(line, DIM)
+        if len(reasons) > _MOST_REASONS:
+            rest = sum(one["pods"] for one in reasons[_MOST_REASONS:])
+            yield f"{number(rest):>8}  for {len(reasons) - _MOST_REASONS} other reasons (see --output json)"
+
+
+def _scheduling(report: Report, page: Page) -> Iterator[str]:
+    scheduling, waits = report["scheduling"], report["scheduling"]["waitSeconds"]
+    yield page.heading("Scheduling", f"{number(scheduling['attempts'])} attempts")
+    yield (
+        f"  time until placed: mean {length(waits['mean'])}, median {length(waits['p50'])},"
+        f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}"
+    )
+
+
+def _utilisation(report: Report, page: Page) -> Iterator[str]:
+    yield page.heading("Utilisation")
+    yield page.paint(f"  {'':26}{'mean':>9}{'p95':>9}{'highest':>9}", DIM)
+    labels = {
+        "cpuUsed": "CPU in use",
+        "cpuRequested": "CPU requested",
+        "cpuBestEffort": "CPU used by best effort",
+        "memoryUsed": "memory in use",
+    }
+    for key, label in labels.items():
+        one = report["utilisation"][key]
+        told = f"  {label:26}{percent(one['mean']):>9}{percent(one['p95']):>9}{percent(one['max']):>9}  "
+        yield (told + page.paint(bar(one["mean"], page.width - len(told)), CYAN)).rstrip()
+
+
+def _series(report: Report, page: Page) -> Iterator[str]:
+    series = report["series"]
+    if len(series) < 2:
+        return
+    highest = max(0.01, *(one["cpuUsed"] for one in series))
+    # Small figures need a scale of their own, or all bars look alike.
+    scale = next(step for step in (0.05, 0.1, 0.25, 0.5, 1.0) if highest <= step or step == 1.0)
+    yield page.heading("CPU in use over time", f"full bar: {100 * scale:.0f} % of the cluster")
+    daily = report["workload"]["seconds"] <= 48 * 3600
+    for one in series:
+        at = clock(one["fromSeconds"]) if daily else f"day {int(one['fromSeconds'] // 86_400)}"
+        tail = f"{percent(one['cpuUsed']):>8}  {number(one['running']):>6} pods"
+        room = page.width - 16 - len(tail)
+        yield f"  {at:>13} {page.paint(bar(one['cpuUsed'] / scale, room).ljust(room), CYAN)}{tail}"
+
+
+def _overcommit(report: Report, page: Page) -> Iterator[str]:
+    resources = report["overcommit"]
+    if not resources:
+        return
+    yield page.heading("Overcommit")
+    yield page.paint(f"  {'':28}{'offered':>14}{'allocated':>14}{'most':>14}", DIM)
+    for name, one in resources.items():
+        show = size if "memory" in name else (lambda cores: f"{number(cores)} cores")
+        yield (
+            f"  {name:28}{show(one['offeredMean']):>14}{show(one['allocatedMean']):>14}"
+            f"{show(one['allocatedMax']):>14}"
+        )
+
+
+def _suppression(report: Report, page: Page) -> Iterator[str]:
+    one = report["suppression"]
+    if not one["hostingNodeHours"]:
+        return
+    yield page.heading("Suppression", f"{number(one['hostingNodeHours'])} node hours with best-effort work")
+    if not one["withheldCoreHours"]:
+        yield "  best-effort work got all the CPU that it wished for"
+        return
+    yield f"  at work          {percent(one['shareOfNodeTime'])} of those"
+    yield (
+        f"  withheld         {number(one['withheldCoreHours'])} core hours,"
+        f" {percent(one['withheldShare'])} of what best-effort work wished"
+    )
+    lowest = one["lowest"]
+    yield (
+        f"  lowest target    {number(lowest['target'])} of {number(lowest['capacity'])} cores,"
+        f" on {lowest['node']} at {clock(lowest['atSeconds'])}"
+    )
+
+
+def _policies(report: Report, page: Page) -> Iterator[str]:
+    policies = report["policies"]
+    told = f"policies {policies['digest'][:12]}"
+    if policies.get("paths"):
+        told += f" from {', '.join(policies['paths'])}"
+    if "wallSeconds" in report:
+        told += f"; simulated in {length(report['wallSeconds'])}"
+    for line in page.wrapped(told, 0):
+        yield page.paint(line, DIM)

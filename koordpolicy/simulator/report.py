@@ -1,0 +1,210 @@
+"""What came of a simulation, as plain data: what `--output json` prints and texts are made from."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from koordpolicy.model.protocol import CPU
+from koordpolicy.scheduler import Decision
+from koordpolicy.simulator.clock import SECOND
+from koordpolicy.simulator.explanation import placement, suppression
+from koordpolicy.simulator.journal import Sample
+from koordpolicy.simulator.simulation import Simulation
+
+HOUR = 3600 * SECOND
+FINE_SERIES = 48 * HOUR
+"""Simulations up to this length are told hour by hour, longer ones in as many parts as `COARSE_PARTS`."""
+
+COARSE_PARTS = 24
+MOST_REASONS = 50
+_TOLD_REASONS = 2
+
+NOT_TRIED = "not tried yet when the simulation ended"
+
+
+def report(simulation: Simulation) -> dict[str, Any]:
+    """The whole report: counts, shares from 0 to 1, CPU in cores, memory in bytes, times in seconds.
+
+    Of all pods, each is scheduled, pending, refused, or had not arrived when the simulation ended.
+    """
+    journal = simulation.journal
+    waiting = simulation.waiting
+    refused = sum(len(pods) for pods in journal.refused.values())
+    machines = simulation.machines.values()
+    cpu, memory = sum(one.cpu for one in machines), sum(one.memory for one in machines)
+    return {
+        "workload": {
+            "title": simulation.workload.title,
+            "nodes": len(simulation.machines),
+            "cpu": cpu / 1000,
+            "memory": memory,
+            "seconds": simulation.span / SECOND,
+            "intervalSeconds": simulation.interval / SECOND,
+        },
+        "policies": {"digest": simulation.graph.digest},
+        "pods": {
+            "total": len(simulation.workload.arrivals),
+            "scheduled": len(journal.scheduled),
+            "pending": len(waiting),
+            "refused": refused,
+            "notArrived": len(simulation.workload.arrivals) - journal.arrived,
+            "finished": journal.finished,
+            "running": simulation.running,
+        },
+        "pending": _pending(waiting),
+        "refused": [
+            {"reason": reason, "pods": len(pods), "example": pods[0]}
+            for reason, pods in sorted(journal.refused.items(), key=lambda one: (-len(one[1]), one[0]))
+        ][:MOST_REASONS],
+        "colocation": {
+            "enabled": simulation.settings.colocation,
+            "profiles": dict(sorted(simulation.cluster.drawn.items())),
+            "bands": dict(sorted(simulation.cluster.translated.items())),
+        },
+        "scheduling": {"attempts": journal.attempts, "waitSeconds": _waits(journal.waits)},
+        "utilisation": _utilisation(journal.samples, cpu, memory),
+        "overcommit": _overcommit(journal.samples, cpu),
+        "suppression": _suppression(simulation, cpu),
+        "series": _series(simulation, cpu),
+        "explained": [
+            placement(simulation.graph, simulation.cluster.scheduler.profile, one)
+            for one in journal.explained.values()
+        ],
+    }
+
+
+def _pending(waiting: Mapping[tuple[str, str], Decision | None]) -> list[dict[str, Any]]:
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for (namespace, name), decision in waiting.items():
+        message = "" if decision is None else decision.message
+        groups.setdefault(_reason(decision), []).append((f"{namespace}/{name}", message))
+    ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
+    return [
+        {"reason": reason, "pods": len(pods), "example": pods[0][0], "message": pods[0][1]}
+        for reason, pods in ordered[:MOST_REASONS]
+    ]
+
+
+def _reason(decision: Decision | None) -> str:
+    """The reasons that refused most nodes, without the numbers that differ from pod to pod."""
+    if decision is None:
+        return NOT_TRIED
+    if decision.problem:
+        return decision.problem
+    counted: Counter[str] = Counter()
+    for refusals in decision.refusals:
+        counted[refusals.reason] += refusals.nodes
+    ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
+    return "; ".join(reason for reason, _ in ranked[:_TOLD_REASONS]) or "there are no nodes"
+
+
+def _waits(waits: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(waits)
+    if not ordered:
+        return {"mean": 0.0, "p50": 0.0, "p95": 0.0, "max": 0.0}
+    return {
+        "mean": sum(ordered) / len(ordered),
+        "p50": ordered[len(ordered) // 2],
+        "p95": ordered[min(len(ordered) * 95 // 100, len(ordered) - 1)],
+        "max": ordered[-1],
+    }
+
+
+def _utilisation(samples: Sequence[Sample], cpu: int, memory: int) -> dict[str, dict[str, float]]:
+    def over(measure: Callable[[Sample], float], whole: int) -> dict[str, float]:
+        found = [(measure(one) / whole if whole else 0.0, one.seconds) for one in samples]
+        return {
+            "mean": _mean(found),
+            "p95": _quantile(found, 0.95),
+            "max": max((v for v, _ in found), default=0.0),
+        }
+
+    return {
+        "cpuUsed": over(lambda one: one.used, cpu),
+        "cpuRequested": over(lambda one: one.requested, cpu),
+        "cpuBestEffort": over(lambda one: one.best_effort, cpu),
+        "memoryUsed": over(lambda one: one.used_memory, memory),
+    }
+
+
+def _overcommit(samples: Sequence[Sample], cpu: int) -> dict[str, dict[str, float]]:
+    names = samples[0].offered if samples else {}
+    found = {}
+    for name in names:
+        offered = [(float(one.offered[name]), one.seconds) for one in samples]
+        allocated = [(float(one.allocated[name]), one.seconds) for one in samples]
+        if not any(value for value, _ in (*offered, *allocated)):
+            continue
+        scale = 1000 if CPU in name else 1
+        found[name] = {
+            "offeredMean": _mean(offered) / scale,
+            "allocatedMean": _mean(allocated) / scale,
+            "allocatedMax": max(value for value, _ in allocated) / scale,
+        }
+    return found
+
+
+def _suppression(simulation: Simulation, cpu: int) -> dict[str, Any]:
+    journal = simulation.journal
+    hosting = sum(one.hosting * one.seconds for one in journal.samples)
+    suppressed = sum(one.suppressed * one.seconds for one in journal.samples)
+    withheld = sum(one.withheld * one.seconds for one in journal.samples)
+    given = sum(one.best_effort * one.seconds for one in journal.samples)
+    return {
+        "shareOfNodeTime": suppressed / hosting if hosting else 0.0,
+        "hostingNodeHours": hosting / 3600,
+        "withheldCoreHours": withheld / 3_600_000,
+        "withheldShare": withheld / (withheld + given) if withheld else 0.0,
+        "givenCoreHours": given / 3_600_000,
+        "lowest": None if journal.lowest is None else suppression(simulation.graph, journal.lowest),
+        "worst": None if journal.worst is None else suppression(simulation.graph, journal.worst),
+    }
+
+
+def _series(simulation: Simulation, cpu: int) -> list[dict[str, float]]:
+    """The course of the simulation in parts of equal length."""
+    span = max(simulation.span, 1)
+    part = HOUR if span <= FINE_SERIES else -(-span // COARSE_PARTS)
+    groups: dict[int, list[Sample]] = {}
+    for one in simulation.journal.samples:
+        if one.seconds or simulation.span == 0:
+            groups.setdefault(one.time // part, []).append(one)
+    whole = cpu or 1
+    return [
+        {
+            "fromSeconds": index * part / SECOND,
+            "cpuUsed": _mean([(one.used / whole, one.seconds) for one in group]),
+            "cpuRequested": _mean([(one.requested / whole, one.seconds) for one in group]),
+            "cpuBestEffort": _mean([(one.best_effort / whole, one.seconds) for one in group]),
+            "cpuWithheld": _mean([(one.withheld / whole, one.seconds) for one in group]),
+            "suppressedNodes": max(one.suppressed for one in group),
+            "running": group[-1].running,
+            "pending": group[-1].pending,
+        }
+        for index, group in sorted(groups.items())
+    ]
+
+
+def _mean(found: Sequence[tuple[float, float]]) -> float:
+    """The mean of values by their weights; of equal ones where all weights are 0."""
+    weight = sum(seconds for _, seconds in found)
+    if not weight:
+        return _plain_mean(value for value, _ in found)
+    return sum(value * seconds for value, seconds in found) / weight
+
+
+def _plain_mean(values: Iterable[float]) -> float:
+    listed = list(values)
+    return sum(listed) / len(listed) if listed else 0.0
+
+
+def _quantile(found: Sequence[tuple[float, float]], share: float) -> float:
+    """The least value that is not exceeded for that share of the weight; 0 of none."""
+    whole = sum(seconds for _, seconds in found)
+    passed = 0.0
+    ordered = sorted(found)
+    for value, seconds in ordered:
+        passed += seconds
+        if passed >= share * whole:
+            return value
+    return ordered[-1][0] if ordered else 0.0
