@@ -132,13 +132,16 @@ def _scores(
 
 @dataclass(slots=True)
 class Choice:
-    """How to choose: how ties are broken, and how many of the best nodes are explained.
+    """How to choose: how ties are broken, and what is explained.
 
-    `start` is the node where the next search begins that policy ends before it has seen all.
+    `explained` is how many of the best nodes are listed; with `refusals` a pod that found a node shows
+    what kept it from the others, too. `start` is the node where the next search begins that policy ends
+    before it has seen all.
     """
 
     draw: Draw
     explained: int
+    refusals: bool
     start: int = 0
 
 
@@ -152,8 +155,8 @@ def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice)
         if accepted is not None:
             feasible &= accepted
     rows = np.flatnonzero(feasible)
+    refusals = _refusals(question, judged, table) if choice.refusals or not len(rows) else ()
     if not len(rows):
-        refusals = _refusals(question, judged, table)
         return Decision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
     feasible_count = len(rows)
     rows = _sampled(question, rows, len(table), choice)
@@ -167,7 +170,8 @@ def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice)
         table.name(int(rows[chosen])),
         len(table),
         feasible_count,
-        best=best,
+        refusals,
+        best,
         digest=profile.digest,
     )
 

@@ -33,9 +33,9 @@ class Candidate:
 class Decision:
     """Where a pod goes, or why it goes nowhere.
 
-    `node` is empty when none fits; then `refusals` say what kept the nodes, in the order of filters, or
-    `problem` what went wrong where the question itself failed. Of `nodes` there are, `feasible` passed all
-    filters; `best` are the best of them, the chosen one first. `digest` is the graph's.
+    `node` is empty when none fits. Of `nodes` there are, `feasible` passed all filters; `refusals` say what
+    kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `problem` says
+    what went wrong where the question itself failed. `digest` is the graph's.
     """
 
     pod: PodKey

@@ -50,7 +50,8 @@ class Scheduler:
     """Places the pods of one profile on the nodes of a cluster.
 
     `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
-    decision lists. Raises ProfileError when the graph has no such profile. Not for use by two threads.
+    decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
+    Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class Scheduler:
         profile: str = DEFAULT_PROFILE,
         draw: Draw = first_of,
         explained: int = 3,
+        refusals: bool = True,
     ) -> None:
         self._clock = clock
-        self._choice = Choice(draw, explained)
+        self._choice = Choice(draw, explained, refusals)
         self._pending: dict[PodKey, PodView] = {}
         self._attempts: dict[PodKey, int] = {}
         self._last: dict[PodKey, Decision] = {}
