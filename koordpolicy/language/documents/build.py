@@ -31,12 +31,16 @@ class TooLarge(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """A collection that has begun. `key` is the key whose value comes next, `flow` as YAML means it."""
+    """A collection that has begun. `key` is the key whose value comes next, `flow` as YAML means it.
+
+    `faulty` says that the key is no string, which has been reported.
+    """
 
     place: Place
     flow: bool
     key: Place | None = None
     name: str | None = None
+    faulty: bool = False
     merges: list[Place] = field(default_factory=list)
 
 
@@ -82,6 +86,7 @@ class _Builder:
         if event.anchor is not None or event.tag is not None:
             start = content_start(self.lines.text, start, end)
         data: Data = event.value
+        before = len(self.found)
         if event.tag is not None and event.tag != "!":
             data = self.by_tag(event.tag, event.value, start, end, event.start_mark.index + self.base)
         elif style == "" and event.tag is None:
@@ -92,7 +97,7 @@ class _Builder:
         text_end = None
         if style in ("|", ">"):
             text_end, end = end, start + len(self.lines.text[start:end].rstrip())
-        place = Place(start, end, data, style, text_end=text_end)
+        place = Place(start, end, data, style, text_end=text_end, faulty=len(self.found) > before)
         if event.anchor is not None:
             self.anchors[event.anchor] = place
         self.attach(place)
@@ -116,7 +121,9 @@ class _Builder:
             "KP006",
             self.lines.span(start, start + max(width, 1)),
             f"the tag `{shown}` means nothing in a policy",
-            help="remove the tag; only `!!str`, `!!int`, `!!float`, `!!bool` and `!!null` are read",
+            help="quote the text if it begins with `!`"
+            if shown == tag
+            else "remove the tag; only `!!str`, `!!int`, `!!float`, `!!bool` and `!!null` are read",
         )
 
     def begin_mapping(self, event: Any) -> None:
@@ -174,7 +181,7 @@ class _Builder:
         if origin is None or origin.weight == 0:
             problem = "stands before its anchor or has none" if origin is None else "would contain itself"
             self.found.add("KP002", self.lines.span(start, end), f"the alias `*{event.anchor}` {problem}")
-            self.attach(Place(start, end, None, ""))
+            self.attach(Place(start, end, None, "", faulty=True))
             return
         self.attach(
             Place(
@@ -206,9 +213,11 @@ class _Builder:
         elif opened.key is None:
             opened.key = place
             opened.name = self.name_of(place, parent)
+            opened.faulty = not isinstance(place.data, str)
         else:
             key, name = opened.key, opened.name
             opened.key = opened.name = None
+            place.faulty = place.faulty or opened.faulty
             if place.start == place.end and place.data is None and place.style == "":
                 # The library puts an absent value where the next thing begins; authors look after the colon.
                 colon = self.lines.text.find(":", key.end)

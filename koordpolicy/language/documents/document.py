@@ -61,6 +61,15 @@ class Positions:
             place = place.child(step) if place else None
         return place is not None
 
+    def faulty(self, path: Path) -> bool:
+        """Whether something on the way to the path is a stand-in for what has been reported already."""
+        place: Place | None = self.root
+        for step in path:
+            place = place.child(step) if place else None
+            if place is not None and place.faulty:
+                return True
+        return False
+
     def _walk(self, path: Path) -> tuple[Place, Place | None]:
         """The place at the path or its nearest ancestor, and that place's key."""
         place, key = self.root, None

@@ -76,6 +76,9 @@ def events(text: str) -> Iterator[object]:
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         context = fault.context_mark
+        if context and str(fault.problem).startswith("found unexpected") and "quoted" in str(fault.context):
+            # A quote that is never closed ends with the file; where it begins is the place to look.
+            raise SyntaxFault(str(fault.problem), context.index) from None
         raise SyntaxFault(
             str(fault.problem or fault.context or "a fault"),
             mark.index if mark else 0,

@@ -3,11 +3,12 @@
 import re
 
 from koordpolicy.diagnostics import Diagnostics, Note
-from koordpolicy.language.documents.build import MAX_DEPTH, MAX_NODES, TooLarge, build
+from koordpolicy.language.documents.build import TooLarge, build
 from koordpolicy.language.documents.document import Document, Positions
 from koordpolicy.language.documents.events import SyntaxFault, split
 from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.text import Lines
+from koordpolicy.language.documents.tree import Place
 from koordpolicy.language.documents.wording import explain_fault
 
 MAX_CHARACTERS = 1_000_000
@@ -56,10 +57,18 @@ def read_documents(file: str, text: str, found: Diagnostics) -> list[Document]:
     return documents
 
 
+def place_of(lines: Lines, base: int, text: str, found: Diagnostics) -> Place | None:
+    """The root of one document, whose text begins at offset `base` of the file; `None` where it is empty.
+
+    Raises `SyntaxFault` (offsets relative to `text`) and `TooLarge`.
+    """
+    return quick(text, base) or build(lines, base, text, found)
+
+
 def _read_one(lines: Lines, base: int, text: str, index: int, found: Diagnostics) -> Document | None:
     """One document of the file, whose text begins at offset `base`."""
     try:
-        root = quick(text, base) or build(lines, base, text, found)
+        root = place_of(lines, base, text, found)
     except SyntaxFault as fault:
         message, help, note = explain_fault(fault)
         at = base + min(fault.offset, max(len(text) - 1, 0))
@@ -88,6 +97,3 @@ def _described(data: object) -> str:
     if isinstance(data, list):
         return "a list"
     return "a string" if isinstance(data, str) else f"`{data}`"
-
-
-__all__ = ["MAX_CHARACTERS", "MAX_DEPTH", "MAX_NODES", "read_documents"]

@@ -17,7 +17,8 @@ class Place:
     A mapping has `keys` and `children` by key, a sequence `children` by index. `merges` are the `<<`
     keys of a mapping with what stands there; the entries they bring are among `keys` and `children`.
     For an alias `origin` is the anchored place: text is found there, while `start:end` is the alias
-    itself. `weight` counts the nodes below, aliases expanded.
+    itself. `weight` counts the nodes below, aliases expanded. A `faulty` place holds a stand-in for
+    what has been reported already.
     """
 
     start: int
@@ -30,6 +31,7 @@ class Place:
     weight: int = 1
     text_end: int | None = None
     merges: "tuple[tuple[Place, Place], ...]" = ()
+    faulty: bool = False
 
     def child(self, step: str | int) -> "Place | None":
         """The value under a key or index, if there is one."""

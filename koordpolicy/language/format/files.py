@@ -3,9 +3,9 @@
 import re
 
 from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.language.documents.build import TooLarge, build
+from koordpolicy.language.documents.build import TooLarge
 from koordpolicy.language.documents.events import SyntaxFault, split
-from koordpolicy.language.documents.read import read_documents
+from koordpolicy.language.documents.read import place_of, read_documents
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.tree import Place
 from koordpolicy.language.format.layout import layout
@@ -88,7 +88,7 @@ def _body(text: str) -> str:
 
 def _read(text: str) -> Place | None:
     try:
-        return build(Lines("", text), 0, text, Diagnostics())
+        return place_of(Lines("", text), 0, text, Diagnostics())
     except (SyntaxFault, TooLarge):
         return None
 

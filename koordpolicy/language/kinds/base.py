@@ -1,8 +1,9 @@
 """What the specs of all kinds share: matches, variables, parameters, precedence."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 
 from koordpolicy.language.kinds.fields import (
     AnyText,
@@ -14,21 +15,42 @@ from koordpolicy.language.kinds.fields import (
     Text,
     Whole,
 )
+from koordpolicy.language.kinds.literals import LiteralProblem
 from koordpolicy.language.kinds.parameters import ParameterValue
-from koordpolicy.language.kinds.slots import Cel
+from koordpolicy.language.kinds.slots import Cel, refusal
 
 Precedence = Annotated[int, Whole(-1_000_000, 1_000_000)]
+
+
+_WITH_VALUES = ("In", "NotIn")
+_VALUES_BY_OPERATOR: JsonDict = {
+    "if": {"properties": {"operator": {"enum": list(_WITH_VALUES)}}},
+    "then": {"required": ["values"], "properties": {"values": {"minItems": 1}}},
+    "else": {"properties": {"values": {"maxItems": 0}}},
+}
 
 
 class Requirement(PolicyModel):
     """One condition of a label selector."""
 
+    model_config = ConfigDict(json_schema_extra=_VALUES_BY_OPERATOR)
+
     key: LabelKey
     """Key of the label."""
-    operator: Annotated[str, Text("an operator", choices=("In", "NotIn", "Exists", "DoesNotExist"))]
+    operator: Annotated[str, Text("an operator", choices=(*_WITH_VALUES, "Exists", "DoesNotExist"))]
     """How the label is compared."""
     values: list[LabelValue] = Field(default=[], max_length=1000)
-    """Values for `In` and `NotIn`."""
+    """Values for `In` and `NotIn`; none for the others."""
+
+    @model_validator(mode="after")
+    def _values_fit(self) -> Self:
+        if self.operator in _WITH_VALUES and not self.values:
+            problem = LiteralProblem(f"`{self.operator}` needs `values`", "name at least one value")
+            raise refusal(problem, "KP105")
+        if self.operator not in _WITH_VALUES and self.values:
+            problem = LiteralProblem(f"`{self.operator}` takes no values", "remove them", path=("values",))
+            raise refusal(problem)
+        return self
 
 
 class LabelSelector(PolicyModel):
