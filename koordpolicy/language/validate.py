@@ -84,6 +84,7 @@ def _missing_help(key: str) -> str:
 def _report(document: Document, faults: list[ErrorDetails], found: Diagnostics) -> None:
     """Add one finding for each cause. A misspelt key is not also reported as a missing one."""
     meant: set[Path] = set()
+    faults = [fault for fault in faults if not document.positions.faulty(_path(fault))]
     for fault in faults:
         if fault["type"] == "extra_forbidden":
             path = _path(fault)
@@ -134,7 +135,7 @@ def _one(document: Document, fault: ErrorDetails, path: Path, found: Diagnostics
         wanted = "a list" if kind == "list_type" else "a mapping"
         value = fault["input"]
         span = document.positions.key(path) if value is None else document.positions.value(path)
-        help = "remove the key, or give it content" if value is None else None
+        help = "remove the key, or give it content" if value is None else _spacing(value)
         found.add("KP106", span, f"expected {wanted}, found {described(value)}", help=help)
     elif kind in _SIZES:
         least, most = context.get("min_length"), context.get("max_length")
@@ -146,6 +147,12 @@ def _one(document: Document, fault: ErrorDetails, path: Path, found: Diagnostics
         )
     else:  # a rule of pydantic's own that no model uses today; still better told than lost
         found.add("KP106", document.positions.value(path), fault["msg"].lower())
+
+
+def _spacing(value: object) -> str | None:
+    """What a text in place of a mapping lacks, where it looks like a key and its value."""
+    key, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
+    return f"write `{key}: {rest}` with a space" if colon and key.isidentifier() and rest else None
 
 
 def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: Diagnostics) -> None:
