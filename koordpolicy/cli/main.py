@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from koordpolicy import __version__
-from koordpolicy.cli import check, explain, fmt, graph, schema, simulate, test
+from koordpolicy.cli import check, demo, explain, fmt, graph, schema, simulate, test
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 
@@ -17,6 +17,7 @@ COMMANDS: tuple[Command, ...] = (
     explain.COMMAND,
     graph.COMMAND,
     simulate.COMMAND,
+    demo.COMMAND,
     schema.COMMAND,
 )
 """All commands, in the order of `--help`."""

@@ -29,12 +29,12 @@ def placement(graph: RuleGraph, profile: Profile, explained: Explained) -> dict[
         "feasible": decision.feasible,
         "refusals": [
             {
-                "filter": one.filter,
-                "reason": one.reason,
-                "nodes": one.nodes,
-                "rule": _place(graph, f"{PROFILE}/{profile.name}.filters[{one.filter}]", _FILTER_FIELDS),
+                "filter": name,
+                "reason": reason,
+                "nodes": nodes,
+                "rule": _place(graph, f"{PROFILE}/{profile.name}.filters[{name}]", _FILTER_FIELDS),
             }
-            for one in decision.refusals
+            for (name, reason), nodes in _refused(explained).items()
         ],
         "filters": filters,
         "best": [{"node": one.node, "total": one.total, "scores": dict(one.parts)} for one in decision.best],
@@ -67,6 +67,14 @@ def suppression(graph: RuleGraph, held: Held) -> dict[str, Any]:
             for rule in answer.provenance.rules
         ],
     }
+
+
+def _refused(explained: Explained) -> dict[tuple[str, str], int]:
+    """Nodes by filter and reason, whether fewer pods there would help or not."""
+    counted: dict[tuple[str, str], int] = {}
+    for one in explained.decision.refusals:
+        counted[one.filter, one.reason] = counted.get((one.filter, one.reason), 0) + one.nodes
+    return counted
 
 
 def _place(graph: RuleGraph, entry: str, fields: tuple[str, ...]) -> str:

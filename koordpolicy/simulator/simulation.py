@@ -49,6 +49,10 @@ MAX_TICKS = 1_000_000
 _AGENT_ROUNDS = 16
 """Rounds of suppression in one interval; growing in steps of a tenth is over by then."""
 
+_ATTEMPTS = 32
+"""Attempts between two reports each time that pods arrive: a long queue of hopeless ones must not be
+gone through again for each arrival."""
+
 _FRESH = 60 * SECOND
 """How often agents report in reality."""
 
@@ -159,16 +163,17 @@ class Simulation:
         if self._scheduling_at != self.agenda.now:
             # Everybody who arrives at this moment queues up first, then the best comes first.
             self._scheduling_at = self.agenda.now
-            self.agenda.at(self.agenda.now, self._schedule)
+            self.agenda.at(self.agenda.now, lambda: self._schedule(_ATTEMPTS))
 
-    def _schedule(self) -> None:
+    def _schedule(self, most: int | None = None) -> None:
+        """Try to place pods, at most so many; without a limit, all that may be tried now."""
         self._scheduling_at = -1
         scheduler = self.cluster.scheduler
         pending = len(tuple(scheduler.pending))
         if not pending:
             return
         self._freshen()
-        for _ in range(2 * pending + 1):
+        for _ in range(most or 2 * pending + 1):
             decision = scheduler.schedule_one()
             if decision is None:
                 return
@@ -276,14 +281,15 @@ class Simulation:
             self.journal.held(now - EPOCH, machine, decision, record)
 
     def _carried_out(self, machine: Machine, decision: Suppression) -> bool:
-        """One round of the agent: write what the plan says; whether anything was written."""
+        """One round of the agent: write what the plan says; whether that changed anything."""
         group = BestEffortGroup(machine.processors, machine.cpu, machine.cpuset, machine.quota)
         planned = plan(decision, group)
+        before = machine.cpuset, machine.quota
         if planned.cpuset:
             machine.cpuset = planned.cpuset[-1].cpus
         if planned.quota is not None:
             machine.quota = planned.quota
-        return bool(planned.cpuset) or planned.quota is not None
+        return (machine.cpuset, machine.quota) != before
 
     def _freshen(self) -> None:
         """Let the scheduler know that the agents have reported in the meantime, and nothing else."""
@@ -302,6 +308,3 @@ def _band_names(graph: RuleGraph, resource: str) -> tuple[str, ...]:
 
 def _first_line(text: str) -> str:
     return text.partition("\n")[0]
-
-
-__all__ = ["EPOCH", "Settings", "Simulation", "interval_for", "read_pod"]

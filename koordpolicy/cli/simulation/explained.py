@@ -3,9 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from koordpolicy.cli.simulation.words import BOLD, CYAN, DIM, Page, clock, number
+from koordpolicy.cli.simulation.words import BOLD, DIM, Page, clock, number
 
-_COLUMN = 14
+_WIDEST = 17
+"""Columns of one score in the table."""
+
+_SHORTER = ("NodeResources", "Scheduling", "Allocation")
+"""Parts of names that the table leaves out; below it they stand in full."""
 
 
 def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
@@ -22,13 +26,14 @@ def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
     if not one["best"]:
         return
     names = [score["name"] for score in one["scores"]]
-    titles = [page.short(name.removeprefix("NodeResources"), _COLUMN - 1) for name in names]
+    column = min(_WIDEST, (page.width - 27) // max(len(names), 1))
+    titles = [page.short(_title(name), column - 1) for name in names]
     yield ""
     yield page.paint(
-        f"  {'best nodes':18}{'total':>7}" + "".join(f"{title:>{_COLUMN}}" for title in titles), DIM
+        f"  {'best nodes':18}{'total':>7}" + "".join(f"{title:>{column}}" for title in titles), DIM
     )
     for place, candidate in enumerate(one["best"]):
-        scores = "".join(f"{number(candidate['scores'].get(name, 0)):>{_COLUMN}}" for name in names)
+        scores = "".join(f"{number(candidate['scores'].get(name, 0)):>{column}}" for name in names)
         line = f"  {page.short(candidate['node'], 17):18}{number(candidate['total']):>7}{scores}"
         yield page.paint(line, BOLD) if place == 0 else line
     for score in one["scores"]:
@@ -37,15 +42,22 @@ def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
 
 def held(one: Mapping[str, Any], page: Page) -> Iterator[str]:
     """What suppression withheld on a node at its worst, the sum behind the target, and the rules."""
-    yield (
-        f"  At {clock(one['atSeconds'])} most was withheld on {page.paint(one['node'], CYAN)}:"
-        f" {number(one['pods'])} best-effort pods may use {number(one['target'])} of"
-        f" {number(one['capacity'])} cores,"
+    pods = "one best-effort pod" if one["pods"] == 1 else f"{number(one['pods'])} best-effort pods"
+    yield from page.wrapped(
+        f"Most was withheld at {clock(one['atSeconds'])} on {one['node']}: {pods} could use"
+        f" {number(one['target'])} of {number(one['capacity'])} cores, {number(one['withheld'])} less than"
+        " wished. What else took CPU there, in cores:",
+        2,
     )
-    yield f"  {number(one['withheld'])} less than they wished. There, in cores:"
     for name, value in one["figures"].items():
         if value:
             yield f"    {name:32}{value:>8.1f}"
     yield page.paint("  The rules:", DIM)
     for rule in one["rules"]:
         yield page.paint(f"    {rule['place']}", DIM) + f"  {rule['decision']}"
+
+
+def _title(name: str) -> str:
+    for part in _SHORTER:
+        name = name.replace(part, "")
+    return name
