@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         command.add(one)
-        one.set_defaults(run=command.run)
+        one.set_defaults(run=command.run, whole=whole)
     return whole
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.language.manual import write_manual
 from koordpolicy.language.schema import schemas, write_schemas
 
 
@@ -15,13 +16,15 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "kind", nargs="?", help="print the schema of this kind; `all` for the one that takes every kind"
     )
     parser.add_argument(
-        "--write", metavar="DIR", type=Path, help="write one file a kind into a directory instead"
+        "--write", metavar="DIR", type=Path, help="write one file a kind into a directory instead, and the manual beside them"
     )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.write is not None:
-        for file in write_schemas(arguments.write):
+        written = write_schemas(arguments.write)
+        written += write_manual(arguments.write / "manual", arguments.whole)
+        for file in written:
             terminal.say(f"wrote {file}")
         return OK
     known = schemas()
