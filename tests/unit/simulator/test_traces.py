@@ -1,0 +1,147 @@
+"""Workloads from files: what is read, and what is said of files that cannot be."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from koordpolicy.simulator.traces import read_described, read_workload
+from koordpolicy.simulator.workload import Arrival, Wave, WorkloadError
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,32000,262144,0,\nn1,96000,786432,8,T4\n"
+PODS = (
+    "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time\n"
+    "late,12000,16384,2,1000,T4|A10,LS,Running,100,400\n"
+    "early,6000,12288,1,460,,BE,Running,0,50\n"
+)
+
+
+def files(tmp_path: Path, nodes: str = NODES, pods: str = PODS, suffix: str = ".csv") -> tuple[Path, Path]:
+    paths = tmp_path / f"nodes{suffix}", tmp_path / f"pods{suffix}"
+    for path, text in zip(paths, (nodes, pods), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def resources(arrival: Arrival) -> dict[str, str]:
+    requests: dict[str, str] = arrival.pod["spec"]["containers"][0]["resources"]["requests"]
+    return requests
+
+
+def test_openb_becomes_nodes_and_arrivals_in_order_of_time(tmp_path: Path) -> None:
+    workload = read_workload(*files(tmp_path))
+    assert [node["status"]["allocatable"].get("koordinator.sh/gpu") for node in workload.nodes] == [None, "800"]
+    early, late = workload.arrivals
+    assert (early.time, early.duration, late.time, late.duration) == (0, 50 * 10**9, 100 * 10**9, 300 * 10**9)
+    assert resources(early) == {"cpu": "6000m", "memory": "12288Mi", "koordinator.sh/gpu": "46"}
+    assert resources(late)["koordinator.sh/gpu"] == "200"
+    assert early.pod["metadata"]["labels"] == {"koordinator.sh/qosClass": "BE"}
+    assert early.pod["spec"]["priorityClassName"] == "koord-batch"
+    assert "priorityClassName" not in late.pod["spec"]
+    assert "affinity" in late.pod["spec"]
+    assert workload.horizon() == 400 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("nodes", "pods", "message"),
+    [
+        (NODES.replace("32000", "many"), PODS, "nodes.csv:2: `many` in column `cpu_milli` is no number"),
+        (NODES, PODS.replace("12000", "-1"), "pods.csv:2: `-1` in column `cpu_milli` is negative"),
+        (NODES, "name,cpu_milli\n", "pods.csv:1: there is no column `memory_mib`"),
+        ("sn,cpu_milli,memory_mib\n", PODS, "nodes.csv: there is no node in it"),
+    ],
+)
+def test_a_broken_csv_is_told_by_file_and_line(tmp_path: Path, nodes: str, pods: str, message: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        read_workload(*files(tmp_path, nodes, pods))
+    assert message in str(caught.value)
+
+
+def test_a_missing_file_and_an_unknown_format(tmp_path: Path) -> None:
+    with pytest.raises(WorkloadError, match="No such file"):
+        read_workload(tmp_path / "none.csv", tmp_path / "none.csv")
+    with pytest.raises(WorkloadError, match="unknown format"):
+        read_workload(tmp_path / "nodes.xml", tmp_path / "pods.xml")
+
+
+NODE = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "10"}}}
+POD = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}
+
+
+def test_lists_of_manifests_as_kubectl_prints_them(tmp_path: Path) -> None:
+    timed = {**POD, "metadata": {"name": "q", "annotations": {"koordpolicy.io/arrives": "5m", "koordpolicy.io/runs": "1h"}}}
+    ended = {**POD, "status": {"phase": "Succeeded"}}
+    pods = json.dumps({"kind": "List", "items": [timed, POD, ended]})
+    workload = read_workload(*files(tmp_path, json.dumps([NODE]), pods, ".json"))
+    assert [(one.time, one.duration) for one in workload.arrivals] == [(0, None), (300 * 10**9, 3600 * 10**9)]
+
+
+def test_manifests_in_yaml(tmp_path: Path) -> None:
+    nodes = "kind: List\nitems:\n- kind: Node\n  metadata: {name: n}\n  status: {allocatable: {cpu: 4}}\n"
+    workload = read_workload(*files(tmp_path, nodes, "kind: Pod\nmetadata: {name: p}\n", ".yaml"))
+    assert (workload.nodes[0]["metadata"]["name"], workload.arrivals[0].pod["metadata"]["name"]) == ("n", "p")
+    assert workload.horizon() == 3600 * 10**9
+
+
+@pytest.mark.parametrize(
+    ("pods", "message"),
+    [
+        ('{"kind": "Pod",', "pods.json:1: not valid JSON"),
+        ('{"kind": "Node", "metadata": {"name": "x"}}', "expected a Pod, found the kind `Node`"),
+        ('{"kind": "List", "items": 5}', "`items` of a List must be a list of objects"),
+        ('{"kind": "List", "items": [7]}', "items[0]: expected an object"),
+        ('{"metadata": {"name": 7}}', "metadata.name: expected text"),
+        ('{"metadata": {}}', "the pod has no `metadata.name`"),
+        ('{"metadata": {"name": "p", "annotations": {"koordpolicy.io/runs": "-5m"}}}', "is negative"),
+    ],
+)
+def test_broken_manifests_are_told_by_place(tmp_path: Path, pods: str, message: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        read_workload(*files(tmp_path, json.dumps(NODE), pods, ".json"))
+    assert message in str(caught.value)
+
+
+DESCRIBED = """\
+day: 2h
+nodes: [{name: n, count: 2, cpu: 8, memory: 16Gi}]
+services: [{name: web, replicas: 3, cpu: 2, memory: 1Gi, base: 10%, peak: 40%, peakAt: 1h}]
+jobs: [{name: job, count: 4, cpu: 1, memory: 1Gi, runs: 10m, from: 30m, to: 1h, labels: {workload: batch}}]
+"""
+
+
+def test_a_description_becomes_single_nodes_services_and_jobs(tmp_path: Path) -> None:
+    file = tmp_path / "workload.yaml"
+    file.write_text(DESCRIBED, encoding="utf-8")
+    workload = read_described(file, np.random.default_rng(1))
+    services = [one for one in workload.arrivals if one.duration is None]
+    jobs = [one for one in workload.arrivals if one.duration is not None]
+    assert (len(workload.nodes), len(services), len(jobs)) == (2, 3, 4)
+    assert services[0].wave == Wave(0.1, 0.4, 1.0)
+    minute = 60 * 10**9
+    assert all(30 * minute <= job.time <= 60 * minute for job in jobs)
+    assert all(5 * minute <= (job.duration or 0) <= 15 * minute for job in jobs)
+    assert workload.horizon() == 120 * minute
+    assert workload == read_described(file, np.random.default_rng(1))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("count: 2", "count: two", "workload.yaml:2: `count` must be a whole number"),
+        ("cpu: 8", "cpu: lots", "workload.yaml:2: `cpu`: "),
+        ("base: 10%", "base: 110%", "workload.yaml:3: `base` must be a percentage"),
+        ("runs: 10m", "runs: soon", "workload.yaml:4: `runs`: "),
+        ("to: 1h", "to: 10m", "workload.yaml:4: `to` lies before `from`"),
+        ("replicas: 3, ", "", "workload.yaml:3: an entry of `services` needs `replicas`"),
+        ("peakAt", "peaksAt", "workload.yaml:3: unknown key `peaksAt`"),
+        ("{workload: batch}", "[batch]", "workload.yaml:4: `labels` must map names to text"),
+        ("day: 2h", "day: [", "workload.yaml:"),
+    ],
+)
+def test_a_broken_description_is_told_by_file_and_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    file = tmp_path / "workload.yaml"
+    file.write_text(DESCRIBED.replace(old, new), encoding="utf-8")
+    with pytest.raises(WorkloadError) as caught:
+        read_described(file, np.random.default_rng(1))
+    assert message in str(caught.value)
