@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Rule: TypeAlias = "Callable[[Emitter, Sequence[Vec]], Vec]"
 _LOW, _HIGH = WIDEST
+_EXACT = str(2**53)
 _FUNCTIONS = {
     "+": "np.add", "-": "np.subtract", "*": "np.multiply", "/": "np.divide", "//": "np.floor_divide",
     "%": "np.remainder", "<": "np.less", "<=": "np.less_equal", ">": "np.greater", ">=": "np.greater_equal",
@@ -102,21 +103,39 @@ def _shifted(operator: str) -> Rule:
     return _checked(operator, "add_instants" if operator == "+" else "subtract_instants", TIMESTAMP)
 
 
-def _divided(operator: str, kernel: str) -> Rule:
-    """`/` and `%` of int64."""
+def _quotient_of_ints(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    """`/` of int64, toward zero. Of numbers up to 2**53 the cut quotient of doubles is exact, and quicker."""
+    operands = _Operands(emitter, args)
+    writer, (a, b), errors, space = operands.writer, operands.texts, operands.errors, operands.space
+    (la, ha), (lb, hb) = operands.bounds(0), operands.bounds(1)
+    name, failed = writer.name("v"), writer.name("e")
+    high = writer.let("h", f"max(abs({la}), abs({ha}))")
+    low = writer.let("l", f"0 if {la} >= 0 and {lb} > 0 else -{high}")
+    with writer.block(f"if {high} <= {_EXACT} and -{_EXACT} <= {lb} and {hb} <= {_EXACT}:"):
+        double = operands.result(
+            DOUBLE, "np.divide", emitter.as_double(args[0], a, space), emitter.as_double(args[1], b, space)
+        )
+        operands.result(INT, "truncate", double.values, name=name)
+        zeros = f"zero_divisors({b}, {errors}, {space.count}) if {lb} <= 0 <= {hb} else {errors}"
+        writer.line(f"{failed} = {zeros}", (failed, errors))
+    with writer.block("else:"):
+        writer.line(f"{name}, {failed} = divide({a}, {b}, {errors}, {space.count})", (failed, errors))
+        writer.line(f"{low} = {_LOW}; {high} = {_HIGH}")
+    return Vec(INT, name, space, failed, lambda: (low, high), fresh=True)
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
-        writer, (a, b), errors, space = operands.writer, operands.texts, operands.errors, operands.space
-        name, failed = writer.name("v"), writer.name("e")
-        with writer.block(f"if {operands.bounds(0)[0]} >= 0 and {operands.bounds(1)[0]} > 0:"):
-            operands.result(INT, _FUNCTIONS[operator], a, b, name=name)
-            writer.line(f"{failed} = {errors}")
-        with writer.block("else:"):
-            writer.line(f"{name}, {failed} = {kernel}({a}, {b}, {errors}, {space.count})", (failed, errors))
-        return Vec(INT, name, space, failed, None, fresh=True)
 
-    return rule
+def _remainder(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    """`%` of int64, with the sign of the dividend."""
+    operands = _Operands(emitter, args)
+    writer, (a, b), errors, space = operands.writer, operands.texts, operands.errors, operands.space
+    (la, ha), (lb, _) = operands.bounds(0), operands.bounds(1)
+    name, failed = writer.name("v"), writer.name("e")
+    with writer.block(f"if {la} >= 0 and {lb} > 0:"):
+        operands.result(INT, "np.remainder", a, b, name=name)
+        writer.line(f"{failed} = {errors}")
+    with writer.block("else:"):
+        writer.line(f"{name}, {failed} = remainder({a}, {b}, {errors}, {space.count})", (failed, errors))
+    return Vec(INT, name, space, failed, lambda: (f"min({la}, 0)", f"max({ha}, 0)"), fresh=True)
 
 
 def _least_excluded(function: str, kernel: str, low: str, high: str) -> Rule:
@@ -356,8 +375,8 @@ def _rows() -> Iterator[tuple[str, Rule]]:
     yield f"_+_({timestamp},{duration})", _shifted("+")
     yield f"_+_({duration},{timestamp})", _shifted("+")
     yield f"_-_({timestamp},{duration})", _shifted("-")
-    yield "_/_(int,int)", _divided("//", "divide")
-    yield "_%_(int,int)", _divided("%", "remainder")
+    yield "_/_(int,int)", _quotient_of_ints
+    yield "_%_(int,int)", _remainder
     yield "_/_(double,double)", _doubles("np.divide")
     yield "-_(int)", _least_excluded("np.negative", "negate_checked", "-{1}", "-{0}")
     yield "-_(double)", _doubles("np.negative")
@@ -394,6 +413,11 @@ def _rows() -> Iterator[tuple[str, Rule]]:
         for a in ("int", "double"):
             for b in ("int", "double"):
                 yield f"_{operator}_({a},{b})", _tests(_FUNCTIONS[operator])
+
+
+def is_same(id: str) -> bool:
+    """Whether an overload gives its argument back."""
+    return RULES.get(id) is _same
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(dict(_rows()))

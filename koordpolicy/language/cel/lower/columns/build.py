@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.fold import fold
-from koordpolicy.language.cel.ir_walk import facts_of, inline_binds, number, refs_of
+from koordpolicy.language.cel.ir_walk import facts_of, number, refs_of
 from koordpolicy.language.cel.lower.columns import kernels, picked, row_cells, segments, strings
 from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
 from koordpolicy.language.cel.lower.columns.kept import Kept
 from koordpolicy.language.cel.lower.columns.memory import place
 from koordpolicy.language.cel.lower.columns.program import Code, ColumnProgram
 from koordpolicy.language.cel.lower.columns.row_outputs import Output, RowOutputs
+from koordpolicy.language.cel.lower.columns.simplify import simplify
 from koordpolicy.language.cel.lower.columns.symbols import (
     DTYPES,
     NoColumnForm,
@@ -41,12 +41,12 @@ def compile_columns(
     Raises ValueError for what the graph or the checker should have resolved before.
     """
     named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
-    trees = {name: fold(inline_binds(tree)) for name, tree in named.items()}
-    if unresolved := refs_of(*trees.values()):
+    if unresolved := refs_of(*named.values()):
         raise ValueError(f"unresolved references: {sorted(unresolved)}")
+    trees = {name: simplify(tree) for name, tree in named.items()}
     others = tuple(name for name in roots if name != table_root)
     code = _generate(trees, table_root, others)
-    kinds = tuple(Output(name, kind_of(tree.type), tree) for name, tree in trees.items())
+    kinds = tuple(Output(name, kind_of(tree.type), tree) for name, tree in named.items())
     rows = RowOutputs(kinds, (table_root, *others))
     return ColumnProgram(table_root, others, code, rows, facts_of(*trees.values()))
 

@@ -14,6 +14,7 @@ from koordpolicy.language.cel.functions import Overload
 from koordpolicy.language.cel.ir_walk import Numbering, bound_names, facts_of, rewrite
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
+from koordpolicy.language.cel.lower.columns.arithmetic import is_same
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     COUNTED,
@@ -26,10 +27,12 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     WIDEST,
     Bounds,
     ListVec,
+    LiteralVec,
     MapVec,
     Need,
     NoColumnForm,
     OptionalVec,
+    PickedVec,
     RecordVec,
     Space,
     Symbol,
@@ -194,6 +197,8 @@ class Emitter:
         """Whether the value is worth keeping between calls: it takes work, and no other root decides it."""
         if not isinstance(node, _WORK) or kind_of(node.type) in (None, STRING) or self.is_partial(node):
             return False
+        if isinstance(node, ir.Call) and is_same(node.overload):
+            return False
         return not self.numbering.free[number] and not self._holds(number, self._impure, self._depends)
 
     def _depends(self, number: int) -> bool:
@@ -248,7 +253,7 @@ class Emitter:
 
     def _emit_uniform(self, node: ir.Node) -> Symbol:
         if isinstance(node, ir.Const):
-            return self._emit_constant(node)
+            return self.constant(node)
         lanes = self.numbering.free[self.numbering.of(node)]
         if lanes:
             return self._emit_in_lane(node)
@@ -313,7 +318,8 @@ class Emitter:
             bounds = (value, value)
         return Vec(kind, value, None, never, (lambda: bounds) if numbers else None)
 
-    def _emit_constant(self, node: ir.Const) -> Vec | ThingVec:
+    def constant(self, node: ir.Const) -> Vec | ThingVec:
+        """A constant; it need not be part of the program's trees."""
         value, kind = node.value, kind_of(node.type)
         if isinstance(value, (Duration, Timestamp)):
             if not INT_MIN <= value.ns <= INT_MAX:
@@ -584,6 +590,6 @@ def space_of(symbol: Symbol) -> Space | None:
             return symbol.value.space
         case MapVec():
             return symbol.record.space
-        case ListVec():
+        case ListVec() | LiteralVec() | PickedVec():
             return symbol.space
     return None

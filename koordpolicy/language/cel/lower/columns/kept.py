@@ -66,8 +66,12 @@ class Kept:
         state = self._state
         if state is None or state.table() is not table:
             return self._renew(table, count)
+        version = table.version
+        if state.version == version:
+            return state.result
         stamp = table.stamp(self._paths)
         if state.stamp == stamp:
+            state.version = version
             return state.result
         if count < _LARGE or len(state.result[0]) != count:
             return self._renew(table, count)
@@ -76,7 +80,7 @@ class Kept:
             return self._renew(table, count)
         part = self._some(table, touched)
         state.result = _laid_over(state.result, part, touched)
-        state.stamp, state.version = stamp, table.version
+        state.stamp, state.version = stamp, version
         return state.result
 
     def _renew(self, table: NodeTable, count: int) -> Result:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower import runtime
-from koordpolicy.language.cel.lower.columns import lists, logic, picked
+from koordpolicy.language.cel.lower.columns import lists, literals, logic, picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
 from koordpolicy.language.cel.lower.columns.strings import Memo
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -15,6 +15,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     INT,
     STRING,
     ListVec,
+    LiteralVec,
     MapVec,
     Need,
     NoColumnForm,
@@ -54,6 +55,8 @@ def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
             return logic.emit_conditional(emitter, node, need)
         case ir.OptMap():
             return _mapped_optional(emitter, node, need)
+        case ir.MakeList():
+            return literals.emit_literal(emitter, node, need)
         case ir.Comprehension():
             return lists.emit_comprehension(emitter, node, need)
         case ir.Call():
@@ -62,7 +65,6 @@ def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
 
 
 _WORDS: dict[type[ir.Node], str] = {
-    ir.MakeList: "a list literal with facts of the row",
     ir.MakeMap: "a map literal with facts of the row",
 }
 
@@ -116,6 +118,8 @@ def _index(emitter: "Emitter", node: ir.Index, need: Need | None) -> Symbol:
     container = emitter.emit(node.operand, need)
     if isinstance(container, PickedVec) and isinstance(key, Vec):
         return picked.element(emitter, node, container, key)
+    if isinstance(container, LiteralVec):
+        return literals.element(emitter, node, container)
     if not isinstance(key, Vec) or key.space is not None or key.kind != STRING:
         raise NoColumnForm(node, "an index that differs from row to row")
     return _entry(emitter, node, container, key, node.optional, False)
@@ -245,6 +249,8 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
     name = id.partition("(")[0]
     rule = RULES.get(id)
     args = [emitter.emit(arg, need) for arg in node.args]
+    if len(args) == 1 and isinstance(args[0], LiteralVec):
+        return literals.emit_of_literal(emitter, node, args[0])
     if len(args) == 1 and isinstance(args[0], ListVec):
         return lists.emit_of_list(emitter, node, args[0])
     if len(args) == 1 and isinstance(args[0], PickedVec) and name.removeprefix(".") == "size":
@@ -278,6 +284,8 @@ def _membership(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
         found = _entry(emitter, node, container, sought, False, True)
         assert isinstance(found, Vec)
         return found
+    if isinstance(container, LiteralVec):
+        return literals.emit_in_literal(emitter, node, sought, container)
     if isinstance(container, ListVec):
         return lists.emit_in_list(emitter, node, sought, container)
     if not isinstance(container, ThingVec) or sought.space is None:

@@ -60,9 +60,10 @@ def element(emitter: "Emitter", node: ir.Index, source: PickedVec, index: Vec) -
     space = source.space
     value, failed = emitter.writer.name("v"), emitter.writer.name("e")
     errors = emitter.join(source.errors, emitter.errors_in(index, space), space)
+    kind = INT if source.held and source.kind in COUNTED else source.kind
     emitter.writer.line(
         f"{value}, {failed} = pick_at({source.walked}, {source.masks}, {index.values}, {space.count}, "
-        f"{source.kind!r}, strings, {errors})"
+        f"{kind!r}, strings, {errors})"
     )
     # No bounds: what is done with such a number is checked for overflow, which is rare and cheap enough.
     return Vec(source.kind, value, space, failed, None, fresh=True)

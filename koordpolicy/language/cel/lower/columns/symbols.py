@@ -152,6 +152,7 @@ class ListVec:
 class PickedVec:
     """Elements that each row keeps of a list that is one for all: `walked` names the elements, `masks` a
     list with the rows that keep each of them, `errors` a variable with the rows in error, or None.
+    With `held` durations and points in time stand as nanoseconds in it already.
     """
 
     space: Space
@@ -159,6 +160,18 @@ class PickedVec:
     walked: str
     masks: str
     errors: str
+    held: bool = False
 
 
-Symbol: TypeAlias = Vec | OptionalVec | RecordVec | MapVec | ListVec | PickedVec | ThingVec
+@dataclass(frozen=True, slots=True, eq=False)
+class LiteralVec:
+    """A list of a few elements, each with one value a row: vectors of one kind, and for each the
+    variable with the mask of the rows that have it (None: all). `errors` as in `ListVec`.
+    """
+
+    space: Space
+    elements: "tuple[tuple[Vec, str | None], ...]"
+    errors: str | None
+
+
+Symbol: TypeAlias = Vec | OptionalVec | RecordVec | MapVec | ListVec | LiteralVec | PickedVec | ThingVec
