@@ -41,6 +41,15 @@ def _header(document: Document, found: Diagnostics) -> bool:
     missing = [key for key in ("apiVersion", "kind") if key not in data]
     if missing:
         similar = {key: nearest(key, data) for key in missing}
+        if len(missing) == 2 and not any(similar.values()):
+            found.add(
+                "KP101",
+                document.span,
+                "the keys `apiVersion` and `kind` are missing",
+                help=_missing_help("apiVersion")
+                + " and `kind:`, or leave the file out by the bundle's `exclude`",
+            )
+            return False
         for key, other in similar.items():
             span = positions.key((other,)) if other else document.span
             help = f"did you mean `{key}` instead of `{other}`?" if other else _missing_help(key)
@@ -135,24 +144,35 @@ def _one(document: Document, fault: ErrorDetails, path: Path, found: Diagnostics
         wanted = "a list" if kind == "list_type" else "a mapping"
         value = fault["input"]
         span = document.positions.key(path) if value is None else document.positions.value(path)
-        help = "remove the key, or give it content" if value is None else _spacing(value)
+        help = _shape_help(document, path, value, wanted)
         found.add("KP106", span, f"expected {wanted}, found {described(value)}", help=help)
     elif kind in _SIZES:
         least, most = context.get("min_length"), context.get("max_length")
         limit = f"at least {least}" if kind == "too_short" else f"at most {most}"
+        word = "needed" if kind == "too_short" else "permitted"
         found.add(
             "KP107",
             document.positions.key(path),
-            f"{context.get('actual_length')} elements where {limit} {'are' if (least or most) != 1 else 'is'} permitted",
+            f"{context.get('actual_length')} elements where {limit} {'are' if (least or most) != 1 else 'is'} {word}",
         )
     else:  # a rule of pydantic's own that no model uses today; still better told than lost
         found.add("KP106", document.positions.value(path), fault["msg"].lower())
 
 
-def _spacing(value: object) -> str | None:
-    """What a text in place of a mapping lacks, where it looks like a key and its value."""
+def _shape_help(document: Document, path: Path, value: object, wanted: str) -> str | None:
+    """What to do where a mapping or a list belongs."""
+    if value is None:
+        return (
+            "write `{}` where there is nothing to say"
+            if path == ("spec",)
+            else "remove the key, or give it content"
+        )
+    if wanted == "a list":
+        return "begin each element with `- `"
     key, colon, rest = value.partition(":") if isinstance(value, str) else ("", "", "")
-    return f"write `{key}: {rest}` with a space" if colon and key.isidentifier() and rest else None
+    if colon and key.isidentifier() and rest:
+        return f"write `{key}: {rest}` with a space"
+    return _known(_fields_at(document, path))
 
 
 def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: Diagnostics) -> None:

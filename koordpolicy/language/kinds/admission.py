@@ -98,6 +98,7 @@ class AdmissionRuleSpec(PolicySpec):
             STRING,
             "Symbol of the refusal, for programs: lower-case words joined by `-`.",
             pattern=r"^(?:[a-z][a-z0-9]*(?:-[a-z0-9]+)*)$(?!\n)",
+            words="a symbol of lower-case words joined by `-`, such as `cpu-required`",
         ),
     ] = None
     message: Annotated[Value, Slot(STRING, "What the user is told.")] = None

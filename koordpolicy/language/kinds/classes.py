@@ -18,7 +18,11 @@ class QoSClassSpec(Declaration):
     value: Annotated[
         Value,
         Slot(
-            STRING, "Value of the QoS label; the document's name when absent.", roots=_NOWHERE, pattern=_NAME
+            STRING,
+            "Value of the QoS label; the document's name when absent.",
+            roots=_NOWHERE,
+            pattern=_NAME,
+            words="a label value, such as `LSR`",
         ),
     ] = None
     kubernetes: Annotated[

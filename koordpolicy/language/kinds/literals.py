@@ -127,6 +127,10 @@ def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
     if len(literal) > LONGEST_TEXT:
         return LiteralProblem(f"the text has {len(literal)} characters, more than {LONGEST_TEXT}")
     if form.pattern and not re.search(form.pattern, literal):
+        closed = "".join(literal.split())
+        if closed != literal and closed[:1].isdigit() and re.search(form.pattern, closed):
+            message = f"`{shortened(literal)}` has a space in it"
+            return LiteralProblem(message, f"write `{closed}`", replacement=closed)
         return LiteralProblem(
             f"`{shortened(literal)}` is not {_noun(form)}", _expression_hint(literal) or f"write {form.words}"
         )

@@ -70,7 +70,7 @@ class Slot:
     """Marks a field whose value is a decision: a literal of `type` or `{cel: ...}`.
 
     `also` are further types that an expression may give. `choices` are the permitted texts of a
-    string, `minimum` and `maximum` bound plain numbers, `pattern` a string. With `many` the field
+    string, `minimum` and `maximum` bound plain numbers, `pattern` a string, which `words` describe. With `many` the field
     is a list of such values that make one decision together. `roots` are the names an expression
     may use; `None` means those of the kind. `default` is what holds where no rule says anything, as
     it would be written; `None` for none.
@@ -86,6 +86,7 @@ class Slot:
     minimum: int | None = None
     maximum: int | None = None
     pattern: str | None = None
+    words: str = ""
     many: bool = False
 
     @property
@@ -98,7 +99,7 @@ class Slot:
                 return Form(f"a list of {words}", element=Form(words, choices=self.choices))
             return Form(words, choices=self.choices)
         if self.pattern:
-            return replace(form, pattern=self.pattern)
+            return replace(form, pattern=self.pattern, words=self.words or form.words)
         if self.minimum is not None or self.maximum is not None:
             least = form.minimum if self.minimum is None else self.minimum
             most = form.maximum if self.maximum is None else self.maximum
