@@ -41,11 +41,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     example = Path(arguments.example) if arguments.example else resources.examples() / EXAMPLE
     policies = example / "policies"
-    graph = graph_of([str(policies)])
     try:
         workload = read_described(example / "workload.yaml", np.random.default_rng(arguments.seed))
     except WorkloadError as error:
         raise CannotRunError(str(error)) from None
+    graph = graph_of([str(policies)])
     explain = (arguments.explain,) if arguments.explain else _job_at_noon(workload)
     told: dict[str, Any] = {}
     for key, colocation in (("without", False), ("with", True)):

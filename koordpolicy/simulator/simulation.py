@@ -24,7 +24,7 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.mechanism.node_record import node_record
 from koordpolicy.mechanism.pod_request import effective_requests
 from koordpolicy.mechanism.records import pod_record
-from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler import Decision

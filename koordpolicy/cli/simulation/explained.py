@@ -22,7 +22,8 @@ def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
         yield from page.wrapped(
             f"{refusal['filter']}: {refusal['reason']}", 10, f"{number(refusal['nodes']):>8}"
         )
-        yield page.paint(f"          {refusal['rule']}", DIM)
+        for line in page.wrapped(refusal["rule"], 10):
+            yield page.paint(line, DIM)
     if not one["best"]:
         return
     names = [score["name"] for score in one["scores"]]
@@ -37,7 +38,8 @@ def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
         line = f"  {page.short(candidate['node'], 17):18}{number(candidate['total']):>7}{scores}"
         yield page.paint(line, BOLD) if place == 0 else line
     for score in one["scores"]:
-        yield page.paint(f"  {score['name']}: {score['rule']}", DIM)
+        for line in page.wrapped(f"{score['name']}: {score['rule']}", 4, "  "):
+            yield page.paint(line, DIM)
 
 
 def held(one: Mapping[str, Any], page: Page) -> Iterator[str]:
@@ -54,7 +56,7 @@ def held(one: Mapping[str, Any], page: Page) -> Iterator[str]:
             yield f"    {name:32}{value:>8.1f}"
     yield page.paint("  The rules:", DIM)
     for rule in one["rules"]:
-        yield page.paint(f"    {rule['place']}", DIM) + f"  {rule['decision']}"
+        yield from page.wrapped(f"{rule['decision']}  {rule['place']}", 6, "    ")
 
 
 def _title(name: str) -> str:

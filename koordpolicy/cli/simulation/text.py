@@ -79,9 +79,10 @@ def _reasons(report: Report, page: Page) -> Iterator[str]:
 def _scheduling(report: Report, page: Page) -> Iterator[str]:
     scheduling, waits = report["scheduling"], report["scheduling"]["waitSeconds"]
     yield page.heading("Scheduling", f"{number(scheduling['attempts'])} attempts")
-    yield (
-        f"  time until placed: mean {length(waits['mean'])}, median {length(waits['p50'])},"
-        f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}"
+    yield from page.wrapped(
+        f"time until placed: mean {length(waits['mean'])}, median {length(waits['p50'])},"
+        f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}",
+        2,
     )
 
 
@@ -139,14 +140,18 @@ def _suppression(report: Report, page: Page) -> Iterator[str]:
         yield "  best-effort work got all the CPU that it wished for"
         return
     yield f"  at work          {percent(one['shareOfNodeTime'])} of those"
-    yield (
-        f"  withheld         {number(one['withheldCoreHours'])} core hours,"
-        f" {percent(one['withheldShare'])} of what best-effort work wished"
+    yield from page.wrapped(
+        f"{number(one['withheldCoreHours'])} core hours, {percent(one['withheldShare'])} of what best-effort"
+        " work wished",
+        19,
+        "  withheld",
     )
     lowest = one["lowest"]
-    yield (
-        f"  lowest target    {number(lowest['target'])} of {number(lowest['capacity'])} cores,"
-        f" on {lowest['node']} at {clock(lowest['atSeconds'])}"
+    yield from page.wrapped(
+        f"{number(lowest['target'])} of {number(lowest['capacity'])} cores, on {lowest['node']},"
+        f" {clock(lowest['atSeconds'])}",
+        19,
+        "  lowest target",
     )
 
 

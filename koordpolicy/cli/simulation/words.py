@@ -31,7 +31,7 @@ class Page:
 
     def wrapped(self, text: str, indent: int, first: str = "") -> Iterator[str]:
         """Text in lines that fit, the first one after `first`, the others indented."""
-        begin = first.ljust(indent) if first else " " * indent
+        begin = first.ljust(indent) if first.strip() else first or " " * indent
         lines = textwrap.wrap(
             safe(text), self.width, initial_indent=begin, subsequent_indent=" " * indent,
             break_long_words=True, break_on_hyphens=False,

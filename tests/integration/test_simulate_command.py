@@ -1,0 +1,129 @@
+"""`koordpolicy simulate` and `koordpolicy demo` as users call them."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+
+WORKLOAD = """\
+title: a small day
+day: 3h
+nodes: [{name: n, count: 3, cpu: 16, memory: 64Gi}]
+services: [{name: web, replicas: 5, cpu: 8, memory: 4Gi, base: 10%, peak: 40%, peakAt: 1h}]
+jobs: [{name: job, count: 8, cpu: 4, memory: 1Gi, runs: 30m, to: 2h, labels: {workload: batch}}]
+"""
+NODES = "sn,cpu_milli,memory_mib,gpu\n" + "".join(f"n{number},16000,65536,0\n" for number in range(3))
+PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos,creation_time,deletion_time\n" + "".join(
+    f"p{number},{1000 * (number + 1)},1024,0,0,{'BE' if number % 2 else 'LS'},{60 * number},7200\n"
+    for number in range(20)
+)
+
+
+def call(*arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    code = main(arguments, Terminal(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    folder = tmp_path_factory.mktemp("trace")
+    (folder / "nodes.csv").write_text(NODES, encoding="utf-8")
+    (folder / "pods.csv").write_text(PODS, encoding="utf-8")
+    return ("--nodes", str(folder / "nodes.csv"), "--pods", str(folder / "pods.csv"), "--interval", "10m")
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("example")
+    (folder / "workload.yaml").write_text(WORKLOAD, encoding="utf-8")
+    (folder / "policies").mkdir()
+    (folder / "policies" / "jobs.yaml").write_text(
+        "apiVersion: koordpolicy.io/v1alpha1\nkind: ColocationProfile\nmetadata: {name: jobs}\n"
+        "spec: {match: {pods: {matchLabels: {workload: batch}}}, qosClass: BE, band: batch}\n",
+        encoding="utf-8",
+    )
+    return folder
+
+
+def test_the_report_adds_up_and_is_no_wider_than_80_columns(trace: tuple[str, ...]) -> None:
+    code, text, _ = call("simulate", *trace, "--explain", "p3")
+    assert code == 0
+    assert max(map(len, text.splitlines())) <= 80
+    assert "20 in all" in text
+    assert "Why default/p3 landed on" in text
+    assert "koordinator/scheduling/koord-scheduler.yaml:" in text
+    assert "Why pods are pending" in text  # 17 to 20 cores fit on no node
+
+
+def test_json_has_the_same_content_and_repeats(trace: tuple[str, ...]) -> None:
+    def told() -> dict[str, Any]:
+        code, text, _ = call("simulate", *trace, "-o", "json", "--seed", "5")
+        assert code == 0
+        report: dict[str, Any] = json.loads(text)
+        assert report.pop("wallSeconds") >= 0
+        return report
+
+    report = told()
+    pods = report["pods"]
+    assert pods["total"] == 20 == pods["scheduled"] + pods["pending"] + pods["refused"]
+    assert sum(one["pods"] for one in report["pending"]) == pods["pending"] > 0
+    assert report["colocation"]["bands"] == {"batch": 10}
+    assert report == told()
+
+
+def test_an_early_end_leaves_pods_that_have_not_arrived(trace: tuple[str, ...]) -> None:
+    _, text, _ = call("simulate", *trace, "-o", "json", "--until", "5m")
+    assert json.loads(text)["pods"]["notArrived"] == 14
+
+
+def test_a_pod_to_explain_that_was_never_placed_is_told(trace: tuple[str, ...]) -> None:
+    code, _, said = call("simulate", *trace, "--until", "1m", "--explain", "p19")
+    assert (code, "no pod `p19` was placed" in said) == (0, True)
+
+
+def test_without_colocation_nothing_is_drawn_in(trace: tuple[str, ...]) -> None:
+    _, text, _ = call("simulate", *trace, "--without-colocation")
+    assert "without co-location: no profiles" in text
+
+
+def test_what_cannot_be_read_stops_it_with_file_and_line(trace: tuple[str, ...], tmp_path: Path) -> None:
+    broken = tmp_path / "broken.csv"
+    broken.write_text("sn,cpu_milli,memory_mib\nn,many,1\n", encoding="utf-8")
+    code, text, said = call("simulate", "--nodes", str(broken), "--pods", trace[3])
+    assert (code, text) == (2, "")
+    assert "broken.csv:2: `many` in column `cpu_milli` is no number" in said
+
+
+def test_the_demo_tells_of_both_days_within_80_columns(example: Path) -> None:
+    code, text, _ = call("demo", str(example))
+    assert code == 0
+    assert max(map(len, text.splitlines())) <= max(80, len(str(example)) + 60)
+    for heading in (
+        "CPU in use, hour by hour",
+        "The day in figures",
+        "What was suppressed",
+        "Why default/job-",
+        "Try next",
+    ):
+        assert heading in text
+
+
+def test_the_demo_in_json_holds_both_reports(example: Path) -> None:
+    code, text, _ = call("demo", str(example), "-o", "json")
+    told = json.loads(text)
+    assert code == 0
+    assert told["with"]["colocation"]["bands"] == {"batch": 8}
+    assert told["without"]["colocation"] == {"enabled": False, "profiles": {}, "bands": {}}
+    assert told["with"]["pods"]["total"] == told["without"]["pods"]["total"] == 13
+
+
+def test_a_demo_of_a_directory_without_a_workload_says_so(tmp_path: Path) -> None:
+    (tmp_path / "policies").mkdir()
+    code, _, said = call("demo", str(tmp_path))
+    assert (code, "workload.yaml: No such file" in said) == (2, True)
