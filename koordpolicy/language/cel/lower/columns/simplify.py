@@ -14,6 +14,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import bound_names, inline_binds, number, rewrite, walk
+from koordpolicy.language.cel.lower.columns.choices import spread_choices
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.lower.runtime import map_pairs
 from koordpolicy.language.cel.types import BOOL, INT, Type, optional_of
@@ -35,7 +36,7 @@ def simplify(root: ir.Node) -> ir.Node:
     """The expression with the same meaning and less left to do. No binds are left."""
     root = fold(inline_binds(root))
     for _ in range(_ROUNDS):
-        changed = _written_out(_worked_out(root))
+        changed = spread_choices(_written_out(_worked_out(root)), _at_once)
         if changed is root:
             break
         root = fold(changed)
@@ -165,6 +166,15 @@ def _elements(node: ir.Comprehension) -> Sequence[tuple[ir.Const, ...]] | None:
     if len(node.variables) == 1:
         return [(element,) for element in values]
     return [(_constant(INT, at), element) for at, element in enumerate(values)]
+
+
+def _at_once(node: ir.Comprehension) -> ir.Node | None:
+    """A macro written out; None where its range is no short constant, or its macro has no such form."""
+    elements = _elements(node)
+    if elements is None:
+        return None
+    written = _write_out(node, elements)
+    return None if written is node else written
 
 
 def _write_out(node: ir.Comprehension, elements: Sequence[tuple[ir.Const, ...]]) -> ir.Node:
