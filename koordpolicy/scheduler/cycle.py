@@ -225,21 +225,37 @@ def reasons_of(
     question: Question, step: Step, rows: Rows | Sequence[int], table: NodeTable
 ) -> dict[str, int]:
     """Why a filter's expression refused the nodes of some rows: how many for each reason of policy's."""
-    otherwise = f"node(s) didn't pass the filter {step.name}"
+    numbers = np.asarray(rows, dtype=np.int64)
     program = question.profile.reasons.get(step.name)
     if program is None:
-        return {otherwise: len(rows)}
-    result = program.call(table, question.records, np.asarray(rows, dtype=np.int64))
-    failed = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
+        return {_without_reason(question, step, int(numbers[0]), table): len(numbers)}
+    result = program.call(table, question.records, numbers)
+    silent = np.zeros(len(numbers), np.bool_) if result.errors is None else result.errors.copy()
     counts: dict[str, int] = {}
-    for code in np.unique(result.values[~failed]):
-        same = (result.values == code) & ~failed
-        text = str(result.value(int(np.argmax(same)))) or otherwise
-        counts[text] = counts.get(text, 0) + int(np.count_nonzero(same))
-    for at in np.flatnonzero(failed):
-        text = f"{otherwise}: {result.error(int(at))}"
-        counts[text] = counts.get(text, 0) + 1
+    for code in np.unique(result.values[~silent]):
+        same = (result.values == code) & ~silent
+        text = str(result.value(int(np.argmax(same))))
+        if text:
+            counts[text] = int(np.count_nonzero(same))
+        else:
+            silent |= same
+    if silent.any():
+        first = int(numbers[int(np.argmax(silent))])
+        counts[_without_reason(question, step, first, table)] = int(np.count_nonzero(silent))
     return counts
+
+
+def _without_reason(question: Question, step: Step, row: int, table: NodeTable) -> str:
+    """What stands for the reason of nodes for which policy gives none.
+
+    Where the filter could not be evaluated, what went wrong on one of them speaks for all.
+    """
+    text = f"node(s) didn't pass the filter {step.name}"
+    if question.profile.judge is None:
+        return text
+    found = question.profile.judge.call_all(table, question.records, np.array([row]))
+    error = found[f"filter:{step.name}"].error(0)
+    return text if error is None else f"{text}: {error}"
 
 
 def _weighted(steps: Sequence[Step], judged: Judged, rows: Rows) -> list[tuple[str, NDArray[Any]]]:

@@ -64,4 +64,5 @@ class Decision:
         counted: dict[str, int] = {}
         for refusals in self.refusals:
             counted[refusals.reason] = counted.get(refusals.reason, 0) + refusals.nodes
-        return ": ".join((head, ", ".join(f"{counted[text]} {text}" for text in sorted(counted)))) + "."
+        reasons = ", ".join(f"{counted[text]} {text}" for text in sorted(counted))
+        return f"{head}: {reasons}." if reasons else f"{head}."

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from numpy.typing import NDArray
 
+from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Judged, Question, judge
+from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, judge
 from koordpolicy.scheduler.mechanisms import Verdicts
 from koordpolicy.scheduler.nodes import Rows
 
@@ -38,7 +39,10 @@ class Memory:
 
     def judged(self, question: Question, table: NodeTable) -> Judged:
         """What `judge` gives about all nodes. Raises CycleProblem."""
-        fingerprint = _fingerprint(question)
+        try:
+            fingerprint = _fingerprint(question)
+        except ObjectError as problem:
+            raise CycleProblem(str(problem)) from problem
         found = next((one for one in self._known if one.fingerprint == fingerprint), None)
         if found is not None:
             self._known.remove(found)

@@ -1,0 +1,217 @@
+"""The queue: order, back-off, events, and that a pod is never in two places or none."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from koordpolicy.scheduler.events import EVERY_EVENT, Event
+from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
+from tests.unit.scheduler.world import World, policies
+
+
+def waiting(name: str, order: int = 0, **more: object) -> Waiting:
+    return Waiting(("default", name), (order,), **more)  # type: ignore[arg-type]
+
+
+def drained(queue: SchedulingQueue, now: int = 0) -> list[str]:
+    found = []
+    while (pod := queue.pop(now)) is not None:
+        found.append(pod.key[1])
+    return found
+
+
+def test_the_smallest_key_is_next_and_equal_keys_keep_their_order() -> None:
+    queue = SchedulingQueue()
+    for name, order in (("c", 2), ("a", 1), ("b", 1)):
+        queue.add(waiting(name, order))
+    assert drained(queue) == ["a", "b", "c"]
+    assert len(queue) == 0
+
+
+def test_a_pod_backs_off_and_then_waits_for_what_can_help_it() -> None:
+    queue = SchedulingQueue()
+    pod = waiting("a", helped_by=frozenset({Event.POD_GONE}), ready_at=10, retry_at=300)
+    queue.put_back(pod, 0)
+    assert queue.pop(20) is None, "nothing has happened"
+    assert queue.next_time() == 300
+    queue.happened(Event.METRIC_CHANGED, 5)
+    assert queue.pop(20) is None, "that cannot help"
+    queue.happened(Event.POD_GONE, 5)
+    assert queue.pop(9) is None, "still backing off"
+    assert queue.next_time() == 10
+    assert queue.pop(10) is pod
+    assert queue.next_time() is None
+
+
+def test_a_pod_that_nothing_can_help_is_tried_again_in_time() -> None:
+    queue = SchedulingQueue()
+    queue.put_back(waiting("a", helped_by=frozenset({Event.NODE_ADDED}), ready_at=1, retry_at=300), 0)
+    assert drained(queue, 299) == []
+    assert drained(queue, 300) == ["a"]
+
+
+def test_after_a_problem_a_pod_only_backs_off() -> None:
+    queue = SchedulingQueue()
+    queue.put_back(waiting("a", ready_at=4, retry_at=300), 0)
+    assert drained(queue, 3) == []
+    assert drained(queue, 4) == ["a"]
+
+
+def test_a_removed_pod_never_comes() -> None:
+    queue = SchedulingQueue()
+    queue.add(waiting("active"))
+    queue.put_back(waiting("backing-off", ready_at=5), 0)
+    queue.put_back(waiting("stuck", helped_by=EVERY_EVENT, retry_at=9), 0)
+    for name in ("active", "backing-off", "stuck", "never-there"):
+        queue.remove(("default", name))
+    queue.happened(Event.NODE_ADDED, 0)
+    assert drained(queue, 1_000) == []
+    assert queue.next_time() is None
+
+
+def test_a_new_key_moves_an_active_pod() -> None:
+    queue = SchedulingQueue()
+    queue.add(waiting("a", 1))
+    queue.add(waiting("b", 2))
+    queue.reorder(("default", "a"), (3,))
+    assert drained(queue) == ["b", "a"]
+
+
+class Machine(RuleBasedStateMachine):
+    """Whatever happens, each pod that was put in and not taken out comes exactly once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.queue = SchedulingQueue()
+        self.inside: set[str] = set()
+        self.now = 0
+
+    @rule(name=st.sampled_from("abcdef"), order=st.integers(0, 3))
+    def add(self, name: str, order: int) -> None:
+        self.queue.add(waiting(name, order))
+        self.inside.add(name)
+
+    @rule(
+        name=st.sampled_from("abcdef"),
+        events=st.frozensets(st.sampled_from(Event)),
+        wait=st.integers(0, 5),
+        retry=st.integers(0, 9),
+    )
+    def put_back(self, name: str, events: frozenset[Event], wait: int, retry: int) -> None:
+        pod = waiting(name, helped_by=events, ready_at=self.now + wait, retry_at=self.now + retry)
+        self.queue.put_back(pod, self.now)
+        self.inside.add(name)
+
+    @rule(name=st.sampled_from("abcdef"))
+    def remove(self, name: str) -> None:
+        self.queue.remove(("default", name))
+        self.inside.discard(name)
+
+    @rule(event=st.sampled_from(Event))
+    def happen(self, event: Event) -> None:
+        self.queue.happened(event, self.now)
+
+    @rule(seconds=st.integers(0, 4))
+    def pass_time(self, seconds: int) -> None:
+        self.now += seconds
+
+    @rule()
+    def pop(self) -> None:
+        pod = self.queue.pop(self.now)
+        if pod is not None:
+            assert pod.key[1] in self.inside
+            self.inside.remove(pod.key[1])
+
+    @invariant()
+    def everybody_is_known(self) -> None:
+        assert {key[1] for key in self.queue.pods} == self.inside
+
+    @precondition(lambda self: self.inside)
+    @rule()
+    def all_come_in_the_end(self) -> None:
+        self.now += 1_000
+        assert sorted(drained(self.queue, self.now)) == sorted(self.inside)
+        self.inside.clear()
+
+
+TestMachine = Machine.TestCase
+
+
+# --- through the scheduler -------------------------------------------------------------------------
+
+
+def test_higher_priority_then_sub_priority_then_age() -> None:
+    world = World()
+    world.build({"nodes": {"a": {}}})
+    world.submit("old", {"priority": 9000})
+    world.pass_time(1)
+    world.submit("young", {"priority": 9000})
+    world.submit("dear", {"priority": 9900})
+    world.submit("preferred", {"priority": 9000, "labels": {"koordinator.sh/priority": "5"}})
+    world.submit("without", {"priority": None})
+    assert world.names() == ["dear", "preferred", "old", "young", "without"]
+
+
+def test_the_order_is_policy() -> None:
+    world = World(policies({"queue": {"order": [{"cel": "pod.name"}]}}))
+    for name in ("c", "a", "b"):
+        world.submit(name)
+    assert world.names() == ["a", "b", "c"]
+
+
+def test_keys_of_different_types_and_failing_keys_compare() -> None:
+    world = World(
+        policies(
+            {
+                "queue": {
+                    "order": [
+                        {
+                            "cel": "pod.name == 'a' ? dyn('text') : pod.name == 'b' ? dyn(1) : dyn(pod.usage.cpu)"
+                        }
+                    ]
+                }
+            }
+        )
+    )
+    for name in ("d", "c", "a", "b"):
+        world.submit(name)
+    assert world.names() == ["b", "a", "d", "c"], "numbers, texts, and what cannot be computed, in order"
+
+
+def test_attempts_back_off_longer_and_longer() -> None:
+    world = World(policies({"queue": {"initialBackoff": "2s", "maximumBackoff": "5s"}}))
+    world.build({"nodes": {"a": {"unschedulable": True}}})
+    world.place("pod")
+    waits = []
+    for _ in range(4):
+        world.build({"nodes": {"a": {"unschedulable": True}}})  # an event that may help
+        next_time = world.scheduler.next_time()
+        assert next_time is not None
+        waits.append((next_time - world.now) / 1e9)
+        world.now = next_time
+        assert world.names() == ["pod"]
+    assert waits == [2, 4, 5, 5]
+
+
+def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
+    world = World()
+    world.build({"nodes": {"a": {}}})
+    world.submit("pod", {"schedulingGates": [{"name": "quota"}]})
+    assert world.names() == []
+    world.submit("pod", {"schedulingGates": []})
+    assert world.names() == ["pod"]
+
+
+def test_pods_of_other_schedulers_and_dying_pods_are_left_alone() -> None:
+    world = World()
+    world.build({"nodes": {"a": {}}})
+    world.submit("other", {"schedulerName": "default-scheduler"})
+    world.submit("label", {"labels": {"scheduling.koordinator.sh/scheduler-name": "default-scheduler"}})
+    world.submit(
+        "mine",
+        {
+            "schedulerName": "default-scheduler",
+            "labels": {"scheduling.koordinator.sh/scheduler-name": "koord-scheduler"},
+        },
+    )
+    world.submit("over", {"phase": "Failed"})
+    assert world.names() == ["mine"]
