@@ -269,6 +269,16 @@ def _kernel_of_doubles(kernel: str) -> Rule:
     return rule
 
 
+def _rounded(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    """`math.round`: halves away from zero."""
+    operands = _Operands(emitter, args)
+    (value,) = operands.texts
+    rounded = operands.result(DOUBLE, "np.rint", value)
+    rest = operands.result(DOUBLE, "np.subtract", value, rounded.values)
+    operands.writer.line(f"fix_halves({value}, {rounded.values}, {rest.values})")
+    return rounded
+
+
 def _by_corners(operator: str) -> Rule:
     """`+ - *` of doubles, with the bounds that `_whole` may ask for."""
 
@@ -401,7 +411,7 @@ def _rows() -> Iterator[tuple[str, Rule]]:
     for name in ("ceil", "floor", "trunc", "abs", "sqrt"):
         yield f"math.{name}(double)", _doubles(f"np.{name}")
     yield "math.sqrt(int)", _doubles("np.sqrt")
-    yield "math.round(double)", _kernel_of_doubles("round_half_away")
+    yield "math.round(double)", _rounded
     yield "math.sign(double)", _kernel_of_doubles("sign_of")
     yield "math.abs(int)", _least_excluded("np.abs", "magnitude_checked", "0", "max(-{0}, {1})")
     yield "math.sign(int)", _int_sign

@@ -80,6 +80,25 @@ class KeptPart:
 _WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.Comprehension)
 """Nodes that take more than reading a column."""
 
+_WORTH_KEEPING = 2
+_EFFORTS = {
+    "orValue(optional_type(T),T)": 0, "hasValue(optional_type(T))": 0, "!_(bool)": 0, "percent_of(int,double)": 5,
+    "scale(int,double)": 4, "divide(int,double)": 5, "quotient(int,int)": 3, "_/_(int,int)": 4, "_%_(int,int)": 6,
+}  # fmt: skip
+
+
+def _own_effort(node: ir.Node) -> int:
+    match node:
+        case ir.Comprehension():
+            return 50
+        case ir.Cond():
+            return 2
+        case ir.And() | ir.Or():
+            return 1
+        case ir.Call(overload=id):
+            return 0 if is_same(id) else _EFFORTS.get(id, 1)
+    return 0
+
 
 @dataclass(slots=True)
 class Emitter:
@@ -101,6 +120,7 @@ class Emitter:
     uses_lists: bool = False
     kept: list[KeptPart] = field(default_factory=list)
     _keeping: tuple[str, ...] = ()
+    _efforts: dict[int, int] = field(default_factory=dict)
     _impure: dict[int, bool] = field(default_factory=dict)
     _spaces: int = 0
     _ranges: dict[str, int] = field(default_factory=dict)
@@ -197,9 +217,17 @@ class Emitter:
         """Whether the value is worth keeping between calls: it takes work, and no other root decides it."""
         if not isinstance(node, _WORK) or kind_of(node.type) in (None, STRING) or self.is_partial(node):
             return False
-        if isinstance(node, ir.Call) and is_same(node.overload):
+        if self.numbering.free[number] or self._holds(number, self._impure, self._depends):
             return False
-        return not self.numbering.free[number] and not self._holds(number, self._impure, self._depends)
+        return self._effort(number) >= _WORTH_KEEPING
+
+    def _effort(self, number: int) -> int:
+        """What it takes to compute a node, in operations on whole columns, roughly."""
+        found = self._efforts.get(number)
+        if found is None:
+            below = sum(self._effort(operand) for operand in self.numbering.operands[number])
+            found = self._efforts[number] = min(below + _own_effort(self.numbering.nodes[number]), 1_000)
+        return found
 
     def _depends(self, number: int) -> bool:
         """Whether a node needs what a kept part does not have: other roots, prepared values, loops."""
@@ -540,14 +568,14 @@ class Emitter:
         """The variable of an array that an operation writes, at `OUT` (see `Writer.make`)."""
         return self.writer.make(name or self.writer.name("v"), DTYPES[kind], space.number, text, apart)
 
-    def choose(self, chosen: str, then: str, otherwise: str, kind: str, space: Space) -> str:
+    def choose(self, chosen: str, then: str, otherwise: str, kind: str, space: Space, name: str = "") -> str:
         """The variable of values of a number kind picked by a mask."""
         key = ("wide", chosen)
         mask = self.writer.recall(key)
         if mask is None:
             mask = self.array(INT, space, f"wide_mask({chosen}, {OUT})")
             self.writer.remember(key, mask)
-        return self.array(kind, space, f"select({mask}, {then}, {otherwise}, {OUT})", apart=True)
+        return self.array(kind, space, f"select({mask}, {then}, {otherwise}, {OUT})", True, name)
 
     def code_of(self, vec: Vec) -> str:
         """The number of a string that is one for all rows."""

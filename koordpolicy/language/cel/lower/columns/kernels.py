@@ -4,6 +4,7 @@
 nothing and are never looked at.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -205,11 +206,22 @@ def select(mask: Array, then: Operand | float, otherwise: Operand | float, out: 
     if out is None:
         return np.where(mask, then, otherwise)
     words = out.view(np.int64)
+    if _is_zero(otherwise):
+        np.bitwise_and(_bits(then, out.dtype), mask, words)
+        return out
     other = _bits(otherwise, out.dtype)
-    np.bitwise_xor(_bits(then, out.dtype), other, words)
-    np.bitwise_and(words, mask, words)
+    if _is_zero(then):
+        np.bitwise_and(other, mask, words)
+    else:
+        np.bitwise_xor(_bits(then, out.dtype), other, words)
+        np.bitwise_and(words, mask, words)
     np.bitwise_xor(words, other, words)
     return out
+
+
+def _is_zero(value: Operand | float) -> bool:
+    """Whether a value is a zero all of whose bits are."""
+    return not isinstance(value, np.ndarray) and value == 0 and math.copysign(1.0, value) > 0
 
 
 def _bits(value: Operand | float, dtype: np.dtype[Any]) -> Any:
@@ -221,10 +233,13 @@ def _bits(value: Operand | float, dtype: np.dtype[Any]) -> Any:
 # --- doubles ---------------------------------------------------------------------------------------
 
 
-def round_half_away(value: Array) -> Array:
-    """Halves away from zero."""
-    cut = np.trunc(value)
-    return np.copysign(np.where(np.abs(value - cut) >= 0.5, cut + np.copysign(1.0, value), cut), value)
+def fix_halves(value: Array, rounded: Array, rest: Array) -> None:
+    """Send halves, which were rounded to even, away from zero. `rest` is what rounding left."""
+    np.abs(rest, rest)
+    halves = rest == 0.5
+    if np.count_nonzero(halves):
+        at = np.flatnonzero(halves)
+        rounded[at] = value[at] + np.copysign(0.5, value[at])
 
 
 def sign_of(value: Array) -> Array:

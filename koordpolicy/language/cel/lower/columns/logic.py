@@ -1,4 +1,4 @@
-"""`&&`, `||` and the conditional over columns.
+"""`&&` and `||` over columns.
 
 CEL lets a decisive operand absorb the errors of the others, in any order, so operands may be
 computed in the order that costs least: first what is one for all rows, then what is computed for all rows
@@ -10,17 +10,8 @@ from typing import TYPE_CHECKING
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
-    COUNTED,
-    DOUBLE,
-    DTYPES,
-    STRING,
-    Bounds,
     Need,
-    NoColumnForm,
-    Space,
-    Symbol,
     Vec,
-    kind_of,
 )
 from koordpolicy.language.cel.lower.columns.writer import OUT
 
@@ -109,89 +100,3 @@ def _fold(emitter: "Emitter", vecs: list[Vec], conjunction: bool) -> Vec:
         operands = f"({', '.join(values)}), ({', '.join(map(str, errors))})"
         writer.line(f"{name}, {failed} = {kernel}({operands})", ())
     return Vec(BOOL, name, space, failed, fresh=True)
-
-
-def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Symbol:
-    """`c ? a : b`: each branch counts where it is taken, and is skipped where none takes it."""
-    condition = emitter.emit_vec(node.condition, need)
-    if condition.space is None:
-        return _one_branch(emitter, node, condition, need)
-    writer = emitter.writer
-    space = emitter.space_of_node(node)
-    kind_then, kind_else = kind_of(node.then.type), kind_of(node.otherwise.type)
-    if kind_then is None or kind_then != kind_else:
-        raise NoColumnForm(node, "branches without a common column")
-    chosen = emitter.values_in(condition, space)
-    refused = writer.let("v", f"~{chosen}")
-    branches: list[tuple[str, str, str, str]] = []
-    for branch, mask in ((node.then, chosen), (node.otherwise, refused)):
-        wanted = emitter.narrow(need, mask, space)
-        if _is_leaf(branch):
-            branches.append(_as_stated(emitter, branch, wanted, space, kind_then))
-            continue
-        names = (writer.name("v"), writer.name("e"), writer.name("l"), writer.name("h"))
-        with writer.block(f"if np.count_nonzero({mask}):"):
-            texts = _as_stated(emitter, branch, wanted, space, kind_then)
-            writer.line("; ".join(f"{name} = {text}" for name, text in zip(names, texts, strict=True)))
-        with writer.block("else:"):
-            zero = "0.0" if kind_then == DOUBLE else "False" if kind_then == BOOL else "0"
-            writer.line(f"{names[0]} = {zero}; {names[1]} = None; {names[2]} = {names[3]} = {zero}")
-        branches.append(names)
-    (v1, e1, l1, h1), (v2, e2, l2, h2) = branches
-    if kind_then == BOOL:
-        text = f"np.bitwise_or({chosen} & {v1}, {refused} & {v2}, {OUT})"
-        value = emitter.array(BOOL, space, text, apart=True)
-    elif kind_then == STRING:
-        value = writer.let("v", f"np.asarray(np.where({chosen}, {v1}, {v2}), int32)")
-    else:
-        value = emitter.choose(chosen, v1, v2, kind_then, space)
-    errors = emitter.errors_in(condition, space)
-    failed = writer.name("e")
-    writer.line(
-        f"{failed} = {errors} if {e1} is {e2} is None else chosen_errors({chosen}, {errors}, {e1}, {e2})",
-        (failed, errors),
-    )
-    numbers = kind_then in COUNTED or kind_then == DOUBLE
-
-    def bounds() -> Bounds:
-        return writer.let("l", f"min({l1}, {l2})"), writer.let("h", f"max({h1}, {h2})")
-
-    return Vec(kind_then, value, space, failed, bounds if numbers else None, fresh=True)
-
-
-def _is_leaf(node: ir.Node) -> bool:
-    return isinstance(node, ir.Const) or (isinstance(node, ir.Field) and isinstance(node.base, ir.Var))
-
-
-def _as_stated(
-    emitter: "Emitter", node: ir.Node, need: Need | None, space: Space, kind: str
-) -> tuple[str, str, str, str]:
-    """Texts of a branch's values, errors and bounds."""
-    vec = emitter.emit_vec(node, need)
-    value = emitter.element_of(vec) if vec.space is None else emitter.values_in(vec, space)
-    low, high = emitter.bounds_of(vec) if kind in COUNTED or kind == DOUBLE else ("0", "0")
-    return value, str(emitter.errors_in(vec, space)), low, high
-
-
-def _one_branch(emitter: "Emitter", node: ir.Cond, condition: Vec, need: Need | None) -> Vec:
-    """The condition is one for all rows, so only one branch is computed."""
-    writer = emitter.writer
-    kind = kind_of(node.type)
-    if kind is None:
-        raise NoColumnForm(node, "branches without a common column")
-    space = emitter.space_of_node(node)
-    names = tuple(writer.name(prefix) for prefix in "velh")
-    for head, branch in ((f"if {condition.values}:", node.then), ("else:", node.otherwise)):
-        with writer.block(head):
-            value, *rest = _as_stated(emitter, branch, need, space, kind)
-            vec = emitter.emit_vec(branch, need)
-            if vec.space is None:
-                value = f"np.full({space.count}, {value}, {DTYPES[kind]!r})"
-            writer.line(
-                "; ".join(f"{name} = {text}" for name, text in zip(names, (value, *rest), strict=True))
-            )
-    value, failed, low, high = names
-    if condition.errors is not None:
-        writer.line(f"if {condition.errors}: {failed} = np.ones({space.count}, bool)")
-    bounds = (lambda: (low, high)) if kind in COUNTED or kind == DOUBLE else None
-    return Vec(kind, value, space, failed, bounds)

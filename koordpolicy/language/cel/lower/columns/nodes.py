@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower import runtime
-from koordpolicy.language.cel.lower.columns import lists, literals, logic, picked
+from koordpolicy.language.cel.lower.columns import conditional, lists, literals, logic, picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
 from koordpolicy.language.cel.lower.columns.strings import Memo
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -52,7 +52,7 @@ def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
         case ir.And() | ir.Or():
             return logic.emit_junction(emitter, node, need)
         case ir.Cond():
-            return logic.emit_conditional(emitter, node, need)
+            return conditional.emit_conditional(emitter, node, need)
         case ir.OptMap():
             return _mapped_optional(emitter, node, need)
         case ir.MakeList():
@@ -194,7 +194,8 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     errors = emitter.errors_in(found, space)
     writer.line(f"{value} = {own}; {failed} = {errors}; {low} = {least}; {high} = {most}")
     with writer.block(f"if {none} is not None:"):
-        other = emitter.emit_vec(node.args[1], emitter.narrow(need, str(none), space))
+        partial = emitter.is_partial(node.args[1])
+        other = emitter.emit_vec(node.args[1], emitter.narrow(need, str(none), space) if partial else None)
         text = emitter.element_of(other) if other.space is None else emitter.values_in(other, space)
         if found.kind in (BOOL, STRING):
             writer.line(f"{value} = np.where({none}, {text}, {own})")

@@ -74,10 +74,13 @@ def element(emitter: "Emitter", node: ir.Index, source: PickedVec, index: Vec) -
 
 def count_picked(masks: Sequence[Mask], count: int) -> Array:
     """How many of the masks hold in each row."""
-    total = np.zeros(count, np.int64)
+    if len(masks) > 255:
+        total: Array = np.add.reduce(masks, axis=0, dtype=np.int64)
+        return total
+    small = np.zeros(count, np.uint8)
     for mask in masks:
-        total += mask
-    return total
+        small += mask.view(np.uint8)
+    return small.astype(np.int64)
 
 
 def pick_at(
