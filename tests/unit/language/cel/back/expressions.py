@@ -6,7 +6,7 @@ the language knows; `EXTENDED` adds libraries, optionals, facts and units.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -35,6 +35,8 @@ from koordpolicy.language.cel.values import Duration, Timestamp, UInt
 from koordpolicy.language.facts import FACTS
 
 Grammar = Mapping[str, tuple[str, ...]]
+Choose = Callable[[Sequence[str]], str]
+"""Picks one of several lines of a grammar."""
 
 VARIABLES: dict[str, tuple[str, Type]] = {
     "i": ("int", INT), "j": ("int", INT), "u": ("uint", UINT), "d": ("double", DOUBLE), "b": ("bool", BOOL),
@@ -165,18 +167,23 @@ _NAME = re.compile(r"\$(\w+)")
 @st.composite
 def texts(draw: st.DrawFn, kind: str, grammar: Grammar = EXTENDED, depth: int = 4) -> str:
     """An expression of a type (a key of the grammar)."""
+    return write(lambda options: draw(st.sampled_from(options)), kind, grammar, depth)
+
+
+def write(choose: Choose, kind: str, grammar: Grammar = EXTENDED, depth: int = 4) -> str:
+    """An expression of a type, by whoever chooses."""
     variables = {name: held for name, (held, _) in VARIABLES.items()}
-    return _text(draw, kind, grammar, depth, variables, [0])
+    return _text(choose, kind, grammar, depth, variables, [0])
 
 
 def _text(
-    draw: st.DrawFn, kind: str, grammar: Grammar, depth: int, variables: Mapping[str, str], count: list[int]
+    choose: Choose, kind: str, grammar: Grammar, depth: int, variables: Mapping[str, str], count: list[int]
 ) -> str:
     named = [name for name, held in variables.items() if held == kind]
     leaves = (*named, *named, *ALL_LEAVES[kind])
     if depth <= 0 or not grammar.get(kind):
-        return draw(st.sampled_from(leaves))
-    template = draw(st.sampled_from((*grammar[kind], *leaves[:3])))
+        return choose(leaves)
+    template = choose((*grammar[kind], *leaves[:3]))
     fresh: dict[str, str] = {}
 
     def name(short: str) -> str:
@@ -193,7 +200,7 @@ def _text(
         inner = dict(variables)
         for short, held in (pair.split(":") for pair in place.group(2).split("|") if pair):
             inner[name(short)] = held
-        pieces.append(_text(draw, place.group(1), grammar, depth - 1, inner, count))
+        pieces.append(_text(choose, place.group(1), grammar, depth - 1, inner, count))
     pieces.append(_NAME.sub(lambda found: name(found.group(1)), template[position:]))
     return "".join(pieces).replace("{{", "{").replace("}}", "}")
 

@@ -6,7 +6,7 @@ use it, as `@p`. To try more of the language, add a line.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -218,6 +218,9 @@ GRAMMAR: Mapping[str, str] = {
     """,
 }
 
+Choose: TypeAlias = Callable[[Sequence[str]], str]
+"""Picks one of several lines."""
+
 Scope: TypeAlias = tuple[tuple[str, str], ...]
 """Variables of macros with what they stand for."""
 
@@ -227,10 +230,10 @@ _LINES = {kind: [line.strip() for line in text.strip().splitlines()] for kind, t
 _LEAVES = {kind: [line for line in lines if not _DEEP.search(line)] for kind, lines in _LINES.items()}
 
 
-def _expand(draw: st.DrawFn, kind: str, scope: Scope, depth: int) -> str:
+def _expand(choose: Choose, kind: str, scope: Scope, depth: int) -> str:
     standing = {stands_for for _, stands_for in scope}
     lines = (_LINES if depth > 0 else _LEAVES)[kind]
-    line = draw(st.sampled_from([line for line in lines if set(re.findall("@([pc])", line)) <= standing]))
+    line = choose([line for line in lines if set(re.findall("@([pc])", line)) <= standing])
     new = {letter: f"{letter}{len(scope)}" for letter in "pc"}
 
     def fill(part: re.Match[str]) -> str:
@@ -238,9 +241,9 @@ def _expand(draw: st.DrawFn, kind: str, scope: Scope, depth: int) -> str:
         if fresh:
             return new[fresh]
         if known:
-            return draw(st.sampled_from([name for name, stands_for in scope if stands_for == known]))
+            return choose([name for name, stands_for in scope if stands_for == known])
         wider = (*scope, (new[letter], letter)) if letter else scope
-        return _expand(draw, inner, wider, depth - 1)
+        return _expand(choose, inner, wider, depth - 1)
 
     return _PART.sub(fill, line)
 
@@ -248,7 +251,12 @@ def _expand(draw: st.DrawFn, kind: str, scope: Scope, depth: int) -> str:
 @st.composite
 def expressions(draw: st.DrawFn, depth: int = 3) -> str:
     """An expression of any kind, of so many levels at most."""
-    return _expand(draw, draw(st.sampled_from(sorted(GRAMMAR))), (), depth)
+    return write(lambda options: draw(st.sampled_from(options)), depth)
+
+
+def write(choose: Choose, depth: int = 3) -> str:
+    """An expression of any kind, by whoever chooses."""
+    return _expand(choose, choose(sorted(GRAMMAR)), (), depth)
 
 
 # --- facts -----------------------------------------------------------------------------------------
