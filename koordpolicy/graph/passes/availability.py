@@ -3,25 +3,82 @@
 from collections.abc import Iterator
 from functools import partial
 
+from koordpolicy.diagnostics import Note, Span
+from koordpolicy.graph.references import walk as ast_walk
 from koordpolicy.graph.rules import Decision, Rule
-from koordpolicy.graph.state import State
-from koordpolicy.language.cel import ir
+from koordpolicy.graph.state import State, Unit, texts_of
+from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ir_walk import walk
+from koordpolicy.language.cel.parser import parse
+from koordpolicy.language.cel.syntax import SyntaxProblem
 from koordpolicy.language.facts import FACTS, ROOTS, Fact
 from koordpolicy.language.facts.table import Components
 
 
 def availability(state: State) -> None:
-    """Report KP206 once for each fact of each rule, naming the decision point and the suppliers."""
+    """Report KP206 once for each fact of each document, naming the decision point and the suppliers."""
+    told: set[tuple[Span, str]] = set()
+    units: dict[tuple[str, str], Unit] = {}
     for decision in state.decisions.values():
         for rule in decision.rules:
             for read in state.cache.get(("unavailable", rule), partial(_unavailable, decision, rule)):
+                units = units or {(unit.layer_name, unit.id): unit for unit in state.units}
+                place = _place(units[rule.layer, rule.document], rule, read)
+                if (place, read) in told:
+                    continue
+                told.add((place, read))
                 state.found.add(
                     "KP206",
-                    rule.span,
+                    place,
                     f"`{read}` is not available where `{decision.key}` is decided",
                     help=_advice(read, decision),
+                    notes=() if _within(place, rule.span) else (Note("decided here", rule.span),),
                 )
+
+
+def _place(unit: Unit, rule: Rule, read: str) -> Span:
+    """Where the document mentions the fact: in the rule's own value first, then in its match, then anywhere.
+
+    A fact that only a Library function reads is mentioned nowhere: then the rule as a whole.
+    """
+    positions = unit.document.positions
+    found = [
+        positions.text_span(path, node.start, node.end)
+        for path, text in texts_of(unit)
+        for node in _mentioned(text, read)
+    ]
+    for whole in (rule.span, rule.match.condition_span):
+        inside = [span for span in found if whole is not None and _within(span, whole)]
+        if inside:
+            return inside[0]
+    return found[0] if found else rule.span
+
+
+def _within(span: Span, whole: Span) -> bool:
+    return span.file == whole.file and whole.start <= span.start and span.end <= whole.end
+
+
+def _mentioned(text: str, read: str) -> Iterator[ast.Node]:
+    """The chains of names that stand for a fact; of an element of a list only the path is known."""
+    root, _, path = read.partition(".")
+    try:
+        tree = parse(text)
+    except SyntaxProblem:
+        return
+    for node in ast_walk(tree):
+        name = _name(node)
+        of_element = root not in ROOTS and name.endswith(f".{path}")
+        if name == read or of_element:
+            yield node
+
+
+def _name(node: ast.Node) -> str:
+    """`a.b.c` for a chain of names, with or without `?`; empty for anything else."""
+    parts: list[str] = []
+    while isinstance(node, ast.Select):
+        parts.append(node.field)
+        node = node.operand
+    return ".".join([node.name, *reversed(parts)]) if isinstance(node, ast.Ident) else ""
 
 
 def _unavailable(decision: Decision, rule: Rule) -> tuple[str, ...]:

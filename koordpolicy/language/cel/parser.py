@@ -10,7 +10,7 @@ from koordpolicy.language.cel import ast
 from koordpolicy.language.cel.ast import qualified_name
 from koordpolicy.language.cel.habits import habit
 from koordpolicy.language.cel.lexer import Token, tokens
-from koordpolicy.language.cel.syntax import MAX_DEPTH, MAX_NODES, RESERVED, SyntaxProblem
+from koordpolicy.language.cel.syntax import INSTEAD, MAX_DEPTH, MAX_NODES, RESERVED, SyntaxProblem
 from koordpolicy.language.cel.types import BOOL, BYTES_VALUE, DOUBLE, INT, NULL, STRING, UINT
 
 _LEVELS = {
@@ -213,7 +213,7 @@ class _Parser:
         if name in RESERVED:
             raise SyntaxProblem(
                 f"`{name}` is a reserved word", token.start, token.end,
-                "write `condition ? a : b`" if name in ("if", "else") else None,
+                INSTEAD.get(name),
             )  # fmt: skip
         begin = token.start if start is None else start
         if self.token.kind != "(":

@@ -1,5 +1,8 @@
 """What a text must keep to before it is an expression: limits, words, and the one syntax error."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 MAX_SOURCE = 50_000
 """Code points of one expression."""
 
@@ -22,6 +25,15 @@ RESERVED = frozenset(
     )
 )  # fmt: skip
 """Words kept for host languages: no variable or global function, but a field or a method."""
+
+INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        "if": "write `condition ? a : b`",
+        "else": "write `condition ? a : b`",
+        "namespace": "the namespace of a pod is called `namespaceObject`",
+    }
+)
+"""What to write in place of a reserved word, where there is something."""
 
 
 class SyntaxProblem(Exception):

@@ -190,6 +190,8 @@ def _reconcile(operator: str, left: Operand, right: Operand) -> str:
 def give_unit(bare: Operand, unit: Unit) -> str:
     """How to write a bare number with its unit."""
     number, text = bare.literal, bare.text
+    if bare.type.name == "double" and number is None and unit is not Unit.PERCENT:
+        return "a ratio becomes a quantity when a quantity is multiplied by it"
     if bare.type.name == "uint":
         text, number = f"int({text})", None
     if unit is Unit.CPU:

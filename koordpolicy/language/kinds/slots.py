@@ -155,7 +155,11 @@ def expression(form: Form, raw: dict[str, Any]) -> Expression:
         if key != "cel":
             raise refusal(
                 LiteralProblem(
-                    f"unknown key `{key}` beside `cel`", "an expression has the key `cel` alone", path=(key,)
+                    f"unknown key `{key}` beside `cel`",
+                    "quote the expression: within braces a `,` ends it"
+                    if _cut_off(raw["cel"])
+                    else "an expression has the key `cel` alone",
+                    path=(key,),
                 ),
                 code="KP104",
             )
@@ -165,6 +169,11 @@ def expression(form: Form, raw: dict[str, Any]) -> Expression:
         context = dict(fault.context or {})
         context["path"] = ("cel",)
         raise PydanticCustomError("policy", "{message}", context) from None
+
+
+def _cut_off(text: object) -> bool:
+    """Whether a text has more opening parentheses or brackets than closing ones."""
+    return isinstance(text, str) and (text.count("("), text.count("[")) > (text.count(")"), text.count("]"))
 
 
 def expression_text(raw: object) -> str:
@@ -186,7 +195,11 @@ def expression_text(raw: object) -> str:
         raise refusal(LiteralProblem("the expression is empty"))
     if len(raw) > LONGEST_EXPRESSION:
         raise refusal(
-            LiteralProblem(f"the expression has {len(raw)} characters, more than {LONGEST_EXPRESSION}")
+            LiteralProblem(
+                f"the expression has {len(raw):,} characters, more than {LONGEST_EXPRESSION:,}",
+                "move parts of it into variables or library functions",
+            ),
+            code="KP211",
         )
     return raw
 
