@@ -183,6 +183,8 @@ class ColumnData:
         self._flags[:count] = flags
         self.missing = missing
         self.values[:count] = self.values[0]
+        self._doubles = None
+        self._view = None
         if self._numbers:
             self.low = self.high = self.values[0].item()
             self.narrowed = 0

@@ -103,7 +103,9 @@ def test_what_cannot_be_read_stops_it_with_file_and_line(trace: tuple[str, ...],
 def test_the_demo_tells_of_both_days_within_80_columns(example: Path) -> None:
     code, text, _ = call("demo", str(example))
     assert code == 0
-    assert max(map(len, text.splitlines())) <= max(80, len(str(example)) + 60)
+    shown = str(example)
+    # A path is never broken: it is there to be copied.
+    assert [line for line in text.splitlines() if len(line) > 80 and shown[-20:] not in line] == []
     for heading in (
         "CPU in use, hour by hour",
         "The day in figures",

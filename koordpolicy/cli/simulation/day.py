@@ -1,6 +1,6 @@
 """The summary of a day that was simulated twice: with and without co-location."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from koordpolicy.cli.simulation.explained import explained, held
@@ -51,8 +51,8 @@ def _head(report: Report, page: Page) -> Iterator[str]:
 
 def _hours(without: Report, colocated: Report, page: Page) -> Iterator[str]:
     yield page.heading("CPU in use, hour by hour", "█ without co-location, ▒ added by it")
-    yield page.paint(f"  {'':6}{'':44}{'without':>8}{'with':>8}  held back on", DIM)
-    room = 42
+    yield page.paint(f"  {'':6}{'':41}{'without':>9}{'with':>8}  held back on", DIM)
+    room = 39
     for before, after in zip(without["series"], colocated["series"], strict=True):
         base, gained = before["cpuUsed"], max(after["cpuUsed"] - before["cpuUsed"], 0.0)
         drawn = bar(base, room)[: round(base * room)]
@@ -69,7 +69,7 @@ def _hours(without: Report, colocated: Report, page: Page) -> Iterator[str]:
 def _sums(without: Report, colocated: Report, page: Page) -> Iterator[str]:
     yield page.heading("The day in figures")
     yield page.paint(f"  {'':40}{'without':>12}{'with':>12}", DIM)
-    rows = (
+    rows: tuple[tuple[str, Callable[[Report], str]], ...] = (
         ("CPU in use, mean", lambda one: percent(one["utilisation"]["cpuUsed"]["mean"])),
         ("CPU in use, highest", lambda one: percent(one["utilisation"]["cpuUsed"]["max"])),
         ("pods scheduled", lambda one: number(one["pods"]["scheduled"])),
@@ -82,8 +82,9 @@ def _sums(without: Report, colocated: Report, page: Page) -> Iterator[str]:
         yield f"  {label:40}{show(without):>12}{show(colocated):>12}"
     for name, one in colocated["overcommit"].items():
         if name.endswith("-cpu"):
-            told = f"{number(one['offeredMean'])} cores offered, {number(one['allocatedMean'])} allocated in the mean"
-            yield f"  {name:40}{told}"
+            for label, key in (("offered", "offeredMean"), ("allocated", "allocatedMean")):
+                cores = f"{number(one[key])} cores"
+                yield f"  {f'{name} {label}, mean':40}{'':>12}{cores:>12}"
 
 
 def _suppressed(report: Report, page: Page) -> Iterator[str]:

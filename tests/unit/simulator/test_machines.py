@@ -80,4 +80,6 @@ def test_what_agents_report_adds_up() -> None:
     node.share(np.array([3000.0, 2000.0]))
     metric = node.report(5)
     assert metric.node_usage is not None
-    assert metric.node_usage["cpu"] == metric.system_usage["cpu"] + sum(pod.usage["cpu"] for pod in metric.pods)
+    assert metric.node_usage["cpu"] == metric.system_usage["cpu"] + sum(
+        pod.usage["cpu"] for pod in metric.pods
+    )

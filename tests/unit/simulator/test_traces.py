@@ -31,7 +31,10 @@ def resources(arrival: Arrival) -> dict[str, str]:
 
 def test_openb_becomes_nodes_and_arrivals_in_order_of_time(tmp_path: Path) -> None:
     workload = read_workload(*files(tmp_path))
-    assert [node["status"]["allocatable"].get("koordinator.sh/gpu") for node in workload.nodes] == [None, "800"]
+    assert [node["status"]["allocatable"].get("koordinator.sh/gpu") for node in workload.nodes] == [
+        None,
+        "800",
+    ]
     early, late = workload.arrivals
     assert (early.time, early.duration, late.time, late.duration) == (0, 50 * 10**9, 100 * 10**9, 300 * 10**9)
     assert resources(early) == {"cpu": "6000m", "memory": "12288Mi", "koordinator.sh/gpu": "46"}
@@ -70,7 +73,13 @@ POD = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name"
 
 
 def test_lists_of_manifests_as_kubectl_prints_them(tmp_path: Path) -> None:
-    timed = {**POD, "metadata": {"name": "q", "annotations": {"koordpolicy.io/arrives": "5m", "koordpolicy.io/runs": "1h"}}}
+    timed = {
+        **POD,
+        "metadata": {
+            "name": "q",
+            "annotations": {"koordpolicy.io/arrives": "5m", "koordpolicy.io/runs": "1h"},
+        },
+    }
     ended = {**POD, "status": {"phase": "Succeeded"}}
     pods = json.dumps({"kind": "List", "items": [timed, POD, ended]})
     workload = read_workload(*files(tmp_path, json.dumps([NODE]), pods, ".json"))
@@ -139,7 +148,9 @@ def test_a_description_becomes_single_nodes_services_and_jobs(tmp_path: Path) ->
         ("day: 2h", "day: [", "workload.yaml:"),
     ],
 )
-def test_a_broken_description_is_told_by_file_and_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+def test_a_broken_description_is_told_by_file_and_line(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
     file = tmp_path / "workload.yaml"
     file.write_text(DESCRIBED.replace(old, new), encoding="utf-8")
     with pytest.raises(WorkloadError) as caught:

@@ -18,7 +18,9 @@ def population(seed: int = 1) -> Population:
     requests=st.lists(st.integers(0, 64_000), max_size=20),
     times=st.lists(st.floats(0, 10 * 86_400), max_size=5).map(sorted),
 )
-def test_nobody_wishes_less_than_nothing_or_more_than_requested(requests: list[int], times: list[float]) -> None:
+def test_nobody_wishes_less_than_nothing_or_more_than_requested(
+    requests: list[int], times: list[float]
+) -> None:
     pods = population()
     for request in requests:
         pods.add(request, SERVICE)
