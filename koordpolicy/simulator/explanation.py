@@ -45,7 +45,7 @@ def placement(graph: RuleGraph, profile: Profile, explained: Explained) -> dict[
             }
             for name in scores
         ],
-        "pod_facts": {
+        "podFacts": {
             name: explained.pod.get(name) for name in ("qos", "band", "priority") if name in explained.pod
         },
     }

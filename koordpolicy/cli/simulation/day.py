@@ -11,7 +11,6 @@ from koordpolicy.cli.simulation.words import (
     GREEN,
     YELLOW,
     Page,
-    bar,
     clock,
     length,
     number,
@@ -55,7 +54,7 @@ def _hours(without: Report, colocated: Report, page: Page) -> Iterator[str]:
     room = 39
     for before, after in zip(without["series"], colocated["series"], strict=True):
         base, gained = before["cpuUsed"], max(after["cpuUsed"] - before["cpuUsed"], 0.0)
-        drawn = bar(base, room)[: round(base * room)]
+        drawn = "█" * round(base * room)
         added = "▒" * (round((base + gained) * room) - len(drawn))
         blank = " " * (room + 2 - len(drawn) - len(added))
         nodes = after["suppressedNodes"]
@@ -68,23 +67,29 @@ def _hours(without: Report, colocated: Report, page: Page) -> Iterator[str]:
 
 def _sums(without: Report, colocated: Report, page: Page) -> Iterator[str]:
     yield page.heading("The day in figures")
-    yield page.paint(f"  {'':40}{'without':>12}{'with':>12}", DIM)
+    yield page.paint(f"  {'':44}{'without':>12}{'with':>12}", DIM)
     rows: tuple[tuple[str, Callable[[Report], str]], ...] = (
         ("CPU in use, mean", lambda one: percent(one["utilisation"]["cpuUsed"]["mean"])),
         ("CPU in use, highest", lambda one: percent(one["utilisation"]["cpuUsed"]["max"])),
         ("pods scheduled", lambda one: number(one["pods"]["scheduled"])),
         ("jobs finished", lambda one: number(one["pods"]["finished"])),
         ("pods still pending at the end", lambda one: number(one["pods"]["pending"])),
-        ("time until placed, mean", lambda one: length(one["scheduling"]["waitSeconds"]["mean"])),
-        ("time until placed, 95 % within", lambda one: length(one["scheduling"]["waitSeconds"]["p95"])),
+        (
+            "wait of those that were placed, mean",
+            lambda one: length(one["scheduling"]["waitSeconds"]["mean"]),
+        ),
+        (
+            "wait of those that were placed, 95 % within",
+            lambda one: length(one["scheduling"]["waitSeconds"]["p95"]),
+        ),
     )
     for label, show in rows:
-        yield f"  {label:40}{show(without):>12}{show(colocated):>12}"
+        yield f"  {label:44}{show(without):>12}{show(colocated):>12}"
     for name, one in colocated["overcommit"].items():
         if name.endswith("-cpu"):
             for label, key in (("offered", "offeredMean"), ("allocated", "allocatedMean")):
                 cores = f"{number(one[key])} cores"
-                yield f"  {f'{name} {label}, mean':40}{'':>12}{cores:>12}"
+                yield f"  {f'{name} {label}, mean':44}{'':>12}{cores:>12}"
 
 
 def _suppressed(report: Report, page: Page) -> Iterator[str]:
