@@ -8,9 +8,11 @@ from pathlib import Path
 from koordpolicy.cli.bundle import add_paths, compiled
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
 from koordpolicy.cli.results import RENDERERS, Shown
+from koordpolicy.cli.results.opinion import opinion_text
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compilation, RuleGraph
 from koordpolicy.graph.testing import TestRun, run_tests, updated
+from koordpolicy.graph.testing.referee import second_opinion
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +33,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--update", action="store_true", help="write the actual values into the tests where they differ"
     )
+    parser.add_argument(
+        "--referee",
+        action="store_true",
+        help="ask cel-python too, on the inputs of the tests, and report where it disagrees",
+    )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -50,7 +57,21 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         coverage=arguments.coverage,
     )
     terminal.print(RENDERERS[arguments.output](shown))
-    return OK if run.passed and not run.found.has_errors else FINDINGS
+    disagrees = arguments.referee and _referee(arguments, compilation, graph, terminal)
+    return OK if run.passed and not run.found.has_errors and not disagrees else FINDINGS
+
+
+def _referee(
+    arguments: argparse.Namespace, compilation: Compilation, graph: RuleGraph, terminal: Terminal
+) -> bool:
+    """Show what cel-python makes of the bundle's expressions; whether it disagrees anywhere.
+
+    Beside results for machines it goes to standard error.
+    """
+    opinion = second_opinion(graph, compilation.units)
+    show = terminal.print if arguments.output == "text" else terminal.say
+    show(opinion_text(opinion))
+    return bool(opinion.disagreements)
 
 
 def _tested(graph: RuleGraph, compilation: Compilation, text: str | None) -> TestRun:

@@ -138,6 +138,11 @@ class RuleGraph:
         item = field.partition("]")[0] + "]"
         return any(key.target == target and key.field.startswith(item) for key in self.decisions)
 
+    @property
+    def constants(self) -> Mapping[tuple[str, str], ir.Node]:
+        """What expressions read by a space and a name whatever the input: constants of libraries, the catalogue."""
+        return MappingProxyType(self._constants)
+
     def expression(self, name: str) -> ir.Node:
         """The whole decision as one typed expression, for lowering to columns and for drawing."""
         return self._expressions.value(self.decision(name))

@@ -13,6 +13,7 @@ from koordpolicy.language.cel.errors import CelError, LimitExceeded
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import rewrite
 from koordpolicy.language.cel.lower.columns import compile_columns, table_schema
+from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.types import record
 from koordpolicy.language.cel.values import Duration, Timestamp, UInt
@@ -26,7 +27,6 @@ from tests.unit.language.cel.back.expressions import VARIABLES, typed
 from tests.unit.language.cel.columns.support import ENVIRONMENT as FACTS_ENVIRONMENT
 from tests.unit.language.cel.columns.support import NOW
 
-google_cel: Any
 try:
     from cel_expr_python import cel as google_cel
     from cel_expr_python.ext import ext_bindings, ext_math, ext_optional, ext_strings
@@ -100,10 +100,12 @@ def columns(one: Checked) -> list[Any]:
         table.put(f"n{at}", row if row_of == "row" else row["node"])
     found: list[Any] = []
     shared = one.case.family != "extended"  # there each row has values of its own for the other roots
+    results: list[ColumnResult] = []
     for at, row in enumerate(one.case.rows):
         if at == 0 or not shared:
             values = {} if row_of == "row" else one.values(row)
-            result = program.call(table, {name: values[name] for name in program.roots})
+            results.append(program.call(table, {name: values[name] for name in program.roots}))
+        result = results[-1]
         if result.errors is None or not result.errors[at]:
             found.append(result.value(at))
         else:
@@ -185,9 +187,7 @@ def _to_google(value: Any) -> Any:
         case UInt():
             return int(value)
         case dict():
-            # Its binding has no value for a time inside of a map, and fails for the whole map.
-            plain = {key: item for key, item in value.items() if not isinstance(item, Duration | Timestamp)}
-            return {key: _to_google(item) for key, item in plain.items()}
+            return {key: _to_google(item) for key, item in value.items()}
         case list():
             return [_to_google(item) for item in value]
     return value

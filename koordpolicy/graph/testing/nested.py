@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from koordpolicy.language.cel.types import DURATION, TIMESTAMP, Type
 from koordpolicy.language.facts import FACTS
 
 
 def nested(record: str, facts: Mapping[str, Any]) -> dict[str, Any]:
     """A record as maps in maps; every group is there, so that has() of a fact below it answers.
 
-    Elements of lists of records are nested too.
+    Elements of lists of records are nested too. Points in time and durations are left out.
     """
     tree: dict[str, Any] = {}
     for fact in FACTS.leaves(record):
@@ -17,8 +18,15 @@ def nested(record: str, facts: Mapping[str, Any]) -> dict[str, Any]:
         inner = tree
         for group in groups:
             inner = inner.setdefault(group, {})
-        if fact.path in facts:
-            value = facts[fact.path]
-            element = fact.type.params[0].record if fact.type.name == "list" else None
-            inner[last] = value if element is None else [nested(element, item) for item in value]
+        if fact.path in facts and fact.type not in (DURATION, TIMESTAMP):
+            inner[last] = unfolded(fact.type, facts[fact.path])
     return tree
+
+
+def unfolded(type: Type, value: Any) -> Any:
+    """A value of a type with every record in it as maps in maps; anything else as it is."""
+    if type.record is not None and isinstance(value, Mapping):
+        return nested(type.record, value)
+    if type.name == "list" and isinstance(value, list | tuple):
+        return [unfolded(type.params[0], item) for item in value]
+    return value
