@@ -12,7 +12,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
     A name that differs only in case or separators (`cpu_reclaim` for `cpuReclaim`) is always close. Else one
     slip (a letter missing, added, wrong, or two swapped) is forgiven for every three letters, at least one and
-    at most four. Of two equally close candidates the first is taken.
+    at most four. Of equally close candidates one of the same letters is taken, else the first.
     """
     if not name or len(name) > _LONGEST:
         return None
@@ -25,10 +25,14 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         other = _plain(candidate)
         if other == plain and plain:
             return candidate
-        if abs(len(other) - len(plain)) >= best_distance or len(other) <= 1:
+        if abs(len(other) - len(plain)) > best_distance or len(other) <= 1:
             continue
-        distance = _distance(plain, other, best_distance)
-        if distance < best_distance and distance < len(plain):
+        distance = _distance(plain, other, best_distance + 1)
+        closer = distance < best_distance
+        alike = (
+            distance == best_distance and best is not None and len(other) == len(plain) != len(_plain(best))
+        )
+        if (closer or alike) and distance < len(plain):
             best, best_distance = candidate, distance
     return best
 

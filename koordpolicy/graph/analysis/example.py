@@ -5,6 +5,8 @@ from typing import Any
 
 from koordpolicy.graph.analysis.domain import PRESENT
 from koordpolicy.graph.analysis.region import Box, Place
+from koordpolicy.graph.notation import show as show_value
+from koordpolicy.graph.reads import fact_type
 
 Facts = dict[str, dict[str, Any]]
 Filler = Callable[[str, str], object]
@@ -57,12 +59,13 @@ def _other(value: object) -> object:
 
 
 def show(facts: Mapping[str, Mapping[str, Any]]) -> str:
-    """The example in one line, as a note shows it."""
+    """The example in one line, as policies write values: `node.capacity.cpu = 8, node.labels[pool] = a`."""
     parts = []
     for root, record in sorted(facts.items()):
         for path, value in sorted(record.items()):
+            name = f"{root}.{path}"
             if isinstance(value, dict):
-                parts += [f"{root}.{path}[{key!r}] = {item!r}" for key, item in sorted(value.items())]
+                parts += [f"{name}[{key}] = {item}" for key, item in sorted(value.items())]
             elif value not in (None, [], ""):
-                parts.append(f"{root}.{path} = {value!r}")
+                parts.append(f"{name} = {show_value(fact_type(name), value)}")
     return ", ".join(parts) or "any input"

@@ -1,9 +1,10 @@
 """QoS classes: every Kubernetes class leads to one of them, and the bands they name exist."""
 
-from koordpolicy.diagnostics import Note
+from koordpolicy.diagnostics import Note, Span
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.catalogue import NO_BAND, QOS_CLASS
 from koordpolicy.graph.meaning.bands import place
+from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.graph.state import State
 
 KUBERNETES_CLASSES = ("Guaranteed", "Burstable", "BestEffort")
@@ -46,9 +47,20 @@ def _check_bands(state: State, subject: str, field: str, named: object) -> None:
         close = nearest(str(name), known)
         state.found.add(
             "KP307",
-            place(state, subject, field, QOS_CLASS),
+            _element(state, subject, field, name),
             f"`{subject}` names the band `{name}`, which does not exist",
             help=f"did you mean `{close}`?"
             if close
             else "the bands are " + ", ".join(f"`{n}`" for n in known),
         )
+
+
+def _element(state: State, subject: str, field: str, name: object) -> Span:
+    """Where a name stands in a list, else the place of the whole value."""
+    whole = place(state, subject, field, QOS_CLASS)
+    for draft in state.drafts:
+        if draft.key == DecisionKey(QOS_CLASS, subject, field) and isinstance(draft.raw, list):
+            positions = draft.unit.document.positions
+            if name in draft.raw and positions.value(draft.path) == whole:
+                return positions.value((*draft.path, draft.raw.index(name)))
+    return whole

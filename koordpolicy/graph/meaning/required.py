@@ -31,12 +31,16 @@ def required(state: State) -> None:
     for target, unit in first.items():
         needs = NEEDS.get(unit.kind.name)
         if needs is not None and not any((target, field) in said for field in needs):
-            _report(state, unit.document.span, f"`{target}` has no {_either(needs[:2])}", needs[:2])
+            _report(
+                state, unit.document.span, f"`{target}` has no {_either(needs[:2])}", needs[:2], "document"
+            )
     for target, field, place in _items(state):
         list_name, name = field
         needs = ITEM_NEEDS[list_name]
         if not any((target, f"{list_name}[{name}].{one}") in said for one in needs):
-            _report(state, place, f"`{name}` of `{target}` has neither {_either(needs, 'nor')}", needs)
+            _report(
+                state, place, f"`{name}` of `{target}` has neither {_either(needs, 'nor')}", needs, "entry"
+            )
 
 
 def _items(state: State) -> Iterator[tuple[str, tuple[str, str], Span]]:
@@ -55,6 +59,6 @@ def _either(fields: tuple[str, ...], word: str = "and no") -> str:
     return f" {word} ".join(f"`{field}`" for field in fields)
 
 
-def _report(state: State, place: Span, problem: str, needs: tuple[str, ...]) -> None:
+def _report(state: State, place: Span, problem: str, needs: tuple[str, ...], what: str) -> None:
     names = " or ".join(f"`{field}`" for field in needs)
-    state.found.add("KP311", place, problem, help=f"say {names}; without it the document has no effect")
+    state.found.add("KP311", place, problem, help=f"say {names}; without it the {what} has no effect")

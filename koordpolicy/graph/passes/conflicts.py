@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from koordpolicy.diagnostics import Note, Severity
+from koordpolicy.diagnostics import Note, Severity, Span
 from koordpolicy.graph.analysis.example import Facts, example, show
 from koordpolicy.graph.analysis.region import Box, Place, boxes, meets
 from koordpolicy.graph.analysis.run import holds
@@ -64,13 +64,19 @@ def _can_hold(state: State, reach: Reach, told: set[tuple[str, str, str]]) -> bo
     rule = reach.rule
     if (rule.document, "", "KP303") not in told:
         told.add((rule.document, "", "KP303"))
-        state.found.add(
-            "KP303",
-            rule.match.condition_span or rule.span,
-            f"the match of `{rule.document}` can never hold",
-            help="its selectors and condition exclude each other; loosen one of them",
-        )
+        place, help = _impossible(state, rule)
+        state.found.add("KP303", place, f"the match of `{rule.document}` can never hold", help=help)
     return False
+
+
+def _impossible(state: State, rule: Rule) -> tuple[Span, str]:
+    """Where a match is that never holds, and what to do about it."""
+    condition = rule.match.condition_span
+    if condition is not None and not rule.match.requirements:
+        return condition, "it contradicts itself; loosen one of its parts"
+    unit = next(one for one in state.units if one.id == rule.document and one.layer_name == rule.layer)
+    what = "its selectors" if condition is None else "its selectors and its condition"
+    return unit.document.positions.key(("spec", "match")), f"{what} exclude each other; loosen one of them"
 
 
 def _report_ties(
@@ -79,15 +85,14 @@ def _report_ties(
     for left, right in _pairs(reaches):
         if left.rule.rank != right.rule.rank or left.rule.value == right.rule.value:
             continue
-        first, second = sorted((left.rule.document, right.rule.document))
-        if (first, second, decision.key.field) in told:
-            continue
+        later = max(left.rule, right.rule, key=lambda rule: rule.span)
+        if (later.document, later.layer, decision.key.field) in told:
+            continue  # it meets several others; one of them is enough to see it
         key = ("common input", left, right)
         found = state.cache.get(key, partial(_common_input, decision, left, right))
         if found is None:
             continue
-        told.add((first, second, decision.key.field))
-        later = max(left.rule, right.rule, key=lambda rule: rule.span)
+        told.add((later.document, later.layer, decision.key.field))
         earlier = left.rule if later is right.rule else right.rule
         state.found.add(
             "KP301",

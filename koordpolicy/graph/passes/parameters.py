@@ -14,6 +14,7 @@ from koordpolicy.language.cel.types import (
     BOOL,
     DOUBLE,
     DYN,
+    ERROR,
     INT,
     PERCENT,
     STRING,
@@ -45,16 +46,14 @@ def parameters(state: State) -> None:
                     declared[unit.target][name] = (unit, parameter)
     for target, names in declared.items():
         state.parameters[target] = {
-            name: kind
-            for name, (unit, parameter) in names.items()
-            if (kind := _type(state, unit, name, parameter)) is not None
+            name: _type(state, unit, name, parameter) for name, (unit, parameter) in names.items()
         }
     state.drafts = [typed for draft in state.drafts if (typed := _typed(state, draft, declared)) is not None]
     _report_unread(state, declared)
 
 
-def _type(state: State, unit: Unit, name: str, parameter: Parameter) -> Type | None:
-    """The declared type, else what the literal shows; None after a finding."""
+def _type(state: State, unit: Unit, name: str, parameter: Parameter) -> Type:
+    """The declared type, else what the literal shows; `ERROR`, which silences expressions, after a finding."""
     kind = parameter.type
     if kind is None and parameter.value is not None and not isinstance(parameter.value, Expression):
         kind = shown_type(parameter.value)
@@ -65,7 +64,7 @@ def _type(state: State, unit: Unit, name: str, parameter: Parameter) -> Type | N
             f"the type of the parameter `{name}` is not said",
             help="write `{type: percent, value: {cel: ...}}` with the type that it has",
         )
-        return None
+        return ERROR
     return optional_of(kind) if parameter.optional else kind
 
 
@@ -97,8 +96,8 @@ def _typed(
     if not draft.key.field.startswith(PREFIX):
         return draft
     name = draft.key.field.removeprefix(PREFIX)
-    kind = state.parameters[draft.unit.target].get(name)
-    if kind is None:
+    kind = state.parameters[draft.unit.target][name]
+    if kind == ERROR:
         return None
     inner = kind.params[0] if kind.name == "optional_type" else kind
     first, _ = declared[draft.unit.target][name]
@@ -112,7 +111,7 @@ def _typed(
         refusal = literal_problem(inner, draft.raw)
         problem = f"`{name}` is a `{type_name(inner)}`: {refusal.message if refusal else ''}"
         help = refusal.help if refusal and refusal.help else f"write a `{type_name(inner)}`"
-    notes = (Note("declared here", first.document.positions.value(_path(name))),)
+    notes = (Note("declared here", first.document.positions.key(_path(name))),)
     place = draft.unit.document.positions.value(draft.path)
     state.found.add("KP306", place, problem, help=help, notes=() if first is draft.unit else notes)
     return None
@@ -129,13 +128,23 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
         for name, (unit, _) in names.items():
             if name in read[target]:
                 continue
-            close = nearest(name, read[target])
             state.found.add(
                 "KP305",
                 unit.document.positions.key(_path(name)),
                 f"no expression of `{target}` reads the parameter `{name}`",
-                help=f"did you mean `{close}`?" if close else "remove it, or use `parameters." + name + "`",
+                help=_meant(unit, name, read),
             )
+
+
+def _meant(unit: Unit, name: str, read: dict[str, set[str]]) -> str:
+    """The parameter, or the subject, that was probably meant."""
+    close = nearest(name, read[unit.target])
+    if close:
+        return f"did you mean `{close}`?"
+    others = [other for other in read if name in read[other] and other.startswith(unit.kind.name + "/")]
+    if others:
+        return " and ".join(f"`{other}`" for other in sorted(others)) + " has a parameter of that name"
+    return f"remove it, or use `parameters.{name}`"
 
 
 def _mentions(cache: Cache, unit: Unit) -> frozenset[str]:

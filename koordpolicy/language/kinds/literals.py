@@ -45,6 +45,14 @@ class BadLiteral(ValueError):
         self.problem = problem
 
 
+def _several(words: str) -> str:
+    """`a percentage, such as `65%`` in the plural."""
+    noun, comma, rest = words.partition(",")
+    if not noun.startswith("a ") or " from " in noun or " of " in noun:
+        return words
+    return f"{noun.removeprefix('a ')}s{comma}{rest}"
+
+
 def literal_problem(type: Type, literal: object) -> LiteralProblem | None:
     """Why `literal` cannot be a value of `type`; `None` when it can, as far as its form goes."""
     return form_problem(form_of(type), literal)

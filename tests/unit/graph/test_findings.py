@@ -118,7 +118,7 @@ def test_a_conflict_shows_an_input_on_which_both_apply() -> None:
         "b", """match: {nodes: {matchExpressions: [{key: gpu, operator: Exists}]}}""", target="  target: 4\n"
     )
     (found,) = compiled(first, second).found
-    assert found.notes[1].message == "both apply to: node.labels['gpu'] = 'any', node.labels['pool'] = 'x'"
+    assert found.notes[1].message == "both apply to: node.labels[gpu] = any, node.labels[pool] = x"
 
 
 def test_a_pack_may_be_overridden_without_a_finding() -> None:
