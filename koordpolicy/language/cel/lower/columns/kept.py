@@ -90,7 +90,11 @@ class Kept:
 
     def _compute(self, table: NodeTable, rows: Array | None, count: int) -> Result:
         memory = self._memory.pop() if self._memory else Memory(self._slots)
-        result = self._function(table, CallStrings(table.strings), rows, count, memory)
+        while True:
+            texts = CallStrings(table.strings)
+            result = self._function(table, texts, rows, count, memory)
+            if not texts.outdated:  # only the first call makes columns
+                break
         self._memory = [memory]
         return result
 

@@ -169,21 +169,25 @@ _QUESTIONS: Mapping[str, Callable[["Emitter", ir.Call, LiteralVec], Vec]] = {
 
 def emit_in_literal(emitter: "Emitter", node: ir.Call, sought: Vec, source: LiteralVec) -> Vec:
     """Whether a value is among the elements; an element that fails fails the list."""
-    space = source.space
+    space = emitter.space_of_node(node)
     found: str | None = None
     for vec, mask in source.elements:
         if vec.kind != sought.kind and {vec.kind, sought.kind} != {INT, DOUBLE}:
             raise NoColumnForm(node, "membership of unlike types")
-        if vec.space is None and sought.space is None:
-            raise NoColumnForm(node, "membership of what is one for all rows")
         plain = Vec(sought.kind, sought.values, sought.space, None)
-        equal = emitter.values_in(equality("==")(emitter, [plain, vec]), space)
+        if vec.space is None and sought.space is None:
+            if vec.kind != sought.kind:
+                raise NoColumnForm(node, "membership of unlike types")
+            equal = emitter.new("v", f"np.full({space.count}, {vec.values} == {sought.values})")
+        else:
+            equal = emitter.values_in(equality("==")(emitter, [plain, vec]), space)
         if mask is not None:
-            equal = emitter.new("v", f"{equal} & {mask}")
+            there = emitter.values_in(Vec(BOOL, mask, source.space), space)
+            equal = emitter.new("v", f"{equal} & {there}")
         found = equal if found is None else emitter.new("v", f"{found} | {equal}")
     value = found or emitter.new("v", f"np.zeros({space.count}, bool)")
-    errors = emitter.join(source.errors, emitter.errors_in(sought, space), space)
-    return Vec(BOOL, value, space, errors)
+    listed = emitter.errors_in(Vec(BOOL, "", source.space, source.errors), space)
+    return Vec(BOOL, value, space, emitter.join(listed, emitter.errors_in(sought, space), space))
 
 
 def element(emitter: "Emitter", node: ir.Index, source: LiteralVec) -> Vec:

@@ -60,6 +60,8 @@ def _combine(emitter: "Emitter", args: list[ir.Node], conjunction: bool, need: N
     vecs = [emitter.emit_vec(arg, need) for arg in plain]
     # An operand that turned out to need row programs only now is as good as any.
     result = _fold(emitter, vecs, conjunction)
+    if partial and len(vecs) == 1:
+        result = _settled(emitter, result, conjunction)
     for arg in partial:
         space = result.space
         assert space is not None
@@ -73,6 +75,19 @@ def _combine(emitter: "Emitter", args: list[ir.Node], conjunction: bool, need: N
             writer.line(f"{value} = {both.values}; {failed} = {both.errors}")
         result = Vec(BOOL, value, space, failed)
     return result
+
+
+def _settled(emitter: "Emitter", vec: Vec, conjunction: bool) -> Vec:
+    """A single operand with its errors counted as undecided: a later operand may absorb them."""
+    if vec.errors is None:
+        return vec
+    space = vec.space
+    assert space is not None
+    writer = emitter.writer
+    value, failed = writer.name("v"), writer.name("e")
+    kernel = "all_of" if conjunction else "any_of"
+    writer.line(f"{value}, {failed} = {kernel}(({vec.values},), ({vec.errors},))", ())
+    return Vec(BOOL, value, space, failed)
 
 
 def _fold(emitter: "Emitter", vecs: list[Vec], conjunction: bool) -> Vec:

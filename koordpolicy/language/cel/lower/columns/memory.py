@@ -25,6 +25,9 @@ _NAME = re.compile(r"\b[a-z]*[vemdk][0-9]+\b")
 """Variables that may hold arrays of the program's own: values, errors, masks, doubles, lists of masks."""
 
 
+_LETTERS = {"int64": "I", "float64": "F", "bool": "B", "int32": "S"}
+
+
 def place(lines: Sequence[Line], results: str) -> tuple[list[str], Slots]:
     """The text of lines with each `OUT` filled in, and the arrays that it takes.
 
@@ -71,7 +74,7 @@ def _opened(texts: Sequence[tuple[int, str]], slots: Slots) -> Iterator[tuple[in
 
 def array_name(dtype: str, space: int) -> str:
     """The generated code's name of the arrays of a type and space."""
-    return f"{dtype[0].upper()}{space}"
+    return f"{_LETTERS[dtype]}{space}"
 
 
 class _Groups:

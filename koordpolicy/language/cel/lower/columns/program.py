@@ -71,8 +71,11 @@ class ColumnProgram:
     ) -> dict[str, ColumnResult]:
         """All outputs by name."""
         own = [values[name] for name in self.roots]
-        texts = CallStrings(table.strings)
-        found = self._evaluate(table, texts, rows, own)
+        while True:
+            texts = CallStrings(table.strings)
+            found = self._evaluate(table, texts, rows, own)
+            if not texts.outdated:  # only the first call makes columns
+                break
         results = {}
         for at, output in enumerate(self._rows.outputs):
             held, errors = found[2 * at], found[2 * at + 1]

@@ -23,10 +23,11 @@ _MEMORIES: Final = 64
 class CallStrings:
     """The table's strings, and those that a call alone has: parameters of the pod, results."""
 
-    __slots__ = ("_own", "_texts", "shared")
+    __slots__ = ("_known", "_own", "_texts", "shared")
 
     def __init__(self, shared: Strings) -> None:
         self.shared = shared
+        self._known = len(shared)
         self._own: dict[str, int] = {}
         self._texts: list[str] = []
 
@@ -39,6 +40,13 @@ class CallStrings:
                 found = self._own[text] = _LOCAL + len(self._texts)
                 self._texts.append(text)
         return found
+
+    @property
+    def outdated(self) -> bool:
+        """Whether a string may have two numbers by now: one of its own, and one that the table gave it
+        since, while a column was made. Then everything computed with them must be computed again.
+        """
+        return bool(self._own) and len(self.shared) != self._known
 
     def text(self, code: int) -> str:
         """The string of a number."""

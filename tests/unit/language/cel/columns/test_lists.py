@@ -101,6 +101,9 @@ node.zones.map(z, z.capacity.cpu).sum() / node.capacity.cpu
 node.zones.exists(z, z.capacity.cpu >= pod.request.cpu) || node.pods.exists(p, p.band == "batch")
 node.zones.map(z, z.index).max() + node.pods.size()
 node.capacity.cpu > cpu("1") ? node.pods.map(p, p.usage.cpu).sum() : cpu("0")
+node.pods.all(p, p.band in ["batch", node.name, pod.band])
+node.name in ["a", "n0", pod.band]
+pod.name in ["a", node.name]
 pod.resources.request.all(name, amount, amount <= amount(100))
 pod.resources.request.all(name, amount, node.capacity.cpu > cpu("1") || amount > amount(5))
 pod.resources.request.exists(name, name == node.name || name == "cpu")
@@ -155,3 +158,10 @@ def test_lists_that_have_changed(text: str) -> None:
     for name in table.names:
         table.remove(name)
     assert_same(text, table, POD)
+
+
+def test_arrays_of_elements_are_told_apart_by_type() -> None:
+    """Found by comparing random expressions: strings and numbers of one space shared an array."""
+    text = 'node.pods.map(p, ("a" in node.pods.map(q, node.labels["x"])), node.capacity.cpu).sum()'
+    assert_same(text, table_of(ROWS), POD)
+    assert_same(text, table_of([{**row, "labels": {"x": "a"}} for row in ROWS]), POD)
