@@ -85,11 +85,13 @@ def _strange_node(node: ir.Node) -> Reason | None:
         case ir.Index(operand=operand, index=index) if operand.type.name == "list":
             known = isinstance(index, ir.Const) and isinstance(index.value, int) and index.value >= 0
             return None if known else "a computed index of a list: negative ones count from the end"
-        case ir.Comprehension(macro=macro, variables=names, predicate=predicate):
+        case ir.Comprehension(macro=macro, range=walked, variables=names, predicate=predicate):
             if macro not in _MACROS or len(names) > 1:
                 return "no macros of two variables"
             if macro == "map" and predicate is not None:
                 return "no map with a predicate"
+            if macro == "map" and walked.type.name == "map":
+                return "lists made from maps: the order of keys is not defined"
     return None
 
 
@@ -109,6 +111,8 @@ def _strange_call(node: ir.Call) -> Reason | None:
         return "comparison of lists, maps or unlike types"
     if name in ("int", "string") and "double" in kinds:
         return "texts and whole numbers of doubles: Python's"
+    if name == "_%_":
+        return "remainders: that of the least number by -1 is no error"
     if name == "_/_" and "double" in kinds:
         return "division of doubles: by zero it is never NaN"
     if name == "_+_" and not kinds <= {"int", "double"}:
