@@ -181,20 +181,25 @@ class Scheduler:
 
     def decide(self, pod: Pod | PodView) -> Decision:
         """Where a pod would go now, and why. Changes nothing."""
-        view = view_of(pod, self._catalogue) if isinstance(pod, Pod) else pod
-        facts = {**view.facts, **self._estimate(view)}
-        records = records_for(
-            facts, self._namespaces.get(view.pod.namespace, {}), self._cluster(), self._clock()
-        )
-        question = Question(self.profile, view, records)
+        question = self.question(pod)
+        asked = question.view.pod
         try:
             judged = self._memory.judged(question, self.cache.table)
         except CycleProblem as problem:
-            key, uid = view.pod.key, view.pod.uid
-            return Decision(
-                key, uid, "", len(self.cache), 0, problem=str(problem), digest=self.profile.digest
-            )
+            digest = self.profile.digest
+            return Decision(asked.key, asked.uid, "", len(self.cache), 0, problem=str(problem), digest=digest)
         return choose(question, judged, self.cache.table, self._choice)
+
+    def question(self, pod: Pod | PodView) -> Question:
+        """A pod with all the facts that the profile may ask for now, its estimate among them."""
+        view = view_of(pod, self._catalogue) if isinstance(pod, Pod) else pod
+        facts = {**view.facts, **self._estimate(view)}
+        namespace = self._namespaces.get(view.pod.namespace, {})
+        return Question(self.profile, view, records_for(facts, namespace, self._cluster(), self._clock()))
+
+    def forget_answers(self) -> None:
+        """Judge every node anew next time, even about pods that were asked for before."""
+        self._memory = Memory()
 
     def next_time(self) -> int | None:
         """When a waiting pod becomes due without anything happening; None when there is no such pod."""

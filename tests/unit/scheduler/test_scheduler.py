@@ -117,7 +117,7 @@ def test_deciding_again_is_free_of_effects() -> None:
 
 
 def test_ties_go_where_policy_says() -> None:
-    nodes = {"nodes": {"c": {}, "a": {}, "b": {}}}
+    nodes: dict[str, Any] = {"nodes": {"c": {}, "a": {}, "b": {}}}
     drawn = World(draw=lambda count: count - 1)
     drawn.build(nodes)
     assert drawn.place("x").node == "b", "the last of them as they came"

@@ -98,8 +98,8 @@ class World:
 
     def build(self, given: Given) -> None:
         """Nodes by name with their `metric`, pods that are on them."""
-        for name, said in given.get("nodes", {}).items():
-            said = said or {}
+        for name, written in given.get("nodes", {}).items():
+            said = written or {}
             self.scheduler.set_node(node(name, said))
             if "metric" in said:
                 self.scheduler.set_metric(metric(name, said["metric"], self.now))
