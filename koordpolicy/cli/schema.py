@@ -16,7 +16,10 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "kind", nargs="?", help="print the schema of this kind; `all` for the one that takes every kind"
     )
     parser.add_argument(
-        "--write", metavar="DIR", type=Path, help="write one file a kind into a directory instead, and the manual beside them"
+        "--write",
+        metavar="DIR",
+        type=Path,
+        help="write one file a kind into a directory instead, and the manual beside them",
     )
 
 
