@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.model.table_columns import Array, Column, ColumnStore, Record
-from koordpolicy.model.table_kinds import ListFact, Schema, Strings
-from koordpolicy.model.table_lists import ListData, Segments
+from koordpolicy.model.table_columns import Array, Column, Record
+from koordpolicy.model.table_kinds import Schema, Strings
+from koordpolicy.model.table_lists import RecordStore, Segments
 
 __all__ = ["Column", "NodeTable", "Segments"]
 
@@ -31,15 +31,14 @@ class NodeTable:
     """
 
     __slots__ = (
-        "__weakref__", "_first", "_journal", "_lists", "_names", "_rows", "_shaped", "_stamps", "_store",
+        "__weakref__", "_first", "_journal", "_names", "_rows", "_shaped", "_stamps", "_store",
         "schema", "strings",
     )  # fmt: skip
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.strings = Strings()
-        self._store = ColumnStore(schema, self.strings)
-        self._lists: dict[str, ListData] = {}
+        self._store = RecordStore(schema, self.strings)
         self._names: list[str] = []
         self._rows: dict[str, int] = {}
         self._journal: list[int] = []
@@ -86,8 +85,6 @@ class NodeTable:
         self._names.append(name)
         record = dict(facts)
         self._shaped = self._touch(at)
-        for made in self._lists.values():
-            made.append(record)
         self._store.extend((record,))
         return at
 
@@ -106,8 +103,6 @@ class NodeTable:
         version = self._touch(at)
         for path in paths:
             self._stamps[path] = version
-            if path in self._lists:
-                self._lists[path].set(at, record)
         self._store.changed(at, paths)
 
     def fill(self, path: str, value: object) -> None:
@@ -125,8 +120,6 @@ class NodeTable:
         at = self._rows.pop(name)
         last = self._names.pop()
         self._store.remove(at)
-        for made in self._lists.values():
-            made.remove(at)
         if last != name:
             self._names[at] = last
             self._rows[last] = at
@@ -184,20 +177,10 @@ class NodeTable:
 
     def segments(self, path: str) -> Segments:
         """The lists of all rows as segments of one sequence. Raises KeyError for no list."""
-        return self._list(path).segments()
+        return self._store.segments(path)
 
-    def elements(self, path: str) -> ColumnStore:
-        """The columns over the elements of a list fact, in the order of its segments.
-
-        Raises KeyError for a path that is no list.
+    def elements(self, path: str) -> RecordStore:
+        """The columns over the elements of a list fact, in the order of its segments; lists within
+        them have segments and elements of their own. Raises KeyError for a path that is no list.
         """
-        return self._list(path).elements
-
-    def _list(self, path: str) -> ListData:
-        made = self._lists.get(path)
-        if made is None:
-            fact = self.schema[path]
-            if not isinstance(fact, ListFact):
-                raise KeyError(f"`{path}` is not a list")
-            made = self._lists[path] = ListData(path, fact, self.strings, self._store.records)
-        return made
+        return self._store.elements(path)

@@ -281,7 +281,7 @@ class ColumnStore:
         made.reserve(self._capacity)
         self._columns[name] = made
         self._by_path.setdefault(path, []).append(made)
-        _raise(made.set(at, record, at == 0) for at, record in enumerate(self.records))
+        raise_first(made.set(at, record, at == 0) for at, record in enumerate(self.records))
         return made
 
     def _drop(self, name: _Name) -> None:
@@ -296,17 +296,17 @@ class ColumnStore:
             self._capacity = 2 * len(self.records)
             for column in self._columns.values():
                 column.reserve(self._capacity)
-        _raise(
+        raise_first(
             column.set(at, record, at == 0)
             for column in self._columns.values()
             for at, record in enumerate(records, begin)
         )
 
-    def changed(self, at: int, paths: Iterable[str]) -> None:
+    def changed(self, at: int, paths: Sequence[str]) -> None:
         """The record has other values at these paths. Raises ValueError once all are written."""
         record = self.records[at]
         first = len(self.records) == 1
-        _raise(column.set(at, record, first) for path in paths for column in self._by_path.get(path, ()))
+        raise_first(column.set(at, record, first) for path in paths for column in self._by_path.get(path, ()))
 
     def fill(self, path: str, value: object) -> None:
         """Set the value at a path in all records that have one there. Raises ValueError."""
@@ -334,7 +334,7 @@ class ColumnStore:
         self._keyed = 0
 
 
-def _raise(problems: Iterable[ValueError | None]) -> None:
+def raise_first(problems: Iterable[ValueError | None]) -> None:
     """Let all writes happen, then raise the first problem, if any."""
     found = [problem for problem in problems if problem is not None]
     if found:

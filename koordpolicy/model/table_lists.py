@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from koordpolicy.model.table_columns import Array, ColumnStore, Mask, Record
-from koordpolicy.model.table_kinds import ABSENT, ELEMENT, ListFact, Strings
+from koordpolicy.model.table_columns import Array, ColumnStore, Mask, Record, raise_first
+from koordpolicy.model.table_kinds import ABSENT, ELEMENT, ListFact, Schema, Strings
 
 _SLACK: Final = 256
 """Dead elements that are not worth tidying up."""
@@ -75,16 +75,14 @@ class ListData:
         "elements", "path",
     )  # fmt: skip
 
-    def __init__(self, path: str, fact: ListFact, strings: Strings, records: Sequence[Record]) -> None:
+    def __init__(self, path: str, fact: ListFact, strings: Strings) -> None:
         self.path = path
-        self.elements = ColumnStore(fact.elements, strings)
+        self.elements = RecordStore(fact.elements, strings)
         self._segment_of = Growing(np.int64)
         self._lengths = Growing(np.int64)
         self._absent = Growing(np.bool_)
         self._missing = 0
         self._clear_elements()
-        for record in records:
-            self.append(record)
 
     def _clear_elements(self) -> None:
         self._starts = Growing(np.int64)
@@ -93,27 +91,27 @@ class ListData:
         self._live = Growing(np.bool_)
         self._dead = 0
 
-    def append(self, record: Record) -> None:
-        """A row more."""
+    def append(self, record: Record) -> ValueError | None:
+        """A row more; the error as `set`."""
         self._segment_of.extend(_NONE, 1)
         self._lengths.extend(0, 1)
         self._absent.extend(False, 1)
-        self.set(self._lengths.count - 1, record)
+        return self.set(self._lengths.count - 1, record)
 
-    def set(self, at: int, record: Record) -> None:
-        """Write a row's list anew. Raises ValueError when the fact is no list."""
+    def set(self, at: int, record: Record) -> ValueError | None:
+        """Write a row's list anew. What is no list counts as absent and gives an error."""
         self._forget(at)
         values = record.get(self.path, ABSENT)
-        if self._absent.view[at] != (values is ABSENT):
-            self._absent.view[at] = values is ABSENT
-            self._missing += 1 if values is ABSENT else -1
-        if values is ABSENT:
-            return
-        if not isinstance(values, (list, tuple)):
-            raise ValueError(f"`{self.path}`: {values!r} is no list")  # noqa: TRY004 one class for all misfits
-        self._write(at, [_record_of(value) for value in values])
-        if self._dead > _SLACK + self._owners.count // 2:
-            self._tidy()
+        missing = not isinstance(values, (list, tuple))
+        if self._absent.view[at] != missing:
+            self._absent.view[at] = missing
+            self._missing += 1 if missing else -1
+        if isinstance(values, (list, tuple)):
+            self._write(at, [_record_of(value) for value in values])
+            if self._dead > _SLACK + self._owners.count // 2:
+                self._tidy()
+            return None
+        return None if values is ABSENT else ValueError(f"`{self.path}`: {values!r} is no list")
 
     def _write(self, at: int, elements: Sequence[Record]) -> None:
         self._lengths.view[at] = len(elements)
@@ -180,6 +178,61 @@ class ListData:
             self._live.view if self._dead else None,
             self._lengths.view, self._absent.view if self._missing else None,
         )  # fmt: skip
+
+
+class RecordStore(ColumnStore):
+    """Flat records with the columns over them and over the elements of their lists."""
+
+    __slots__ = ("_lists",)
+
+    def __init__(self, schema: Schema, strings: Strings) -> None:
+        super().__init__(schema, strings)
+        self._lists: dict[str, ListData] = {}
+
+    def segments(self, path: str) -> Segments:
+        """The lists of all records as segments of one sequence. Raises KeyError for no list."""
+        return self._list(path).segments()
+
+    def elements(self, path: str) -> "RecordStore":
+        """The columns over the elements of a list fact, in the order of its segments.
+
+        Raises KeyError for a path that is no list.
+        """
+        return self._list(path).elements
+
+    def _list(self, path: str) -> ListData:
+        made = self._lists.get(path)
+        if made is None:
+            fact = self.schema[path]
+            if not isinstance(fact, ListFact):
+                raise KeyError(f"`{path}` is not a list")
+            made = self._lists[path] = ListData(path, fact, self.strings)
+            raise_first(made.append(record) for record in self.records)
+        return made
+
+    def extend(self, records: Sequence[Record]) -> None:
+        """More records at the end of the list. Raises ValueError once all are written."""
+        problems = [made.append(record) for made in self._lists.values() for record in records]
+        super().extend(records)
+        raise_first(problems)
+
+    def changed(self, at: int, paths: Sequence[str]) -> None:
+        """The record has other values at these paths. Raises ValueError once all are written."""
+        record = self.records[at]
+        problems = [self._lists[path].set(at, record) for path in paths if path in self._lists]
+        super().changed(at, paths)
+        raise_first(problems)
+
+    def remove(self, at: int) -> None:
+        """Drop a record; the last one takes its place."""
+        for made in self._lists.values():
+            made.remove(at)
+        super().remove(at)
+
+    def restart(self) -> None:
+        """Drop all records and columns; columns are made again when asked for."""
+        self._lists.clear()
+        super().restart()
 
 
 def _record_of(value: object) -> Record:

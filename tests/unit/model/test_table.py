@@ -215,6 +215,21 @@ def test_a_value_of_another_class_is_refused_and_missing_from_then_on() -> None:
     assert table.column("cpu").present is not None
 
 
+def test_a_list_that_is_none_is_refused_and_missing_from_then_on() -> None:
+    table = NodeTable(SCHEMA)
+    table.put("n0", {"pods": [{"cpu": 1}], "cpu": 1})
+    table.column("cpu")
+    table.segments("pods")
+    with pytest.raises(ValueError, match="`pods`: 5 is no list"):
+        table.put("n1", {"pods": 5, "cpu": 2})
+    with pytest.raises(ValueError, match="`pods`: 'x' is no list"):
+        table.update("n0", {"pods": "x", "cpu": 3})
+    assert table.column("cpu").values.tolist() == [3, 2]
+    absent = table.segments("pods").absent
+    assert absent is not None
+    assert absent.tolist() == [True, True]
+
+
 def test_paths_that_are_no_columns_are_refused() -> None:
     table = NodeTable(SCHEMA)
     for ask in (table.column, table.segments, table.elements):
