@@ -7,7 +7,7 @@ the storage of columns (`model.table`) and the meaning of operators on single va
 """
 
 from koordpolicy.language.cel.lower.columns.build import compile_columns
-from koordpolicy.language.cel.lower.columns.emitter import Fallback
+from koordpolicy.language.cel.lower.columns.parts import Fallback
 from koordpolicy.language.cel.lower.columns.program import ColumnProgram
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.columns.schema import table_schema

@@ -11,9 +11,10 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of, number, refs_of
 from koordpolicy.language.cel.lower.columns import kernels, picked, row_cells, segments, strings
-from koordpolicy.language.cel.lower.columns.emitter import ROWS, Emitter, Fallback
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.kept import Kept
 from koordpolicy.language.cel.lower.columns.memory import place
+from koordpolicy.language.cel.lower.columns.parts import ROWS, Fallback
 from koordpolicy.language.cel.lower.columns.program import Code, ColumnProgram
 from koordpolicy.language.cel.lower.columns.row_outputs import Output, RowOutputs
 from koordpolicy.language.cel.lower.columns.simplify import simplify

@@ -14,9 +14,18 @@ from koordpolicy.language.cel.functions import Overload
 from koordpolicy.language.cel.ir_walk import Numbering, bound_names, facts_of, rewrite
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
-from koordpolicy.language.cel.lower.columns.arithmetic import is_same
+from koordpolicy.language.cel.lower.columns.parts import (
+    ROWS,
+    WORK,
+    WORTH_KEEPING,
+    ZEROS,
+    Fallback,
+    KeptPart,
+    RowPart,
+    own_effort,
+    space_of,
+)
 from koordpolicy.language.cel.lower.columns.symbols import (
-    BOOL,
     COUNTED,
     DOUBLE,
     DTYPES,
@@ -26,13 +35,8 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     TIMESTAMP,
     WIDEST,
     Bounds,
-    ListVec,
-    LiteralVec,
-    MapVec,
     Need,
     NoColumnForm,
-    OptionalVec,
-    PickedVec,
     RecordVec,
     Space,
     Symbol,
@@ -40,64 +44,8 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
-from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Line, Writer
+from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Writer
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
-
-ROWS = Space("n")
-ZEROS = {INT: "0", DURATION: "0", TIMESTAMP: "0", DOUBLE: "0.0", BOOL: "False", STRING: "''"}
-
-
-@dataclass(frozen=True, slots=True)
-class Fallback:
-    """A subexpression without column form: why, and where it stands in the source."""
-
-    reason: str
-    start: int
-    end: int
-
-
-@dataclass(slots=True)
-class RowPart:
-    """A subexpression that row programs evaluate: `names` are its parameters in order."""
-
-    node: ir.Node
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KeptPart:
-    """A part that only the table decides: the facts it reads, the body of its function, what that
-    returns (values, errors, bounds), and whether it reads lists.
-    """
-
-    node: ir.Node
-    facts: tuple[str, ...]
-    lines: list[Line]
-    results: tuple[str, str, str, str]
-    whole: bool
-
-
-_WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.Comprehension)
-"""Nodes that take more than reading a column."""
-
-_WORTH_KEEPING = 2
-_EFFORTS = {
-    "orValue(optional_type(T),T)": 0, "hasValue(optional_type(T))": 0, "!_(bool)": 0, "percent_of(int,double)": 5,
-    "scale(int,double)": 4, "divide(int,double)": 5, "quotient(int,int)": 3, "_/_(int,int)": 4, "_%_(int,int)": 6,
-}  # fmt: skip
-
-
-def _own_effort(node: ir.Node) -> int:
-    match node:
-        case ir.Comprehension():
-            return 50
-        case ir.Cond():
-            return 2
-        case ir.And() | ir.Or():
-            return 1
-        case ir.Call(overload=id):
-            return 0 if is_same(id) else _EFFORTS.get(id, 1)
-    return 0
 
 
 @dataclass(slots=True)
@@ -215,18 +163,18 @@ class Emitter:
 
     def _is_kept(self, node: ir.Node, number: int) -> bool:
         """Whether the value is worth keeping between calls: it takes work, and no other root decides it."""
-        if not isinstance(node, _WORK) or kind_of(node.type) in (None, STRING) or self.is_partial(node):
+        if not isinstance(node, WORK) or kind_of(node.type) in (None, STRING) or self.is_partial(node):
             return False
         if self.numbering.free[number] or self._holds(number, self._impure, self._depends):
             return False
-        return self._effort(number) >= _WORTH_KEEPING
+        return self._effort(number) >= WORTH_KEEPING
 
     def _effort(self, number: int) -> int:
         """What it takes to compute a node, in operations on whole columns, roughly."""
         found = self._efforts.get(number)
         if found is None:
             below = sum(self._effort(operand) for operand in self.numbering.operands[number])
-            found = self._efforts[number] = min(below + _own_effort(self.numbering.nodes[number]), 1_000)
+            found = self._efforts[number] = min(below + own_effort(self.numbering.nodes[number]), 1_000)
         return found
 
     def _depends(self, number: int) -> bool:
@@ -607,17 +555,3 @@ class Emitter:
         numbers = kind in COUNTED or kind == DOUBLE
         bounds = (f"{name}.low", f"{name}.high")
         return Vec(kind, value, record.space, failed, (lambda: bounds) if numbers else None, column=name)
-
-
-def space_of(symbol: Symbol) -> Space | None:
-    """Where a symbol's entries lie; None for one value."""
-    match symbol:
-        case Vec() | RecordVec():
-            return symbol.space
-        case OptionalVec():
-            return symbol.value.space
-        case MapVec():
-            return symbol.record.space
-        case ListVec() | LiteralVec() | PickedVec():
-            return symbol.space
-    return None

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.lower.columns.emitter import Fallback
 from koordpolicy.language.cel.lower.columns.kernels import BeyondColumnsError
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
+from koordpolicy.language.cel.lower.columns.parts import Fallback
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.columns.row_outputs import Output, RowOutputs
 from koordpolicy.language.cel.lower.columns.strings import CallStrings

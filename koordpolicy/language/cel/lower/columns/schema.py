@@ -33,29 +33,30 @@ _SCALARS = {
 }
 
 
+_DEPTH = 2
+"""Lists within lists have columns up to so many levels: the containers of the pods of a node."""
+
+
 def table_schema(facts: FactTable, record: str) -> Schema:
-    """How each fact of a record is held in columns. Raises KeyError for an unknown record.
-
-    Lists within the elements of a list have no columns.
-    """
-    return _schema(facts, record, nested=False)
+    """How each fact of a record is held in columns. Raises KeyError for an unknown record."""
+    return _schema(facts, record, _DEPTH)
 
 
-def _schema(facts: FactTable, name: str, nested: bool) -> Schema:
-    return {fact.path: _kind(facts, fact.type, nested) for fact in facts.records[name].facts}
+def _schema(facts: FactTable, name: str, depth: int) -> Schema:
+    return {fact.path: _kind(facts, fact.type, depth) for fact in facts.records[name].facts}
 
 
-def _kind(facts: FactTable, type: Type, nested: bool) -> FactKind:
+def _kind(facts: FactTable, type: Type, depth: int) -> FactKind:
     kind = kind_of(type)
     if kind is not None:
         return _SCALARS[kind]
     if type.name == "map" and type.params[0].name == "string":
         values = kind_of(type.params[1])
         return OpaqueFact() if values is None else MapFact(_SCALARS[values])
-    if type.name == "list" and not nested:
+    if type.name == "list" and depth > 0:
         element = type.params[0]
         if element.record is not None:
-            return ListFact(_schema(facts, element.record, nested=True))
+            return ListFact(_schema(facts, element.record, depth - 1))
         values = kind_of(element)
         if values is not None:
             return ListFact({ELEMENT: _SCALARS[values]})

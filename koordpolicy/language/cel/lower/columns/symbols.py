@@ -52,14 +52,26 @@ class NoColumnForm(Exception):
 class Space:
     """What the entries of an array stand for: rows of the table, or elements of a list fact.
 
-    `count` names the variable with the number of entries, `number` tells spaces apart; `owners` that with the row of each element,
-    and `segments` that with the segments (both None for rows).
+X
     """
 
     count: str
     number: int = 0
+    parent: "Space | None" = None
     owners: str | None = None
     segments: str | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many lists lie between the rows and the entries."""
+        return 0 if self.parent is None else 1 + self.parent.depth
+
+    def within(self, other: "Space") -> bool:
+        """Whether each entry belongs to one of the other space."""
+        space: Space | None = self
+        while space is not None and space is not other:
+            space = space.parent
+        return space is other
 
 
 @dataclass(frozen=True, slots=True)
