@@ -29,9 +29,7 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
             continue
         distance = _distance(plain, other, best_distance + 1)
         closer = distance < best_distance
-        alike = (
-            distance == best_distance and best is not None and len(other) == len(plain) != len(_plain(best))
-        )
+        alike = distance == best_distance and best is not None and sorted(other) == sorted(plain)
         if (closer or alike) and distance < len(plain):
             best, best_distance = candidate, distance
     return best

@@ -42,8 +42,8 @@ PASSES: tuple[Pass, ...] = (
     availability,  # a rule asks only for facts that its decision point has
     catalogue,  # classes and bands become constants
     conflicts,  # ties and rules that never decide, with example inputs
-    meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
     cost,  # no decision needs more steps than the budget
+    meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
 )
 
 

@@ -108,9 +108,27 @@ class RuleGraph:
             return self.decisions[key]
         unset = self._unset.get(name) or self._unset_of(name)
         if unset is None:
-            close = nearest(name, self._names)
+            close = self._meant(name)
             raise UnknownDecision(f"no decision `{name}`" + (f"; did you mean `{close}`?" if close else ""))
         return self._unset.setdefault(name, unset)
+
+    def _meant(self, name: str) -> str | None:
+        """The decision that a mistyped name most likely stood for: the same target, or nearly the same."""
+        target, kind = self._target_of(name)
+        if kind is None:
+            said, _, field = name.partition(".")
+            of, _, subject = said.partition("/")
+            near = nearest(of, {unit.kind.name for unit in self.units}) or of
+            subjects = self.subjects(near)
+            subject = subject if subject in subjects else nearest(subject, subjects) or ""
+            if subject not in subjects:
+                return None
+            target = f"{near}/{subject}" if subject else near
+        else:
+            field = name[len(target) + 1 :]
+        fields = [key.field for key in self.decisions if key.target == target]
+        close = field if field in fields else nearest(field, fields)
+        return f"{target}.{close}" if close else None
 
     def _unset_of(self, name: str) -> Decision | None:
         """A slot of a subject there is that no document fills: a decision without rules."""

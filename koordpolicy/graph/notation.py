@@ -91,6 +91,14 @@ def show(type: Type, value: Value) -> str:
     return NOTHING if plain is None else flow(plain)
 
 
+def about(type: Type, value: Value) -> str:
+    """As `show`, but bytes that are no whole number of larger units are rounded: `about 76.8Gi`."""
+    if type.unit is Unit.BYTES and isinstance(value, int) and abs(value) >= 10 << 10 and value % (1 << 10):
+        suffix, size = next((suffix, size) for suffix, size in _BINARY if abs(value) >= size)
+        return f"about {plain_number(round(value / size, 1))}{suffix}"
+    return show(type, value)
+
+
 def flow(plain: object) -> str:
     """Plain data as YAML on one line. Texts are quoted where YAML would read something else."""
     if plain is None:
@@ -107,12 +115,15 @@ def flow(plain: object) -> str:
 
 
 _WORDS = frozenset(("", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "~"))
-_OPENING = frozenset("-?:,[]{}#&*!|>'\"%@`= \t")
+_OPENING = frozenset(",[]{}#&*!|>'\"%@`= \t")
+_OPENING_IF_ALONE = frozenset("-?:")
 
 
 def _stands_plain(text: str) -> bool:
     """Whether a text needs no quotes, in any place and for any reader of YAML."""
     if text.lower() in _WORDS or text[0] in _OPENING or text[-1] in ": \t" or not text.isprintable():
+        return False
+    if text[0] in _OPENING_IF_ALONE and (len(text) == 1 or text[1] in " \t-"):
         return False
     if any(mark in text for mark in (": ", " #", ",", "[", "]", "{", "}")):
         return False

@@ -50,17 +50,24 @@ def _neighbours(state: State, lower: _Band, upper: _Band) -> None:
     note = (Note(f"`{lower.name}` reaches up to {lower.high}", place(state, lower.name, "range.to")),)
     if upper.low <= lower.high:
         shared = f"{upper.low} to {min(lower.high, upper.high)}"
+        where = place(state, upper.name, "range.from")
+        if layer_of(state, lower.name, "range.to") > layer_of(state, upper.name, "range.from"):
+            note = (Note(f"`{upper.name}` begins at {upper.low}", where),)
+            where = place(state, lower.name, "range.to")
         state.found.add(
             "KP401",
-            place(state, upper.name, "range.from"),
+            where,
             f"the bands `{lower.name}` and `{upper.name}` overlap: {shared} belongs to both",
             notes=note,
             help="a priority belongs to one band; move one of the limits",
         )
     elif upper.low > lower.high + 1 and state.classes.bands[upper.name].get("gapBelow") != "Permitted":
+        # What a bundle says over its pack is what made the gap.
+        fields = [(upper.name, "gapBelow"), (lower.name, "range.to"), (upper.name, "range.from")]
+        name, field = max(fields, key=lambda one: layer_of(state, *one))
         state.found.add(
             "KP402",
-            place(state, upper.name, "range.from"),
+            place(state, name, field),
             f"{lower.high + 1} to {upper.low - 1} belongs to no band",
             notes=note,
             help=f"extend `{lower.name}` or `{upper.name}`, or say `gapBelow: Permitted` if that is meant",
@@ -74,6 +81,13 @@ def _missing(state: State, name: str, field: str) -> None:
         f"the band `{name}` has no `{field}`",
         help="a band needs both ends of its range",
     )
+
+
+def layer_of(state: State, subject: str, field: str, kind: str = PRIORITY_BAND) -> int:
+    """The layer that says a field of a class or band; -1 where nobody does."""
+    decision = state.decisions.get(DecisionKey(kind, subject, field))
+    names = [layer.name for layer in state.layers]
+    return names.index(decision.rules[0].layer) if decision is not None and decision.rules else -1
 
 
 def place(state: State, subject: str, field: str, kind: str = PRIORITY_BAND) -> Span:

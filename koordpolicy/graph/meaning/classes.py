@@ -3,7 +3,7 @@
 from koordpolicy.diagnostics import Note, Span
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.catalogue import NO_BAND, QOS_CLASS
-from koordpolicy.graph.meaning.bands import place
+from koordpolicy.graph.meaning.bands import layer_of, place
 from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.graph.state import State
 
@@ -17,21 +17,25 @@ def classes(state: State) -> None:
         for kubernetes in said.get("kubernetes", ()):
             first = owners.setdefault(kubernetes, subject)
             if first != subject:
+                other, later = sorted(
+                    (first, subject), key=lambda one: layer_of(state, one, "kubernetes", QOS_CLASS)
+                )
                 state.found.add(
                     "KP404",
-                    place(state, subject, "kubernetes", QOS_CLASS),
-                    f"`{first}` and `{subject}` both claim the Kubernetes class `{kubernetes}`",
-                    notes=(Note("the other claim", place(state, first, "kubernetes", QOS_CLASS)),),
+                    _element(state, later, "kubernetes", kubernetes),
+                    f"`{other}` and `{later}` both claim the Kubernetes class `{kubernetes}`",
+                    notes=(Note("the other claim", _element(state, other, "kubernetes", kubernetes)),),
                     help="each Kubernetes class leads to one QoS class",
                 )
         for field in ("permittedBands", "defaultBand"):
             _check_bands(state, subject, field, said.get(field))
     missing = [name for name in KUBERNETES_CLASSES if name not in owners]
     if state.classes.qos and missing:
-        subject = next(iter(owners.values()), next(iter(state.classes.qos)))
+        # Whoever said last what classes are derived from has left them out.
+        last = max(state.classes.qos, key=lambda one: layer_of(state, one, "kubernetes", QOS_CLASS))
         state.found.add(
             "KP405",
-            place(state, subject, "kubernetes", QOS_CLASS),
+            place(state, last, "kubernetes", QOS_CLASS),
             "no QoS class is derived from " + " and ".join(f"`{name}`" for name in missing),
             help="add it to the `kubernetes` list of the class that such pods are to have",
         )

@@ -12,7 +12,7 @@ from koordpolicy.graph.answer import Answer
 from koordpolicy.graph.decide import Expressions, parameter_key
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.neutral import records_of
-from koordpolicy.graph.notation import show
+from koordpolicy.graph.notation import about, show
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.state import State
 from koordpolicy.language.cel.errors import CelError
@@ -152,7 +152,7 @@ def _report(
     state.found.add(
         "KP406",
         blamed.span,
-        f"`{decision.key}` is {show(law.type, value)} on an idle node of {show(law.type, whole)}: "
+        f"`{decision.key}` is {about(law.type, value)} on an idle node of {show(law.type, whole)}: "
         + (law.nothing if nothing else law.more),
         notes=_labels(records),
         help=f"an idle node leaves {'more than nothing' if nothing else 'no more than it has'}; "

@@ -48,9 +48,12 @@ def _compare(state: State, order: Order, less: Decision, more: Decision) -> None
     lows, highs = list(constants_of(state, less)), list(constants_of(state, more))
     pairs = [(low, _beside(low, highs)) for low in lows] + [(_beside(high, lows), high) for high in highs]
     told: set[Rule] = set()
+    dangerous = {found.span for found in state.found if found.code == "KP406"}
     for low, high in pairs:
         if low is None or high is None or not _reversed(low[1], high[1]):
             continue
+        if low[0].span in dangerous or high[0].span in dangerous:
+            continue  # a value that is wrong by itself is in no order either
         blamed, other = (low, high) if low[0].rank >= high[0].rank else (high, low)
         if blamed[0] in told:
             continue

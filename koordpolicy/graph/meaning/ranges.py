@@ -129,7 +129,6 @@ def _negative(state: State, decision: Decision, told: set[Rule]) -> None:
                 rule.span,
                 f"`{decision.key}` has a negative share, {show(PERCENT, worst)}",
                 help=f"shares count from 0%; did you mean `{show(PERCENT, -worst)}`?",
-                severity=Severity.WARNING,
             )
 
 

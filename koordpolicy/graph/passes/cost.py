@@ -19,14 +19,17 @@ def cost(state: State) -> None:
     told: set[Span] = set()
     for decision in state.decisions.values():
         if decision.rules and costs.bound(decision.key) > budget:
-            key = ("cost of", decision.default, *_behind(state, decision))
+            behind = _behind(state, decision)
+            if not any(rule.layer == state.own.name for rule in behind):
+                continue  # the bundle says nothing here that it could change
+            key = ("cost of", decision.default, *behind, *state.constants.values())
             total = state.cache.get(key, partial(costs.decision, decision))
             if total > budget:
                 _report(state, decision, costs, total, budget, told)
 
 
-def _behind(state: State, decision: Decision) -> tuple[object, ...]:
-    """What the cost of a decision follows from: its rules, those of its parameters, and constants."""
+def _behind(state: State, decision: Decision) -> tuple[Rule, ...]:
+    """The rules of a decision, and those of all its parameters."""
     found = dict.fromkeys(decision.rules)
     waiting = list(decision.rules)
     while waiting:
@@ -38,7 +41,7 @@ def _behind(state: State, decision: Decision) -> tuple[object, ...]:
             )
             found.update(dict.fromkeys(fresh))
             waiting += fresh
-    return (*found, *(node for node in state.constants.values()))
+    return tuple(found)
 
 
 def _budget(state: State) -> int:

@@ -41,6 +41,9 @@ def tolerance_of(type: Type, plain: object) -> Tolerance:
     if plain is None:
         return EXACT
     number = _number_type(plain_type(type))
+    if not number.is_number and number.name != "google.protobuf.Duration":
+        problem = "only numbers, quantities and times can have a tolerance"
+        raise BadLiteral(LiteralProblem(problem, "remove it"))
     if isinstance(plain, str) and plain.endswith("%") and number.unit is not Unit.PERCENT:
         share = literal_value(Type("double", unit=Unit.PERCENT), plain)
         assert isinstance(share, float)

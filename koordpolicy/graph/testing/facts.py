@@ -131,7 +131,7 @@ class _Reader:
 
     def refuse(self, type: Type, problem: LiteralProblem, path: Path, shown: str) -> None:
         place = self.value_place((*path, *problem.path))
-        self.report(place, f"`{shown}` is a `{type_name(type)}`: {problem.message}", problem.help)
+        self.report(place, f"`{shown}` has the type `{type_name(type)}`: {problem.message}", problem.help)
 
     def value_place(self, path: Path) -> Span:
         """The value, or its key where the value is nothing or goes over several lines."""

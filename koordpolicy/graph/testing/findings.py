@@ -8,6 +8,7 @@ from koordpolicy.graph.testing.compare import plain_type
 from koordpolicy.graph.testing.coverage import Coverage
 from koordpolicy.graph.testing.results import Expectation, Failure, Outcome
 from koordpolicy.language.cel.types import Type
+from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import LiteralProblem, type_name
 
 _MOST_FACTS = 12
@@ -46,6 +47,7 @@ def report_failure(case: str, outcome: Outcome, found: Diagnostics) -> None:
     ]
     if not refs and outcome.answer.error is None:
         notes.append(Note("no rule matches"))
+    beyond = "" if one.tolerance is None else f" ± `{one.tolerance}`"
     facts = [f"{fact.path} = {fact.value}" for fact in facts_of(outcome)]
     if facts:
         more = f" and {len(facts) - _MOST_FACTS} more" if len(facts) > _MOST_FACTS else ""
@@ -53,7 +55,7 @@ def report_failure(case: str, outcome: Outcome, found: Diagnostics) -> None:
     found.add(
         "KP501",
         one.span,
-        f"`{one.decision}` is {_quoted(actual_text(outcome))}, expected {_quoted(expected_text(outcome))}",
+        f"`{one.decision}` is {_quoted(actual_text(outcome))}, expected {_quoted(expected_text(outcome))}{beyond}",
         notes=tuple(notes),
         help="mend the policy, or the expected value: `koordpolicy test --update` writes it",
     )
@@ -64,14 +66,13 @@ def _quoted(text: str) -> str:
 
 
 def report_literal(
-    unit: Unit, one: Expectation, type: Type, problem: LiteralProblem, found: Diagnostics
+    unit: Unit, one: Expectation, path: Path, type: Type, problem: LiteralProblem, found: Diagnostics
 ) -> None:
-    """An expected value or tolerance that cannot be one of the decision."""
-    positions = unit.document.positions
+    """An expected value or a tolerance at `path` that cannot be one of the decision."""
     found.add(
         "KP106" if problem.wrong_type else "KP107",
-        positions.value((*one.path, *problem.path)),
-        f"`{one.decision}` gives a `{type_name(plain_type(type))}`: {problem.message}",
+        unit.document.positions.value((*path, *problem.path)),
+        f"`{one.decision}` has the type `{type_name(plain_type(type))}`: {problem.message}",
         help=problem.help,
     )
 

@@ -11,13 +11,14 @@ from koordpolicy.graph.graph import RuleGraph, UnknownDecision
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.rules import Rule
 from koordpolicy.graph.state import Unit
-from koordpolicy.graph.testing.compare import agrees, expected_value, tolerance_of
+from koordpolicy.graph.testing.compare import Tolerance, agrees, expected_value, tolerance_of
 from koordpolicy.graph.testing.coverage import coverage_of
 from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
 from koordpolicy.graph.testing.findings import report_coverage, report_failure, report_literal
 from koordpolicy.graph.testing.overlay import overlay
 from koordpolicy.graph.testing.results import CaseResult, Expectation, Failure, Outcome, TestRun
 from koordpolicy.language.cel.types import DYN, Type
+from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import BadLiteral
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec, PolicyCase, PolicyTestSpec
 
@@ -155,11 +156,15 @@ class _Case:
         answer = self.graph.ask(one.decision, **records)
         rule = self._deciding(one.decision, records)
         type = self._type(one.decision, rule)
+        path: Path = one.path
         try:
-            difference = _difference(one, answer, type)
+            wanted = None if isinstance(one.wanted, Failure) else expected_value(type, one.wanted)
+            path = (*self.path, "tolerance", one.decision)
+            tolerance = tolerance_of(type, one.tolerance)
         except BadLiteral as bad:
-            report_literal(self.suite.unit, one, type, bad.problem, problems)
+            report_literal(self.suite.unit, one, path, type, bad.problem, problems)
             return None
+        difference = _difference(one, answer, wanted, tolerance)
         outcome = Outcome(
             one,
             answer,
@@ -195,14 +200,12 @@ class _Case:
         return values
 
 
-def _difference(one: Expectation, answer: Answer, type: Type) -> str:
-    """Why the answer is not what is expected; empty when it is. Raises `BadLiteral`."""
+def _difference(one: Expectation, answer: Answer, wanted: object, tolerance: Tolerance) -> str:
+    """Why the answer is not what is expected; empty when it is."""
     if isinstance(one.wanted, Failure):
         if answer.error is None:
             return "it does not fail"
         return "" if one.wanted.text in str(answer.error) else "it fails with another error"
-    wanted = expected_value(type, one.wanted)
-    tolerance = tolerance_of(type, one.tolerance)
     if answer.error is not None:
         return "it fails"
     return "" if agrees(wanted, answer.value, tolerance) else "the value is another"

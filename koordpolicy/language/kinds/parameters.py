@@ -85,6 +85,8 @@ class _Declared:
                     f"`{known}`" for known in keys
                 )
                 help = f"did you mean `{close}`?" if close else f"write {shapes}"
+                if not close and not set(raw) & set(keys):
+                    help = f"where the value itself is a mapping, write `{{value: {{{key}: ...}}}}`"
                 raise refusal(LiteralProblem(f"unknown key `{key}`", help, path=(key,)), "KP104")
         if not raw or (self.constant and "value" not in raw):
             raise refusal(
