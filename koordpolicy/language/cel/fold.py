@@ -1,7 +1,7 @@
 """Constant folding: what no fact can change is computed once, while compiling.
 
 Errors stay where they are: an expression that fails keeps failing, at run time and only if it is
-reached. Macros over small constant lists are written out, so that both back ends see plain logic.
+reached. Macros over small constant lists and maps are written out, so that both back ends see plain logic.
 """
 
 from collections.abc import Callable, Mapping
@@ -181,13 +181,20 @@ def _picked(parts: tuple[ir.Node, ...], passed: list[bool]) -> tuple[ir.Node, ..
 
 
 def _elements(node: ir.Comprehension) -> list[tuple[ir.Const, ...]] | None:
-    """What the variables of a macro over a constant list stand for, element by element."""
+    """What the variables of a macro over a constant list or map stand for, element by element."""
     walked = node.range
-    if not isinstance(walked, ir.Const) or not isinstance(walked.value, (list, tuple)):
+    if not isinstance(walked, ir.Const) or not isinstance(walked.value, (list, tuple, dict)):
         return None
-    if walked.type.name != "list" or len(walked.value) > _MAX_UNROLLED:
+    if walked.type.name not in ("list", "map") or len(walked.value) > _MAX_UNROLLED:
         return None
     kind = walked.type.params[0]
+    if isinstance(walked.value, dict):
+        held = walked.type.params[1]
+        pairs = [
+            (ir.Const(kind, key, f"{kind}:{key!r}"), ir.Const(held, value, f"{held}:{value!r}"))
+            for key, value in runtime.map_pairs(walked.value)
+        ]
+        return [(key,) for key, _ in pairs] if len(node.variables) == 1 else list(pairs)
     values = [ir.Const(kind, value, f"{kind}:{value!r}") for value in walked.value]
     if len(node.variables) == 1:
         return [(value,) for value in values]
