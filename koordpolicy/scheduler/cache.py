@@ -148,8 +148,7 @@ class ClusterCache:
 
     def _placed(self, state: _Node, view: PodView, since: int) -> _Placed:
         rules = state.rules or self._policy.rules({})
-        estimate = self._policy.estimate(view.facts)
-        return _Placed(view, self._policy.assigned(view, estimate, rules, since), since)
+        return _Placed(view, self._policy.assigned(view, rules, since), since)
 
     # --- nodes ----------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from koordpolicy.model.facts_load import Loads
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.protocol import CONDITION_INITIALIZED, CONDITION_SCHEDULED
 from koordpolicy.model.reading import Amounts
+from koordpolicy.scheduler.asked import asked
 from koordpolicy.scheduler.pods import PodView
 
 LAST = "last"
@@ -36,36 +37,32 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_graph", "_target")
+    __slots__ = ("_asked",)
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
-        self._graph = graph
-        self._target = f"SchedulingProfile/{profile}"
+        target = f"SchedulingProfile/{profile}"
+        self._asked = {field: asked(graph, f"{target}.{field}") for field in _FIELDS}
 
     def estimate(self, pod: Record) -> Amounts | None:
         """What a pod will probably use, by resource; None where the estimate fails or policy has none."""
-        try:
-            estimate: Amounts | None = self._value("estimator.request", pod=pod)
-        except CelError:
-            return None
+        estimate: Amounts | None = self._value("estimator.request", None, pod=pod)
         return estimate
 
     def rules(self, node: Record) -> LoadRules:
         """How the load of a node with these facts is counted. What policy leaves open counts as nothing."""
         return LoadRules(
-            tuple(self._asked("load.resources", (), node=node)),
-            frozenset(self._asked("load.prodBands", (), node=node)),
-            bool(self._asked("load.prodIncludesSystem", False, node=node)),
+            tuple(self._value("load.resources", (), node=node)),
+            frozenset(self._value("load.prodBands", (), node=node)),
+            bool(self._value("load.prodIncludesSystem", False, node=node)),
             self._window("filter", node),
             self._window("score", node),
         )
 
-    def assigned(self, pod: PodView, estimate: Amounts | None, rules: LoadRules, now: int) -> AssignedPod:
+    def assigned(self, pod: PodView, rules: LoadRules, now: int) -> AssignedPod:
         """A pod as the load of its node counts it. One that is only assumed was scheduled `now`."""
-        since = pod.pod.condition(CONDITION_SCHEDULED)
-        scheduled = since.since if since is not None and since.status == _TRUE else None
-        initialized = pod.pod.condition(CONDITION_INITIALIZED)
+        scheduled = _since(pod, CONDITION_SCHEDULED)
         placed_at = now if scheduled is None else scheduled
+        estimate = pod.estimate
         return AssignedPod(
             pod.pod.key,
             estimate if estimate is not None and any(estimate.values()) else None,
@@ -73,30 +70,47 @@ class LoadPolicy:
             placed_at,
             estimate_end(
                 placed_at,
-                initialized.since if initialized is not None and initialized.status == _TRUE else None,
+                _since(pod, CONDITION_INITIALIZED),
                 self._duration("estimator.holdAfterScheduled", pod=pod.facts),
                 self._duration("estimator.holdAfterInitialized", pod=pod.facts),
             ),
         )
 
     def _window(self, use: str, node: Record) -> tuple[str, int]:
-        aggregation = str(self._asked(f"load.{use}.aggregation", LAST, node=node))
+        aggregation = str(self._value(f"load.{use}.aggregation", LAST, node=node))
         return aggregation, self._duration(f"load.{use}.window", node=node) or 0
 
     def _duration(self, field: str, **roots: Record) -> int | None:
-        value = self._asked(field, None, **roots)
+        value = self._value(field, None, **roots)
         return value.ns if isinstance(value, Duration) else None
 
-    def _asked(self, field: str, otherwise: Any, **roots: Record) -> Any:
+    def _value(self, field: str, otherwise: Any, **roots: Record) -> Any:
         """A decision's value; `otherwise` where it has none, or where it fails for lack of facts."""
         try:
-            value = self._value(field, **roots)
+            value = self._asked[field].value(roots)
         except CelError:
             return otherwise
         return otherwise if value is None else value
 
-    def _value(self, field: str, **roots: Record) -> Any:
-        return self._graph.value(f"{self._target}.{field}", **roots)
+
+_FIELDS = (
+    "estimator.request",
+    "estimator.holdAfterScheduled",
+    "estimator.holdAfterInitialized",
+    "load.resources",
+    "load.prodBands",
+    "load.prodIncludesSystem",
+    "load.filter.aggregation",
+    "load.filter.window",
+    "load.score.aggregation",
+    "load.score.window",
+)
+
+
+def _since(pod: PodView, condition: str) -> int | None:
+    """Since when a condition of a pod is true."""
+    found = pod.pod.condition(condition)
+    return found.since if found is not None and found.status == _TRUE else None
 
 
 def report_of(metric: NodeMetric, rules: LoadRules, catalogue: Catalogue) -> LoadReport:

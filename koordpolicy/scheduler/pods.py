@@ -1,5 +1,6 @@
 """Pods as the scheduler sees them: the object, its facts, what it takes from a node."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from koordpolicy.mechanism.pod_request import (
 )
 from koordpolicy.mechanism.records import pod_record
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_load import estimation_facts
+from koordpolicy.model.facts_load import estimate_facts, estimation_facts
 from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import SCHEDULER_NAME
@@ -22,14 +23,16 @@ from koordpolicy.model.reading import Amounts
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod with what follows from it alone.
+    """A pod with what follows from it and policy alone.
 
-    `facts` are those of the fact `pod` without `queuedAt` and the estimate. Raises ObjectError, when
-    `placement` is first asked for, for a spec that cannot be read.
+    `facts` are those of the fact `pod` without `queuedAt`; `estimate` is what policy estimates it to use,
+    None where it does not. Raises ObjectError, when `placement` is first asked for, for a spec that
+    cannot be read.
     """
 
     pod: Pod
     facts: Record
+    estimate: Amounts | None = None
 
     @cached_property
     def placement(self) -> Placement:
@@ -57,9 +60,17 @@ class PodView:
         return occupied_nonzero_requests(self.pod)
 
 
-def view_of(pod: Pod, catalogue: Catalogue) -> PodView:
+Estimator = Callable[[Record], Amounts | None]
+"""What policy estimates a pod with these facts to use."""
+
+
+def view_of(pod: Pod, catalogue: Catalogue, estimator: Estimator) -> PodView:
     """A pod with its facts, class and band as the catalogue says."""
-    return PodView(pod, {**pod_record(pod, catalogue, TIMES), **estimation_facts(pod, TIMES)})
+    facts = {**pod_record(pod, catalogue, TIMES), **estimation_facts(pod, TIMES)}
+    estimate = estimator(facts)
+    if estimate is not None:
+        facts.update(estimate_facts(estimate))
+    return PodView(pod, facts, estimate)
 
 
 def scheduler_of(pod: Pod) -> str:

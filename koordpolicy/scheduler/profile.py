@@ -14,10 +14,10 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.lower.columns import ColumnProgram, Fallback, compile_columns
-from koordpolicy.language.cel.lower.row import RowProgram
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.model.facts import Record
 from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.scheduler.asked import Asked, asked
 from koordpolicy.scheduler.events import EVERY_EVENT, Event
 from koordpolicy.scheduler.mechanisms import MECHANISMS, Mechanism
 
@@ -30,18 +30,6 @@ FIRST: Final = "First"
 
 class ProfileError(Exception):
     """The graph has no such profile, or names a mechanism that this scheduler does not have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A decision on a pod as a program, with its roots in order."""
-
-    program: RowProgram
-    roots: tuple[str, ...]
-
-    def value(self, records: Mapping[str, Any]) -> Any:
-        """The decision's value on these records by root. Raises CelError."""
-        return self.program.call(*(records.get(root, {}) for root in self.roots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,9 +157,9 @@ class _Maker:
         self.reads: dict[str, set[str]] = {root: set() for root in ROOTS}
 
     def asked(self, field: str) -> Asked:
-        name = f"{self._target}.{field}"
-        self._note(self._graph.expression(name))
-        return Asked(self._graph.program(name), self._graph.decision(name).roots)
+        made = asked(self._graph, f"{self._target}.{field}")
+        self._note(made.facts)
+        return made
 
     def filter(self, name: str) -> Step:
         at = f"filters[{name}]"
@@ -219,7 +207,7 @@ class _Maker:
         if name not in self._graph:
             return None
         found = self._graph.expression(name)
-        self._note(found)
+        self._note(facts_of(found))
         return found
 
     def _mechanism(self, at: str, name: str) -> Mechanism | None:
@@ -242,8 +230,8 @@ class _Maker:
         )
         return tuple((name, self.asked(head + name)) for name in names)
 
-    def _note(self, node: ir.Node) -> None:
-        for root, path in facts_of(node):
+    def _note(self, facts: frozenset[tuple[str, str]]) -> None:
+        for root, path in facts:
             if root in self.reads:
                 self.reads[root].add(path)
 

@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterable
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.facts import COUNTED, Record
-from koordpolicy.model.facts_load import estimate_facts
 from koordpolicy.model.facts_node import cluster_facts
 from koordpolicy.model.facts_pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric
@@ -93,9 +92,9 @@ class Scheduler:
         for metric in before.metrics():
             self.cache.set_metric(metric)
         for view, node_name, since, assumed in before.pods():
-            self.cache.place(view_of(view.pod, self._catalogue), node_name, since, assumed=assumed)
+            self.cache.place(self._view(view.pod), node_name, since, assumed=assumed)
         for view in pending:
-            self._enqueue(view_of(view.pod, self._catalogue))
+            self._enqueue(self._view(view.pod))
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -139,13 +138,13 @@ class Scheduler:
             self.remove_pod(key)
         elif pod.node_name:
             self._leave_queue(key)
-            self.cache.place(view_of(pod, self._catalogue), pod.node_name, self._clock())
+            self.cache.place(self._view(pod), pod.node_name, self._clock())
         elif self.cache.is_assumed(key):
             return  # what is on its way cannot be stopped by news from before
         elif scheduler_of(pod) != self.profile.name or pod.terminating:
             self._leave_queue(key)
         else:
-            self._update_pending(view_of(pod, self._catalogue))
+            self._update_pending(self._view(pod))
 
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
@@ -158,7 +157,7 @@ class Scheduler:
         if self.cache.is_assumed(pod.key):
             self.cache.displace(pod.key)
             self._happened(Event.POD_GONE)
-        view = view_of(pod, self._catalogue)
+        view = self._view(pod)
         self._pending[pod.key] = view
         self._put_back(view, frozenset())
 
@@ -192,10 +191,10 @@ class Scheduler:
 
     def question(self, pod: Pod | PodView) -> Question:
         """A pod with all the facts that the profile may ask for now, its estimate among them."""
-        view = view_of(pod, self._catalogue) if isinstance(pod, Pod) else pod
-        facts = {**view.facts, **self._estimate(view)}
+        view = self._view(pod) if isinstance(pod, Pod) else pod
         namespace = self._namespaces.get(view.pod.namespace, {})
-        return Question(self.profile, view, records_for(facts, namespace, self._cluster(), self._clock()))
+        records = records_for(view.facts, namespace, self._cluster(), self._clock())
+        return Question(self.profile, view, records)
 
     def forget_answers(self) -> None:
         """Judge every node anew next time, even about pods that were asked for before."""
@@ -278,9 +277,8 @@ class Scheduler:
                 found |= step.helped_by
         return frozenset(found)
 
-    def _estimate(self, view: PodView) -> Record:
-        estimate = self._load.estimate(view.facts)
-        return {} if estimate is None else estimate_facts(estimate)
+    def _view(self, pod: Pod) -> PodView:
+        return view_of(pod, self._catalogue, self._load.estimate)
 
     def _cluster(self) -> Record:
         if not self.profile.reads_cluster:

@@ -17,7 +17,6 @@ from koordpolicy.mechanism.pod_request import effective_requests, nonzero_reques
 from koordpolicy.mechanism.sampling import nodes_to_find
 from koordpolicy.mechanism.verdict import Verdict
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_load import estimate_facts
 from koordpolicy.model.facts_node import NodeDemand, node_facts
 from koordpolicy.model.metric import AggregatedUsage, NodeMetric, PodMetric
 from koordpolicy.model.node import Node, Taint
@@ -223,12 +222,9 @@ def scene(given: Given, more: Given | None = None) -> Scene:
     if given.get("metric") is not None:
         cache.set_metric(_metric(given["metric"]))
     for assigned in given.get("assigned_pods", ()):
-        cache.place(view_of(_pod(assigned), compiled.catalogue), "node", _NOW)
-    view = view_of(_pod(given.get("pod") or {"class": ""}), compiled.catalogue)
-    estimate = policy.estimate(view.facts)
-    assert estimate is not None
-    facts = {**view.facts, **estimate_facts(estimate)}
-    return Scene(compiled, profile, cache, Question(profile, view, records_for(facts, {}, {}, _NOW)))
+        cache.place(view_of(_pod(assigned), compiled.catalogue, policy.estimate), "node", _NOW)
+    view = view_of(_pod(given.get("pod") or {"class": ""}), compiled.catalogue, policy.estimate)
+    return Scene(compiled, profile, cache, Question(profile, view, records_for(view.facts, {}, {}, _NOW)))
 
 
 def _both_ways(scene: Scene, field: str, by_columns: Any) -> Any:
@@ -342,9 +338,13 @@ def _judged(given: Given, parameters: Given) -> tuple[Profile, Judged]:
         inputs.resources(node.get("nonzero_requested")),
         node.get("pod_count", 0),
     )
-    view = view_of(inputs.pod(given["pod"]), compiled.catalogue)
+    view = view_of(inputs.pod(given["pod"]), compiled.catalogue, _unestimated)
     table = _table([(_node(node), demand)])
     return profile, judge(Question(profile, view, records_for(view.facts, {}, {}, _NOW)), table)
+
+
+def _unestimated(_facts: Record) -> None:
+    """Fit and balance look at requests alone."""
 
 
 def _table(nodes: Sequence[tuple[Node, NodeDemand]]) -> NodeTable:
@@ -362,7 +362,7 @@ def _placed(spec: Given, nodes: Sequence[Given]) -> tuple[Profile, Judged]:
     """What the profile says of nodes with labels and taints, and a pod with this spec."""
     compiled = graph()
     profile = profile_of(compiled, PROFILE)
-    view = view_of(Pod("pod", raw={"spec": spec}), compiled.catalogue)
+    view = view_of(Pod("pod", raw={"spec": spec}), compiled.catalogue, _unestimated)
     table = _table(
         [
             (
