@@ -49,10 +49,11 @@ def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
         )
 
 
-def compile_paths(paths: Sequence[str]) -> Compilation:
+def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Compilation:
     """Read and compile; what could not be read stands among the findings.
 
     Raises `CannotRunError` where there is nothing to read at all. No paths stand for the built-in pack alone.
+    A `compiler` takes over what it has compiled before.
     """
     tree = read_tree(paths)
     if paths and not tree.touched:
@@ -62,7 +63,7 @@ def compile_paths(paths: Sequence[str]) -> Compilation:
         raise CannotRunError(
             why or f"there is no policy file (*.yaml, *.yml) below {', '.join(map(_shown, paths))}"
         )
-    compilation = Compiler(find_pack).compile(Layer(OWN, tree.files))
+    compilation = (compiler or Compiler(find_pack)).compile(Layer(OWN, tree.files))
     found = Diagnostics()
     found.extend(tree.found)
     found.extend(compilation.found)
@@ -74,9 +75,9 @@ def _shown(path: str) -> str:
     return f"`{path}`"
 
 
-def compiled(paths: Sequence[str]) -> tuple[Compilation, RuleGraph]:
+def compiled(paths: Sequence[str], compiler: Compiler | None = None) -> tuple[Compilation, RuleGraph]:
     """Policies that must be right, with their graph; raises `CannotRunError` with the findings."""
-    compilation = compile_paths(paths)
+    compilation = compile_paths(paths, compiler)
     if compilation.graph is None:
         raise CannotRunError(
             "the policies do not compile\n\n" + render("text", compilation.found, compilation.sources)
@@ -84,6 +85,6 @@ def compiled(paths: Sequence[str]) -> tuple[Compilation, RuleGraph]:
     return compilation, compilation.graph
 
 
-def graph_of(paths: Sequence[str]) -> RuleGraph:
+def graph_of(paths: Sequence[str], compiler: Compiler | None = None) -> RuleGraph:
     """The graph of policies that must be right; raises `CannotRunError` with the findings."""
-    return compiled(paths)[1]
+    return compiled(paths, compiler)[1]

@@ -36,7 +36,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    compilation = compile_paths(arguments.paths)
+    compilation = compile_paths(arguments.paths, arguments.compiler)
     if not arguments.no_tests:
         compilation = with_tests(compilation)
     found = list(compilation.found)

@@ -43,7 +43,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if declared is not None:
             terminal.print(declared)
             return OK
-    graph = graph_of(arguments.policies)
+    graph = graph_of(arguments.policies, arguments.compiler)
     try:
         terminal.print(_decided(graph, arguments, terminal.width))
     except UnknownDecision as error:

@@ -48,7 +48,7 @@ _SUFFIXES = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".md
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    graph = graph_of(arguments.paths)
+    graph = graph_of(arguments.paths, arguments.compiler)
     keys = _chosen(graph, arguments)
     if not keys:
         raise CannotRunError("no decision fits; `koordpolicy graph` lists all of them")

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 
 from koordpolicy import __version__
 from koordpolicy.cli import check, demo, explain, fmt, graph, schema, simulate, test
+from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.graph import Compiler
 
 COMMANDS: tuple[Command, ...] = (
     check.COMMAND,
@@ -43,10 +45,18 @@ def parser() -> argparse.ArgumentParser:
     return whole
 
 
-def main(arguments: Sequence[str] | None = None, terminal: Terminal | None = None) -> int:
-    """Run a command and give its exit code: 0 well, 1 findings, 2 could not run."""
+def main(
+    arguments: Sequence[str] | None = None,
+    terminal: Terminal | None = None,
+    compiler: Compiler | None = None,
+) -> int:
+    """Run a command and give its exit code: 0 well, 1 findings, 2 could not run.
+
+    A `compiler` that is handed in keeps what it has compiled for the next call.
+    """
     terminal = terminal or Terminal()
     given = parser().parse_args(arguments)
+    given.compiler = compiler or Compiler(find_pack)
     try:
         return int(given.run(given, terminal))
     except CannotRunError as error:

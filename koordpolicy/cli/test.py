@@ -41,7 +41,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    compilation, graph = compiled(arguments.paths)
+    compilation, graph = compiled(arguments.paths, arguments.compiler)
     run = _tested(graph, compilation, arguments.filter)
     if arguments.update:
         run, compilation = _updated(arguments, compilation, run, terminal)
@@ -97,7 +97,7 @@ def _updated(
         terminal.say(f"updated {file}")
     if not texts:
         return run, compilation
-    again, graph = compiled(arguments.paths)
+    again, graph = compiled(arguments.paths, arguments.compiler)
     return _tested(graph, again, arguments.filter), again
 
 

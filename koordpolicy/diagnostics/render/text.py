@@ -110,6 +110,9 @@ class _Drawing:
                 yield self._paint("." * max(self.gutter, 3), _FRAME)
                 continue
             text = self.report.line(span.file, number) or ""
+            if number != span.start.line and not text.strip():
+                yield self._paint(f"{number:>{self.gutter}} |", _FRAME)  # nothing there to underline
+                continue
             last = number == numbers[-1]
             marks = [_mark(span, number, text, sign, label if last else "")]
             marks += [

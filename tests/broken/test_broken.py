@@ -1,0 +1,113 @@
+"""Documents that are wrong, one mistake each, and what `koordpolicy check` says of them.
+
+A file says in its first lines what is found: `# expect: KP204 7:11`, with `warning` before the code where it
+is one, in the order of the report. To add a document, write it, look at what is found, and put that down.
+"""
+
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from koordpolicy.cli.bundle import find_pack
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.catalogue import CATALOGUE
+from koordpolicy.graph import Compiler
+from tests.conftest import REPOSITORY
+
+HERE = Path(__file__).parent
+DOCUMENTS = sorted(HERE.rglob("*.yaml"))
+EXPECT = re.compile(rb"^# expect: (.+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Compiler:
+    return Compiler(find_pack)
+
+
+def check(compiler: Compiler, *arguments: str) -> tuple[int, str]:
+    """The exit code and output of `koordpolicy check`."""
+    out, err = io.StringIO(), io.StringIO()
+    code = main(["check", *arguments], Terminal(out, err), compiler)
+    assert not err.getvalue()
+    return code, out.getvalue()
+
+
+def expected(document: Path) -> list[str]:
+    """What the document says is found in it."""
+    return [line.decode() for line in EXPECT.findall(document.read_bytes())]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(HERE).as_posix())
+def test_every_mistake_is_found_where_it_is(
+    document: Path, compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    file = document.relative_to(REPOSITORY).as_posix()
+    code, output = check(compiler, file, "--output", "json", "--limit", "0")
+    report = json.loads(output)
+    assert {found["file"] for found in report["findings"]} == {file}
+    shown = [
+        (f"{found['severity']} " if found["severity"] != "error" else "")
+        + f"{found['code']} {found['start']['line']}:{found['start']['column']}"
+        for found in report["findings"]
+    ]
+    assert shown == expected(document)
+    assert code == (1 if report["counts"]["error"] else 0)
+    if not report["counts"]["error"]:
+        assert check(compiler, file, "--strict")[0] == 1, "a warning fails a strict check"
+
+
+def test_every_code_occurs() -> None:
+    found = {
+        code
+        for document in DOCUMENTS
+        for line in expected(document)
+        for code in line.split()
+        if code[:2] == "KP"
+    }
+    assert found == set(CATALOGUE)
+
+
+def test_there_are_many() -> None:
+    failing = [document for document in DOCUMENTS if any(line[:2] == "KP" for line in expected(document))]
+    assert len(failing) >= 300
+
+
+SHOWN = (
+    "reading/flow-mapping-not-closed",
+    "reading/not-utf8",
+    "schema/several-things-at-once",
+    "schema/unknown-key-in-spec",
+    "expressions/in-folded-block",
+    "expressions/in-double-quotes-with-escapes",
+    "expressions/behind-wide-characters",
+    "expressions/bare-number-compared-with-cpu",
+    "expressions/fact-of-another-component",
+    "graph/two-pools-may-meet",
+    "graph/parameters-need-each-other",
+    "graph/parameter-with-unit-of-memory",
+    "meaning/bands-of-one-bundle-overlap",
+    "meaning/threshold-of-one-pool",
+    "policy-tests/value-of-one-bundle",
+    "policy-tests/fact-of-another-type",
+    "cost/loops-within-loops",
+)
+"""Documents whose whole report is kept, so that a change of words is seen in review. None shows lines of the pack."""
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_reports_read_well(
+    name: str,
+    compiler: Compiler,
+    golden: Callable[[Path, str], None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(HERE)
+    _, output = check(compiler, f"{name}.yaml")
+    assert max(len(line) for line in output.splitlines()) <= 80
+    golden(HERE / "golden" / f"{name.replace('/', '-')}.txt", output)
