@@ -44,11 +44,12 @@ class NodeView:
     Valid until the table changes.
     """
 
-    __slots__ = ("_rows", "_table", "count")
+    __slots__ = ("_amounts", "_rows", "_table", "count")
 
     def __init__(self, table: NodeTable, rows: Rows | None = None) -> None:
         self._table = table
         self._rows = rows
+        self._amounts: dict[tuple[str, str], Column] = {}
         self.count = len(table) if rows is None else len(rows)
 
     def numbers(self, path: str) -> Column:
@@ -65,10 +66,12 @@ class NodeView:
 
     def amount(self, path: str, resource: str) -> Column:
         """The amount of one resource on each node."""
-        column = self._table.entry(path, resource)
-        if column.absent is None:
-            return self._some(column.values)
-        return self._some(np.where(column.absent, 0, column.values))
+        found = self._amounts.get((path, resource))
+        if found is None:
+            column = self._table.entry(path, resource)
+            values = column.values if column.absent is None else np.where(column.absent, 0, column.values)
+            found = self._amounts[path, resource] = self._some(values)
+        return found
 
     def label(self, key: str) -> tuple[NDArray[np.int32], Mask | None]:
         """The value of a label on each node as the number of its text, and the nodes without it."""
