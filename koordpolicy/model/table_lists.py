@@ -107,7 +107,10 @@ class ListData:
             self._absent.view[at] = missing
             self._missing += 1 if missing else -1
         if isinstance(values, (list, tuple)):
-            self._write(at, [_record_of(value) for value in values])
+            try:
+                self._write(at, [_record_of(value) for value in values])
+            except ValueError as error:  # of one fact of one element; all the rest is written
+                return error
             if self._dead > _SLACK + self._owners.count // 2:
                 self._tidy()
             return None

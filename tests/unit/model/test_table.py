@@ -27,7 +27,8 @@ SCHEMA: Schema = {
     "age": ScalarFact(Storage.INT, lambda value: int(value[1:])),  # type: ignore[index]
     "labels": MapFact(ScalarFact(Storage.STRING)),
     "requested": MapFact(ScalarFact(Storage.INT)),
-    "pods": ListFact({"cpu": ScalarFact(Storage.INT), "band": ScalarFact(Storage.STRING), "labels": MapFact(ScalarFact(Storage.STRING))}),
+    "pods": ListFact({"cpu": ScalarFact(Storage.INT), "band": ScalarFact(Storage.STRING), "labels": MapFact(ScalarFact(Storage.STRING)),
+                      "numa": ListFact({ELEMENT: ScalarFact(Storage.INT)})}),
     "zones": ListFact({ELEMENT: ScalarFact(Storage.INT)}),
     "other": OpaqueFact(),
 }  # fmt: skip
@@ -48,7 +49,12 @@ FACTS = optional(
     age=INTS.map(lambda value: f"s{value}"),
     labels=st.dictionaries(st.sampled_from(("x", "y")), WORDS),
     requested=st.dictionaries(st.sampled_from(("x", "y")), INTS),
-    pods=st.lists(optional(cpu=INTS, band=WORDS, labels=st.dictionaries(st.just("x"), WORDS)), max_size=4),
+    pods=st.lists(
+        optional(
+            cpu=INTS, band=WORDS, numa=st.lists(INTS, max_size=2), labels=st.dictionaries(st.just("x"), WORDS)
+        ),
+        max_size=4,
+    ),
     zones=st.lists(INTS, max_size=3),
     other=st.just(["anything"]),
 )
@@ -100,7 +106,7 @@ def read(table: NodeTable) -> dict[str, dict[str, Any]]:
             for key in ("x", "y"):
                 fill([row.get(path, {}) for row in rows], key, table.entry(path, key), table.strings)
         elif isinstance(fact, ListFact):
-            for row, elements in zip(rows, lists_of(table, path), strict=True):
+            for row, elements in zip(rows, lists_of(table, path, fact, len(table)), strict=True):
                 if path in row:
                     row[path] = elements
         else:
@@ -129,13 +135,11 @@ def fill(rows: list[dict[str, Any]], path: str, column: Any, strings: Strings, e
         )
 
 
-def lists_of(table: NodeTable, path: str) -> list[list[Any]]:
-    segments, store = table.segments(path), table.elements(path)
-    result: list[list[Any]] = [[] for _ in range(len(table))]
+def lists_of(store: Any, path: str, schema: ListFact, count: int) -> list[list[Any]]:
+    segments, store = store.segments(path), store.elements(path)
+    result: list[list[Any]] = [[] for _ in range(count)]
     assert (segments.starts[1:] > segments.starts[:-1]).all()
     ends = [*segments.starts[1:], segments.size][: len(segments.starts)]
-    schema = SCHEMA[path]
-    assert isinstance(schema, ListFact)
     records: list[dict[str, Any]] = [{} for _ in range(segments.size)]
     for inner, fact in schema.elements.items():
         if isinstance(fact, MapFact):
@@ -143,9 +147,15 @@ def lists_of(table: NodeTable, path: str) -> list[list[Any]]:
             for at, record in enumerate(records):
                 if absent is None or not absent[at]:
                     record[inner] = {}
-            fill([record.get(inner, {}) for record in records], "x", store.entry(inner, "x"), table.strings)
+            fill([record.get(inner, {}) for record in records], "x", store.entry(inner, "x"), store.strings)
+        elif isinstance(fact, ListFact):
+            absent = store.presence(inner).absent
+            for at, elements in enumerate(lists_of(store, inner, fact, len(records))):
+                if absent is None or not absent[at]:
+                    records[at][inner] = elements
         else:
-            fill(records, inner, store.column(inner), table.strings)
+            assert isinstance(fact, ScalarFact)
+            fill(records, inner, store.column(inner), store.strings)
     for start, end, row in zip(segments.starts, ends, segments.rows, strict=True):
         live = segments.live is None or segments.live[start]
         assert live == (row >= 0)

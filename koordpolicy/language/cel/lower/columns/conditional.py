@@ -25,13 +25,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """Texts of a branch's values, errors and bounds; whether the values are an array, if computed."""
+    """Texts of a branch's values, errors and bounds; whether the values are an array, if computed, and
+    whether they are few.
+    """
 
     value: str
     errors: str
     low: str
     high: str
     is_array: bool
+    few: bool
 
 
 def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Vec:
@@ -64,7 +67,8 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Ve
             writer.let("h", f"max({then.high}, {otherwise.high})"),
         )
 
-    return Vec(kind, value, space, failed, bounds if _is_number(kind) else None)
+    few = then.few and otherwise.few
+    return Vec(kind, value, space, failed, bounds if _is_number(kind) else None, few=few)
 
 
 def _branch(
@@ -83,14 +87,15 @@ def _branch(
     with writer.block("else:"):
         zero = "0.0" if kind == DOUBLE else "False" if kind == BOOL else "0"
         writer.line(f"{names[0]} = {zero}; {names[1]} = None; {names[2]} = {names[3]} = {zero}")
-    return _Branch(*names, found.is_array)
+    return _Branch(*names, found.is_array, found.few)
 
 
 def _stated(emitter: "Emitter", node: ir.Node, need: Need | None, space: Space, kind: str) -> _Branch:
     vec = emitter.emit_vec(node, need)
     value = emitter.element_of(vec) if vec.space is None else emitter.values_in(vec, space)
     low, high = emitter.bounds_of(vec) if _is_number(kind) else ("0", "0")
-    return _Branch(value, str(emitter.errors_in(vec, space)), low, high, vec.space is not None)
+    errors, few = str(emitter.errors_in(vec, space)), vec.few or vec.space is None
+    return _Branch(value, errors, low, high, vec.space is not None, few)
 
 
 def _is_number(kind: str) -> bool:
@@ -143,10 +148,11 @@ def _one_branch(emitter: "Emitter", node: ir.Cond, kind: str, condition: Vec, ne
     """The condition is one for all rows, so only one branch is computed."""
     writer, space = emitter.writer, emitter.space_of_node(node)
     names = (writer.name("v"), writer.name("e"), writer.name("l"), writer.name("h"))
+    few = True
     for head, branch in ((f"if {condition.values}:", node.then), ("else:", node.otherwise)):
         with writer.block(head):
             found = _stated(emitter, branch, need, space, kind)
-            value = found.value
+            value, few = found.value, few and found.few
             if not found.is_array:
                 value = f"np.full({space.count}, {value}, {DTYPES[kind]!r})"
             texts = (value, found.errors, found.low, found.high)
@@ -154,4 +160,4 @@ def _one_branch(emitter: "Emitter", node: ir.Cond, kind: str, condition: Vec, ne
     value, failed, low, high = names
     if condition.errors is not None:
         writer.line(f"if {condition.errors}: {failed} = np.ones({space.count}, bool)")
-    return Vec(kind, value, space, failed, (lambda: (low, high)) if _is_number(kind) else None)
+    return Vec(kind, value, space, failed, (lambda: (low, high)) if _is_number(kind) else None, few=few)

@@ -6,7 +6,7 @@ its value number, so that what several outputs share is computed once. What has 
 evaluated by a row program for the rows that need it.
 """
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
@@ -391,12 +391,17 @@ class Emitter:
 
     def space_of(self, args: Sequence[Vec]) -> Space | None:
         """The space in which operands meet: that of elements, if any, else that of rows."""
+        return self._innermost([arg.space for arg in args], self.numbering.nodes[-1])
+
+    def _innermost(self, spaces: Iterable[Space | None], node: ir.Node) -> Space | None:
+        """The space within all others; None where there is none at all."""
         found: Space | None = None
-        for arg in args:
-            if arg.space is not None and (found is None or found is ROWS):
-                found = arg.space
-            elif arg.space not in (None, ROWS, found):
-                raise NoColumnForm(self.numbering.nodes[-1], "elements of two lists meet")
+        for space in spaces:
+            if space is None or (found is not None and found.within(space)):
+                continue
+            if found is not None and not space.within(found):
+                raise NoColumnForm(node, "elements of two lists meet")
+            found = space
         return found
 
     def count_of(self, space: Space | None) -> str:
@@ -406,10 +411,7 @@ class Emitter:
     def space_of_node(self, node: ir.Node) -> Space:
         """Where a node's entries lie: in the space of the elements that it names, else in that of rows."""
         free = self.numbering.free[self.numbering.of(node)]
-        spaces = {self.local_space(name) for name in free} - {None, ROWS}
-        if len(spaces) > 1:
-            raise NoColumnForm(node, "elements of two lists meet")
-        return next(iter(spaces), ROWS) or ROWS
+        return self._innermost(map(self.local_space, free), node) or ROWS
 
     def spread(self, vec: Vec, space: Space) -> str:
         """The values as an array over a space, also of what is one for all."""
@@ -421,11 +423,11 @@ class Emitter:
         """The values where `space` has its entries: a row's value for each of its elements."""
         if vec.space is space or vec.space is None:
             return vec.values
-        assert space is not None and space.owners is not None
+        assert space is not None and space.parent is not None
         key = ("spread", vec.values, space)
         found = self.writer.recall(key)
         if found is None:
-            text = f"np.take({vec.values}, {space.owners}, 0, {OUT}, 'clip')"
+            text = f"np.take({self.values_in(vec, space.parent)}, {space.owners}, 0, {OUT}, 'clip')"
             found = self.array(vec.kind, space, text, apart=True)
             self.writer.remember(key, found)
         assert isinstance(found, str)
@@ -440,10 +442,9 @@ class Emitter:
             return self._once(
                 ("failed", vec.errors, space), "e", f"np.ones({space.count}, bool) if {vec.errors} else None"
             )
-        return self._once(
-            ("spread", vec.errors, space), "e",
-            f"None if {vec.errors} is None else {vec.errors}[{space.owners}]",
-        )  # fmt: skip
+        errors = self.errors_in(vec, space.parent)
+        text = f"None if {errors} is None else {errors}[{space.owners}]"
+        return self._once(("spread", vec.errors, space), "e", text)
 
     def join_errors(self, args: Sequence[Vec], space: Space | None) -> str | None:
         """The variable with the joined errors of operands."""

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower.columns import picked
-from koordpolicy.language.cel.lower.columns.arithmetic import RULES, extremes
+from koordpolicy.language.cel.lower.columns.arithmetic import RULES
+from koordpolicy.language.cel.lower.columns.schema import DEPTH
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     COUNTED,
     DOUBLE,
-    DURATION,
     INT,
     STRING,
     ListVec,
@@ -40,25 +40,24 @@ def emit_list_fact(emitter: "Emitter", node: ir.Field, record: RecordVec) -> Lis
     """A list of records, or of plain values, that each row has."""
     element = node.type.params[0]
     kind = kind_of(element)
-    if record.space is not emitter.rows or (kind is None and element.record is None):
+    if (kind is None and element.record is None) or record.space.depth == DEPTH:
         raise NoColumnForm(node, f"`{node.path}` of type {node.type} has no column")
-    key = ("list", node.path)
+    key = ("list", record.store, node.path)
     found = emitter.writer.recall(key)
     if found is None:
-        found = _read(emitter, node.path, kind)
+        found = _read(emitter, record, node.path, kind)
         emitter.writer.remember(key, found)
     assert isinstance(found, ListVec)
     return found
 
 
-def _read(emitter: "Emitter", path: str, kind: str | None) -> ListVec:
+def _read(emitter: "Emitter", outer: RecordVec, path: str, kind: str | None) -> ListVec:
     writer = emitter.writer
     emitter.uses_lists = True
-    segments = writer.let("s", f"table.segments({path!r})")
-    store = writer.let("t", f"table.elements({path!r})")
-    space = Space(
-        writer.let("n", f"{segments}.size"), emitter.new_space(), writer.let("o", f"{segments}.owners"), segments
-    )  # fmt: skip
+    segments = writer.let("s", f"{outer.store}.segments({path!r})")
+    store = writer.let("t", f"{outer.store}.elements({path!r})")
+    count, owners = writer.let("n", f"{segments}.size"), writer.let("o", f"{segments}.owners")
+    space = Space(count, emitter.new_space(), outer.space, owners, segments)
     writer.line(f"{SPACE} {space.number} {space.count}")
     live = writer.let("e", f"{segments}.live")
     absent = writer.let("e", f"{segments}.absent")
@@ -89,7 +88,9 @@ def _bind(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> None:
     numbering = emitter.numbering
     for body in (node.predicate, node.transform):
         names = numbering.free[numbering.of(body)].difference(node.variables) if body is not None else ()
-        if any(emitter.local_space(name) not in (None, emitter.rows) for name in names):
+        spaces = [space for name in names if (space := emitter.local_space(name)) is not None]
+        # Elements of a list around this one are known here; any others, of this list too, are not.
+        if not all(source.space.within(space) and space is not source.space for space in spaces):
             raise NoColumnForm(node, "a macro that names the elements of two lists")
     *index, value = node.variables
     emitter.local[value] = source.element
@@ -113,15 +114,17 @@ def _decide(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> Vec:
     value, failed = emitter.writer.name("v"), emitter.writer.name("e")
     emitter.writer.line(
         f"{value}, {failed} = {node.macro}_rows({emitter.values_in(body, source.space)}, {errors}, "
-        f"{source.chosen}, {source.space.owners}, n, {source.errors})"
+        f"{source.chosen}, {source.space.owners}, {source.outer.count}, {source.errors})"
     )
-    return Vec(BOOL, value, emitter.rows, failed)
+    return Vec(BOOL, value, source.outer, failed)
 
 
 def _exists_one(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> Vec:
     chosen = _filter(emitter, node, source)
-    count = emitter.writer.let("v", f"count_rows({chosen.chosen}, {source.space.segments}, n)")
-    return Vec(BOOL, emitter.writer.let("v", f"{count} == 1"), emitter.rows, chosen.errors)
+    count = emitter.writer.let(
+        "v", f"count_rows({chosen.chosen}, {source.space.segments}, {source.outer.count})"
+    )
+    return Vec(BOOL, emitter.writer.let("v", f"{count} == 1"), source.outer, chosen.errors)
 
 
 def _filter(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> ListVec:
@@ -131,7 +134,7 @@ def _filter(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> List
     chosen, failed = writer.name("m"), writer.name("e")
     writer.line(
         f"{chosen}, {failed} = choose({emitter.values_in(body, space)}, {errors}, {source.chosen}, "
-        f"{space.owners}, n, {source.errors})"
+        f"{space.owners}, {source.outer.count}, {source.errors})"
     )
     return ListVec(space, source.element, chosen, failed, whole=False)
 
@@ -145,7 +148,8 @@ def _map(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> ListVec
     failed = source.errors
     if errors is not None:
         failed = emitter.writer.let(
-            "e", f"list_errors({errors}, {source.chosen}, {space.owners}, n, {source.errors})"
+            "e",
+            f"list_errors({errors}, {source.chosen}, {space.owners}, {source.outer.count}, {source.errors})",
         )
     if body.space is None:
         element = Vec(body.kind, emitter.spread(body, space), space, None, body.bounds)
@@ -175,9 +179,9 @@ def emit_of_list(emitter: "Emitter", node: ir.Call, source: ListVec) -> Vec:
         count = (
             f"{space.segments}.lengths"
             if source.whole
-            else f"count_rows({source.chosen}, {space.segments}, n)"
+            else f"count_rows({source.chosen}, {space.segments}, {source.outer.count})"
         )
-        return Vec(INT, emitter.once("v", count), emitter.rows, source.errors, lambda: ("0", space.count))
+        return Vec(INT, emitter.once("v", count), source.outer, source.errors, lambda: ("0", space.count))
     element = source.element
     if not isinstance(element, Vec) or element.kind not in COUNTED | {DOUBLE}:
         raise NoColumnForm(node, f"`{name}` of this list has no column form")
@@ -199,10 +203,9 @@ def emit_of_list(emitter: "Emitter", node: ir.Call, source: ListVec) -> Vec:
         low, high = f"max({least}, {-(2**63)})", f"min({most}, {2**63 - 1})"
     if element.kind != DOUBLE:
         bounds = lambda: (writer.let("l", low), writer.let("h", high))  # noqa: E731 the names differ by case
-    writer.line(
-        f"{value}, {failed} = {kernel}({values}, {source.chosen}, {space.segments}, n, {source.errors}{limits})"
-    )
-    return Vec(element.kind, value, emitter.rows, failed, bounds)
+    arguments = f"{values}, {source.chosen}, {space.segments}, {source.outer.count}, {source.errors}{limits}"
+    writer.line(f"{value}, {failed} = {kernel}({arguments})")
+    return Vec(element.kind, value, source.outer, failed, bounds)
 
 
 _KERNELS: Mapping[tuple[str, bool], str] = {
@@ -226,9 +229,9 @@ def emit_in_list(emitter: "Emitter", node: ir.Call, sought: Vec, source: ListVec
         element.kind != sought.kind and {element.kind, sought.kind} != {INT, DOUBLE}
     ):
         raise NoColumnForm(node, "membership of unlike types")
-    if sought.space not in (None, emitter.rows):
-        raise NoColumnForm(node, "a macro that names the elements of two lists")
     space = source.space
+    if sought.space is not None and not source.outer.within(sought.space):
+        raise NoColumnForm(node, "a macro that names the elements of two lists")
     one = (
         emitter.code_of(sought)
         if sought.kind == STRING and sought.space is None
@@ -236,11 +239,10 @@ def emit_in_list(emitter: "Emitter", node: ir.Call, sought: Vec, source: ListVec
     )
     found = emitter.writer.let("v", f"{emitter.spread(element, space)} == {one}")
     value, failed = emitter.writer.name("v"), emitter.writer.name("e")
-    errors = emitter.join(source.errors, emitter.errors_in(sought, emitter.rows), emitter.rows)
-    emitter.writer.line(
-        f"{value}, {failed} = exists_rows({found}, None, {source.chosen}, {space.owners}, n, {errors})"
-    )
-    return Vec(BOOL, value, emitter.rows, failed)
+    errors = emitter.join(source.errors, emitter.errors_in(sought, source.outer), source.outer)
+    arguments = f"{found}, None, {source.chosen}, {space.owners}, {source.outer.count}, {errors}"
+    emitter.writer.line(f"{value}, {failed} = exists_rows({arguments})")
+    return Vec(BOOL, value, source.outer, failed)
 
 
 # --- loops over what is one for all rows -----------------------------------------------------------
@@ -354,14 +356,3 @@ def _where(emitter: "Emitter", predicate: ir.Node, term: Vec, space: Space, need
     )
     low, high = emitter.bounds_of(term)
     return Vec(term.kind, value, space, failed, lambda: (f"min({low}, 0)", f"max({high}, 0)"))
-
-
-__all__ = [
-    "DURATION",
-    "emit_comprehension",
-    "emit_in_list",
-    "emit_list_fact",
-    "emit_of_list",
-    "emit_of_loop",
-    "extremes",
-]  # fmt: skip

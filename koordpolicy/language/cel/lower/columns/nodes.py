@@ -313,7 +313,7 @@ def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
     constant = all(arg.errors is None for arg in fixed)
     overload = emitter.overloads.get(node.overload)
     function = None if overload is None else overload.implementation
-    if subject.fresh:  # one of a few; a column may bring ever new strings, whose results would all be kept
+    if subject.few:  # one of a few; a column may bring ever new strings, whose results would all be kept
         function = function or _CONCATENATION.get(node.overload)
     if (
         len(varying) != 1 or subject.kind != STRING or kind is None or function is None
@@ -329,4 +329,4 @@ def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
         f"{value}, {failed} = {memo}.look_up({subject.values}, strings, ({arguments}{',' if arguments else ''}))"
     )
     errors = emitter.join(emitter.join_errors(args, subject.space), failed, subject.space)
-    return Vec(kind, value, subject.space, errors, fresh=subject.fresh)
+    return Vec(kind, value, subject.space, errors, few=subject.few)

@@ -66,7 +66,7 @@ def element(emitter: "Emitter", node: ir.Index, source: PickedVec, index: Vec) -
         f"{kind!r}, strings, {errors})"
     )
     # No bounds: what is done with such a number is checked for overflow, which is rare and cheap enough.
-    return Vec(source.kind, value, space, failed, None, fresh=True)
+    return Vec(source.kind, value, space, failed, None, few=True)
 
 
 # --- what the generated code calls -----------------------------------------------------------------

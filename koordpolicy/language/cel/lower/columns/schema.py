@@ -1,5 +1,7 @@
 """The columns of a table, derived from the declared facts."""
 
+from typing import Final
+
 from koordpolicy.language.cel.lower.columns.kernels import instant
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
@@ -33,13 +35,13 @@ _SCALARS = {
 }
 
 
-_DEPTH = 2
+DEPTH: Final = 2
 """Lists within lists have columns up to so many levels: the containers of the pods of a node."""
 
 
 def table_schema(facts: FactTable, record: str) -> Schema:
     """How each fact of a record is held in columns. Raises KeyError for an unknown record."""
-    return _schema(facts, record, _DEPTH)
+    return _schema(facts, record, DEPTH)
 
 
 def _schema(facts: FactTable, name: str, depth: int) -> Schema:

@@ -52,7 +52,9 @@ class NoColumnForm(Exception):
 class Space:
     """What the entries of an array stand for: rows of the table, or elements of a list fact.
 
-X
+    `count` names the variable with the number of entries, and `number` tells spaces apart. A space of
+    elements lies within another, its `parent`: `owners` names the variable with the entry of the parent
+    that each element belongs to, `segments` that with the segments.
     """
 
     count: str
@@ -93,7 +95,8 @@ class Vec:
     of entries in error, or None when there are none. Without a space the value is one for all:
     `values` names a scalar, and `errors` a variable that is true when it failed (then the scalar is a
     zero). `bounds` gives texts of the least and greatest value. A `fresh` array belongs to the
-    generated code alone. `column` names the table's column that the values are, as they stand.
+    generated code alone. Strings that are `few` are those that the expression itself names, or made of
+    such; a column may bring ever new ones. `column` names the table's column that the values are, as they stand.
     """
 
     kind: str
@@ -102,6 +105,7 @@ class Vec:
     errors: str | None = None
     bounds: "Callable[[], Bounds] | None" = None
     fresh: bool = False
+    few: bool = False
     column: str | None = None
 
 
@@ -149,8 +153,8 @@ class ListVec:
     """A list that each row has, as elements in a space.
 
     `element` is what an element is (a vector may also be one value a row, or for all). `chosen` names
-    the mask of the elements that belong to the lists (or None: all), `errors` the mask of rows without
-    a list. A `whole` list is a fact as it stands, unfiltered.
+    the mask of the elements that belong to the lists (or None: all), `errors` the mask of entries of
+    `outer` without a list. A `whole` list is a fact as it stands, unfiltered.
     """
 
     space: Space
@@ -158,6 +162,12 @@ class ListVec:
     chosen: str
     errors: str | None
     whole: bool
+
+    @property
+    def outer(self) -> Space:
+        """The space whose entries have the lists."""
+        assert self.space.parent is not None
+        return self.space.parent
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -56,6 +56,7 @@ GRAMMAR: Mapping[str, str] = {
         node.pods.filter($p, <bool p>).map($p, <cpu p>).max()
         node.pods.map($p, <cpu p>).min()
         pod.containers.map($c, <cpu c>).sum()
+        @p.containers.map($c, <cpu c>).sum()
         pod.containers.map($c, <bool c>, <cpu c>).sum()
     """,
     "int": """
@@ -83,6 +84,8 @@ GRAMMAR: Mapping[str, str] = {
         size(<string>)
         (<bool> ? <int> : <int>)
         node.pods.filter($p, <bool p>).size()
+        @p.numaNodes.filter(n, n < <int>).size()
+        @p.numaNodes.sum()
         node.pods.transformList(i$p, $p, i$p).sum()
     """,
     "double": """
@@ -210,6 +213,9 @@ GRAMMAR: Mapping[str, str] = {
         node.pods.exists($p, <bool p>)
         node.pods.exists_one($p, <bool p>)
         node.pods.filter($p, <bool p>).exists($p, <bool p>)
+        @p.containers.all($c, <bool c>)
+        @p.containers.exists($c, <bool c>)
+        (<int> in @p.numaNodes)
         pod.containers.all($c, <bool c>)
         pod.containers.exists($c, <bool c>)
         pod.resources.request.all(k, v, v <= node.resources.allocatable[k] || <bool>)
@@ -274,7 +280,13 @@ def _facts(paths: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dic
 
 
 _CPU = {f"{group}.cpu": _AMOUNTS for group in ("request", "usage", "limit")}
-RESIDENTS = _facts({**_CPU, "band": _WORDS, "known": st.booleans(), "labels": _LABELS})
+_CONTAINERS = st.lists(_facts({"name": _WORDS, "request.cpu": _AMOUNTS}), max_size=3)
+RESIDENTS = _facts(
+    {
+        **_CPU, "band": _WORDS, "known": st.booleans(), "labels": _LABELS, "containers": _CONTAINERS,
+        "numaNodes": st.lists(_AMOUNTS, max_size=3),
+    }
+)  # fmt: skip
 _RESOURCES = st.dictionaries(st.sampled_from(("cpu", "memory", "gpu")), _AMOUNTS, max_size=3)
 
 NODES = _facts(
@@ -292,6 +304,6 @@ PODS = _facts(
     {
         **_CPU, "name": _WORDS, "band": _WORDS, "known": st.booleans(), "labels": _LABELS, "priority": _AMOUNTS,
         "resources.request": _RESOURCES,
-        "containers": st.lists(_facts({"name": _WORDS, "request.cpu": _AMOUNTS}), max_size=3),
+        "containers": _CONTAINERS,
     }
 )  # fmt: skip

@@ -39,11 +39,29 @@ ROWS: tuple[dict[str, Any], ...] = (
     },
     {"name": "n6", "capacity.cpu": 1, "pods": [resident(7, "free", **{"request.cpu": -3, "labels": {}})]},
     {
+        "name": "n8", "capacity.cpu": 200, "pods": [
+            resident(
+                9, "prod", containers=[{"name": "a", "request.cpu": 7}, {"name": "b"}],
+                numaNodes=[1, 0], subPriority=1,
+            ),
+            resident(8, "batch", containers=[], numaNodes=[], subPriority=3),
+            resident(7, "free", containers=[{"name": "free-7", "request.cpu": 300}], numaNodes=[2]),
+        ],
+    },
+    {
+        "name": "n9", "capacity.cpu": 400, "pods": [
+            resident(
+                9, "prod", containers=[{"name": "a", "request.cpu": BIG}, {"name": "b", "request.cpu": 1}],
+                numaNodes=[3],
+            ),
+        ],
+    },
+    {
         "name": "n7",
         "capacity.cpu": 7000,
         "zones": [{"index": 0, "capacity.cpu": 5}, {"index": 1, "capacity.cpu": 9}],
     },
-)
+)  # fmt: skip
 POD: dict[str, Any] = {
     "name": "prod-100", "request.cpu": 150, "band": "prod", "labels": {"app": "prod"},
     "resources.request": {"cpu": 100, "x/gpu": 1},
@@ -97,6 +115,17 @@ node.pods.exists(p, p.band in ["batch", "free"])
 node.pods.transformList(i, p, i).sum()
 node.pods.exists(i, p, i == 1 && p.band == "prod")
 node.pods.all(p, pod.containers.all(c, c.request.cpu > p.request.cpu))
+node.pods.exists(p, p.containers.size() > 1)
+node.pods.map(p, p.containers.map(c, c.request.cpu).sum()).sum()
+node.pods.map(p, p.containers.filter(c, c.name != "a").size()).max()
+node.pods.exists(p, p.containers.exists(c, c.request.cpu > p.request.cpu))
+node.pods.filter(p, p.containers.all(c, c.request.cpu < node.capacity.cpu)).map(p, p.usage.cpu).sum()
+node.pods.exists(p, 1 in p.numaNodes)
+node.pods.map(p, p.numaNodes.filter(n, n < node.zones.size()).size()).sum()
+node.pods.map(p, p.subPriority in p.numaNodes ? 1 : p.numaNodes.exists(n, n < 2) ? 0 : 5).sum()
+node.pods.map(p, p.numaNodes.max()).max()
+node.pods.all(p, p.containers.map(c, c.name).exists(n, n == p.name) || pod.name == p.name)
+node.pods.exists(p, pod.containers.exists(c, p.containers.exists(d, d.name == c.name)))
 node.zones.map(z, z.capacity.cpu).sum() / node.capacity.cpu
 node.zones.exists(z, z.capacity.cpu >= pod.request.cpu) || node.pods.exists(p, p.band == "batch")
 node.zones.map(z, z.index).max() + node.pods.size()
@@ -120,7 +149,7 @@ ROW_WISE = """
 node.pods.sortBy(p, p.usage.cpu).size()
 node.pods.exists(p, node.zones.exists(z, z.capacity.cpu > p.usage.cpu))
 node.pods.exists(p, p.name + "x" == "prod-100x")
-node.pods.exists(p, p.containers.size() > 1)
+node.pods.exists(p, p.containers.exists(c, node.zones.exists(z, z.capacity.cpu > c.request.cpu)))
 node.pods.map(p, p.band).distinct().size()
 node.pods.map(p, p.usage.cpu)
 node.pods[0].usage.cpu
@@ -152,6 +181,9 @@ def test_lists_that_have_changed(text: str) -> None:
     assert_same(text, table, POD)
     table.update("n1", {"pods": [resident(3, "batch"), resident(4, "prod")]})
     table.update("n0", {"pods": []}, absent=["capacity.cpu"])
+    table.update(
+        "n9", {"pods": [resident(1, "prod", containers=[{"name": "c", "request.cpu": 5}], numaNodes=[0])]}
+    )
     table.remove("n2")
     table.update("n6", {}, absent=["pods"])
     assert_same(text, table, POD)
