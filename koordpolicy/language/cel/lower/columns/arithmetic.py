@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
+from koordpolicy.language.cel.lower.columns.operands import FUNCTIONS, Operands
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     DOUBLE,
@@ -18,10 +19,8 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     TIMESTAMP,
     WIDEST,
     Bounds,
-    Space,
     Vec,
 )
-from koordpolicy.language.cel.lower.columns.writer import OUT
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.columns.emitter import Emitter
@@ -29,44 +28,6 @@ if TYPE_CHECKING:
 Rule: TypeAlias = "Callable[[Emitter, Sequence[Vec]], Vec]"
 _LOW, _HIGH = WIDEST
 _EXACT = str(2**53)
-_FUNCTIONS = {
-    "+": "np.add", "-": "np.subtract", "*": "np.multiply", "/": "np.divide", "//": "np.floor_divide",
-    "%": "np.remainder", "<": "np.less", "<=": "np.less_equal", ">": "np.greater", ">=": "np.greater_equal",
-    "==": "np.equal", "!=": "np.not_equal",
-}  # fmt: skip
-
-
-_BY_KEYWORD = frozenset(("np.minimum", "np.maximum"))
-"""Functions that take the array for their result by keyword only."""
-
-
-# --- helpers ---------------------------------------------------------------------------------------
-
-
-class _Operands:
-    """Operands brought into their common space: texts of values, joined errors, bounds on demand."""
-
-    def __init__(self, emitter: "Emitter", args: Sequence[Vec]) -> None:
-        space = emitter.space_of(args)
-        assert space is not None, "what is one for all rows is not for column rules"
-        self.emitter = emitter
-        self.writer = emitter.writer
-        self.space: Space = space
-        self.args = args
-        self.texts = [emitter.values_in(arg, space) for arg in args]
-        self.errors = emitter.join_errors(args, space)
-
-    def bounds(self, at: int) -> Bounds:
-        return self.emitter.bounds_of(self.args[at])
-
-    def result(
-        self, kind: str, function: str, *texts: str, name: str = "", errors: str | None = None,
-        bounds: Callable[[], Bounds] | None = None,
-    ) -> Vec:  # fmt: skip
-        """The array that a NumPy function of these texts writes."""
-        last = f"out={OUT}" if function in _BY_KEYWORD else OUT
-        made = self.emitter.array(kind, self.space, f"{function}({', '.join(texts)}, {last})", name=name)
-        return Vec(kind, made, self.space, errors or self.errors, bounds, fresh=True)
 
 
 # --- int64 -----------------------------------------------------------------------------------------
@@ -76,7 +37,7 @@ def _checked(operator: str, kernel: str, kind: str) -> Rule:
     """`+ - *` of int64: unchecked where the bounds rule an overflow out."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         writer, (a, b), errors = operands.writer, operands.texts, operands.errors
         (la, ha), (lb, hb) = operands.bounds(0), operands.bounds(1)
         if operator == "*":
@@ -88,7 +49,7 @@ def _checked(operator: str, kernel: str, kind: str) -> Rule:
             high = writer.let("h", f"{ha} {operator} {last}")
         name, failed = writer.name("v"), writer.name("e")
         with writer.block(f"if {_LOW} <= {low} and {high} <= {_HIGH}:"):
-            operands.result(kind, _FUNCTIONS[operator], a, b, name=name)
+            operands.result(kind, FUNCTIONS[operator], a, b, name=name)
             writer.line(f"{failed} = {errors}")
         with writer.block("else:"):
             writer.line(f"{name}, {failed} = {kernel}({a}, {b}, {errors})", (failed, errors))
@@ -105,7 +66,7 @@ def _shifted(operator: str) -> Rule:
 
 def _quotient_of_ints(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     """`/` of int64, toward zero. Of numbers up to 2**53 the cut quotient of doubles is exact, and quicker."""
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     writer, (a, b), errors, space = operands.writer, operands.texts, operands.errors, operands.space
     (la, ha), (lb, hb) = operands.bounds(0), operands.bounds(1)
     name, failed = writer.name("v"), writer.name("e")
@@ -126,7 +87,7 @@ def _quotient_of_ints(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 
 def _remainder(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     """`%` of int64, with the sign of the dividend."""
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     writer, (a, b), errors, space = operands.writer, operands.texts, operands.errors, operands.space
     (la, ha), (lb, _) = operands.bounds(0), operands.bounds(1)
     name, failed = writer.name("v"), writer.name("e")
@@ -142,7 +103,7 @@ def _least_excluded(function: str, kernel: str, low: str, high: str) -> Rule:
     """A function of one int64 that only the least of them overflows."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         writer, (a,), errors = operands.writer, operands.texts, operands.errors
         least, most = operands.bounds(0)
         name, failed = writer.name("v"), writer.name("e")
@@ -159,7 +120,7 @@ def _least_excluded(function: str, kernel: str, low: str, high: str) -> Rule:
 
 
 def _int_sign(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     return operands.result(INT, "np.sign", *operands.texts, bounds=lambda: ("-1", "1"))
 
 
@@ -174,13 +135,13 @@ def _whole(*steps: tuple[str, str]) -> Rule:
     """
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         writer, errors = operands.writer, operands.errors
         double = operands.texts[0]
         formula = "{0}"
         for operator, right in steps:
             text = right.format(*operands.texts)
-            double = operands.result(DOUBLE, _FUNCTIONS[operator], double, text).values
+            double = operands.result(DOUBLE, FUNCTIONS[operator], double, text).values
             formula = f"{formula} {operator} {right}"
         corners = [operands.bounds(at) for at in range(len(args))]
         first = [f"float({bound})" for bound in corners[0]]
@@ -206,7 +167,7 @@ def _whole(*steps: tuple[str, str]) -> Rule:
 
 def _divide_by_ratio(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     """`divide(int,double)`: the quantity over a ratio, which is an error of zero."""
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     writer, (a, b), space = operands.writer, operands.texts, operands.space
     zeros = writer.name("e")
     writer.line(f"{zeros} = zero_divisors({b}, {operands.errors}, {space.count})", (zeros, operands.errors))
@@ -218,7 +179,7 @@ def _divide_by_ratio(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 
 def _quotient(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     """Equal units: a ratio, and an error of a zero divisor."""
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     writer, (a, b), space = operands.writer, operands.texts, operands.space
     low, high = operands.bounds(1)
     failed = writer.let("e", str(operands.errors))
@@ -230,7 +191,7 @@ def _quotient(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 
 
 def _to_double(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     low, high = operands.bounds(0)
     value = emitter.as_double(args[0], operands.texts[0], operands.space)
     return Vec(DOUBLE, value, operands.space, operands.errors, lambda: (f"float({low})", f"float({high})"))
@@ -241,7 +202,7 @@ def _same(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 
 
 def _seconds(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     return operands.result(INT, "np.floor_divide", *operands.texts, "1000000000")
 
 
@@ -252,7 +213,7 @@ def _doubles(function: str) -> Rule:
     """A NumPy function of doubles that cannot fail."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         return operands.result(DOUBLE, function, *operands.texts)
 
     return rule
@@ -262,7 +223,7 @@ def _kernel_of_doubles(kernel: str) -> Rule:
     """A function of ours of one column of doubles."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         name = operands.writer.let("v", f"{kernel}({operands.texts[0]})")
         return Vec(DOUBLE, name, operands.space, operands.errors, fresh=True)
 
@@ -271,7 +232,7 @@ def _kernel_of_doubles(kernel: str) -> Rule:
 
 def _rounded(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     """`math.round`: halves away from zero."""
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
     (value,) = operands.texts
     rounded = operands.result(DOUBLE, "np.rint", value)
     rest = operands.result(DOUBLE, "np.subtract", value, rounded.values)
@@ -283,7 +244,7 @@ def _by_corners(operator: str) -> Rule:
     """`+ - *` of doubles, with the bounds that `_whole` may ask for."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
 
         def bounds() -> Bounds:
             one, other = operands.bounds(0), operands.bounds(1)
@@ -295,14 +256,14 @@ def _by_corners(operator: str) -> Rule:
                 emitter.writer.let("h", f"max({image}) {known} inf"),
             )
 
-        return operands.result(DOUBLE, _FUNCTIONS[operator], *operands.texts, bounds=bounds)
+        return operands.result(DOUBLE, FUNCTIONS[operator], *operands.texts, bounds=bounds)
 
     return rule
 
 
 def _share(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     """`ratio(percent)`."""
-    operands = _Operands(emitter, args)
+    operands = Operands(emitter, args)
 
     def bounds() -> Bounds:
         low, high = operands.bounds(0)
@@ -315,7 +276,7 @@ def _tests(function: str) -> Rule:
     """A NumPy function that gives bools."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         return operands.result(BOOL, function, *operands.texts)
 
     return rule
@@ -330,7 +291,7 @@ def extremes(sign: str) -> Rule:
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
         if len(args) == 1:
             return args[0]
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         kind, space = args[0].kind, operands.space
         best, scalar = operands.texts[0], args[0].space is None
         for arg, text in zip(args[1:], operands.texts[1:], strict=True):
@@ -339,7 +300,7 @@ def extremes(sign: str) -> Rule:
                 best = operands.writer.let("u", f"{text} if {text} {sign} {best} else {best}")
             elif kind == DOUBLE:
                 # NaN and -0.0 make NumPy's own functions differ from the definition.
-                better = operands.result(BOOL, _FUNCTIONS[sign], text, best).values
+                better = operands.result(BOOL, FUNCTIONS[sign], text, best).values
                 best = emitter.choose(better, text, best, DOUBLE, space)
             else:
                 function = "np.minimum" if sign == "<" else "np.maximum"
@@ -364,12 +325,12 @@ def equality(operator: str) -> Rule:
     """`==` and `!=` of two values of comparable kinds; strings compare by number."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-        operands = _Operands(emitter, args)
+        operands = Operands(emitter, args)
         texts = [
             emitter.code_of(arg) if arg.kind == STRING and arg.space is None else text
             for arg, text in zip(args, operands.texts, strict=True)
         ]
-        return operands.result(BOOL, _FUNCTIONS[operator], *texts)
+        return operands.result(BOOL, FUNCTIONS[operator], *texts)
 
     return rule
 
@@ -419,10 +380,10 @@ def _rows() -> Iterator[tuple[str, Rule]]:
         yield f"math.{name}(double)", _tests(function)
     for operator in ("<", "<=", ">", ">="):
         for kind in ("bool", timestamp, duration):
-            yield f"_{operator}_({kind},{kind})", _tests(_FUNCTIONS[operator])
+            yield f"_{operator}_({kind},{kind})", _tests(FUNCTIONS[operator])
         for a in ("int", "double"):
             for b in ("int", "double"):
-                yield f"_{operator}_({a},{b})", _tests(_FUNCTIONS[operator])
+                yield f"_{operator}_({a},{b})", _tests(FUNCTIONS[operator])
 
 
 def is_same(id: str) -> bool:

@@ -57,7 +57,7 @@ def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, .
     fallen: dict[int, Fallback] = {}
     while True:
         before = len(fallen)
-        emitter = Emitter(numbering, table_root, roots, fallen)
+        emitter = Emitter(numbering=numbering, table_root=table_root, roots=roots, fallen=fallen)
         emitter.writer.line(f"{SPACE} 0 n")
         results = [_emit_output(emitter, tree) for tree in trees.values()]
         # What falls back is known to a pass only after it has met it; the next one plans for it. There

@@ -1,19 +1,20 @@
 """From typed nodes to the statements that compute them for all rows at once.
 
-`Emitter` knows spaces, errors, bounds and what is one for all rows; the rules for the classes of
-nodes stand in `nodes`, those for overloads in `arithmetic`. Each node's symbol is remembered under
+`Emitter` decides in which way a node is computed: once for all rows, kept between calls, in columns, or row by
+row. The rules for the classes of nodes stand in `nodes`, those for overloads in `arithmetic`. Each node's symbol is remembered under
 its value number, so that what several outputs share is computed once. What has no column form is
 evaluated by a row program for the rows that need it.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Overload
-from koordpolicy.language.cel.ir_walk import Numbering, bound_names, facts_of, rewrite
+from koordpolicy.language.cel.ir_walk import bound_names, facts_of, rewrite
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
+from koordpolicy.language.cel.lower.columns.frame import Frame
 from koordpolicy.language.cel.lower.columns.parts import (
     ROWS,
     WORK,
@@ -23,21 +24,15 @@ from koordpolicy.language.cel.lower.columns.parts import (
     KeptPart,
     RowPart,
     own_effort,
-    space_of,
 )
 from koordpolicy.language.cel.lower.columns.symbols import (
     COUNTED,
     DOUBLE,
-    DTYPES,
     DURATION,
-    INT,
     STRING,
     TIMESTAMP,
-    WIDEST,
-    Bounds,
     Need,
     NoColumnForm,
-    RecordVec,
     Space,
     Symbol,
     ThingVec,
@@ -48,21 +43,18 @@ from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Writer
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 
 
-@dataclass(slots=True)
-class Emitter:
+@dataclass(slots=True, kw_only=True)
+class Emitter(Frame):
     """Writes one program. `fallen` has the numbers of nodes known to have no column form."""
 
-    numbering: Numbering
     table_root: str
     roots: tuple[str, ...]
     fallen: dict[int, Fallback] = field(default_factory=dict)
-    writer: Writer = field(default_factory=Writer)
     prepare: Writer = field(default_factory=lambda: Writer("p"))
     exports: list[str] = field(default_factory=list)
     used: list[Fallback] = field(default_factory=list)
     shared: dict[str, ir.Node] = field(default_factory=dict)
     parts: list[RowPart] = field(default_factory=list)
-    local: dict[str, Symbol] = field(default_factory=dict)
     lanes: dict[str, str] = field(default_factory=dict)
     overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
     uses_lists: bool = False
@@ -70,7 +62,6 @@ class Emitter:
     _keeping: tuple[str, ...] = ()
     _efforts: dict[int, int] = field(default_factory=dict)
     _impure: dict[int, bool] = field(default_factory=dict)
-    _spaces: int = 0
     _ranges: dict[str, int] = field(default_factory=dict)
     _varying: dict[int, bool] = field(default_factory=dict)
     _partial: dict[int, bool] = field(default_factory=dict)
@@ -79,11 +70,6 @@ class Emitter:
     def constants(self) -> dict[str, object]:
         """The values behind global names of the generated code."""
         return {**self.prepare.constants, **self.writer.constants}
-
-    @property
-    def rows(self) -> Space:
-        """The space of the table's rows."""
-        return ROWS
 
     # --- what nodes are -------------------------------------------------------------------------
 
@@ -381,178 +367,3 @@ class Emitter:
         if need is None or need.space is not space:
             return Need(self.writer.let("m", mask) if mask.startswith("~") else mask, space)
         return Need(self.writer.let("m", f"{mask} & {need.mask}"), space)
-
-    def local_space(self, name: str) -> Space | None:
-        """The space of a local variable; None when it is one for all."""
-        found = self.local.get(name)
-        return None if found is None else space_of(found)
-
-    # --- spaces ---------------------------------------------------------------------------------
-
-    def space_of(self, args: Sequence[Vec]) -> Space | None:
-        """The space in which operands meet: that of elements, if any, else that of rows."""
-        return self._innermost([arg.space for arg in args], self.numbering.nodes[-1])
-
-    def _innermost(self, spaces: Iterable[Space | None], node: ir.Node) -> Space | None:
-        """The space within all others; None where there is none at all."""
-        found: Space | None = None
-        for space in spaces:
-            if space is None or (found is not None and found.within(space)):
-                continue
-            if found is not None and not space.within(found):
-                raise NoColumnForm(node, "elements of two lists meet")
-            found = space
-        return found
-
-    def count_of(self, space: Space | None) -> str:
-        """The number of entries."""
-        return "1" if space is None else space.count
-
-    def space_of_node(self, node: ir.Node) -> Space:
-        """Where a node's entries lie: in the space of the elements that it names, else in that of rows."""
-        free = self.numbering.free[self.numbering.of(node)]
-        return self._innermost(map(self.local_space, free), node) or ROWS
-
-    def spread(self, vec: Vec, space: Space) -> str:
-        """The values as an array over a space, also of what is one for all."""
-        if vec.space is None:
-            return self.once("v", f"np.full({space.count}, {self.element_of(vec)}, {DTYPES[vec.kind]!r})")
-        return self.values_in(vec, space)
-
-    def values_in(self, vec: Vec, space: Space | None) -> str:
-        """The values where `space` has its entries: a row's value for each of its elements."""
-        if vec.space is space or vec.space is None:
-            return vec.values
-        assert space is not None and space.parent is not None
-        key = ("spread", vec.values, space)
-        found = self.writer.recall(key)
-        if found is None:
-            text = f"np.take({self.values_in(vec, space.parent)}, {space.owners}, 0, {OUT}, 'clip')"
-            found = self.array(vec.kind, space, text, apart=True)
-            self.writer.remember(key, found)
-        assert isinstance(found, str)
-        return found
-
-    def errors_in(self, vec: Vec, space: Space | None) -> str | None:
-        """The variable with the mask of errors in a space; for scalars in no space, the bool."""
-        if vec.errors is None or vec.space is space:
-            return vec.errors
-        assert space is not None
-        if vec.space is None:
-            return self._once(
-                ("failed", vec.errors, space), "e", f"np.ones({space.count}, bool) if {vec.errors} else None"
-            )
-        errors = self.errors_in(vec, space.parent)
-        text = f"None if {errors} is None else {errors}[{space.owners}]"
-        return self._once(("spread", vec.errors, space), "e", text)
-
-    def join_errors(self, args: Sequence[Vec], space: Space | None) -> str | None:
-        """The variable with the joined errors of operands."""
-        joined: str | None = None
-        for arg in args:
-            errors = self.errors_in(arg, space)
-            joined = self.join(joined, errors, space)
-        return joined
-
-    def join(self, one: str | None, other: str | None, space: Space | None = ROWS) -> str | None:
-        """Two masks of errors as one."""
-        if one is None or other is None or one == other:
-            return one or other
-        if space is None:
-            return self._once(("either", one, other), "f", f"{one} or {other}")
-        text = f"{one} if {other} is None else {other} if {one} is None else {one} | {other}"
-        return self._once(("join", one, other), "e", text)
-
-    def new(self, prefix: str, text: str) -> str:
-        """The variable of an expression that gives an array of its own."""
-        name = self.writer.name(prefix)
-        self.writer.line(f"{name} = {text}", ())
-        return name
-
-    def once(self, prefix: str, text: str) -> str:
-        """The variable of an expression that is written once a block."""
-        return self._once(("once", text), prefix, text)
-
-    def new_space(self) -> int:
-        """The number of one more space."""
-        self._spaces += 1
-        return self._spaces
-
-    def _once(self, key: Hashable, prefix: str, text: str) -> str:
-        found = self.writer.recall(key)
-        if found is None:
-            found = self.writer.let(prefix, text)
-            self.writer.remember(key, found)
-        assert isinstance(found, str)
-        return found
-
-    # --- numbers and strings --------------------------------------------------------------------
-
-    def bounds_of(self, vec: Vec) -> Bounds:
-        """Texts of the least and the greatest value that an operand may have."""
-        key = ("bounds", vec.values)
-        found = self.writer.recall(key)
-        if found is None:
-            whole = WIDEST if vec.kind in COUNTED else ("-inf", "inf")
-            found = whole if vec.bounds is None else vec.bounds()
-            self.writer.remember(key, found)
-        return found  # type: ignore[return-value]
-
-    def as_double(self, vec: Vec, text: str, space: Space) -> str:
-        """The values, which `text` names where they are used, as doubles."""
-        if vec.kind == DOUBLE:
-            return text
-        if vec.space is None:
-            return self._once(("double", text), "d", f"float({text})")
-        if vec.column is not None and vec.space is space:
-            return self._once(("doubles", vec.column), "d", f"{vec.column}.doubles")
-        found = self.writer.recall(("double", text))
-        if found is None:
-            found = self.array(DOUBLE, space, f"as_doubles({text}, {OUT})")
-            self.writer.remember(("double", text), found)
-        assert isinstance(found, str)
-        return found
-
-    def array(self, kind: str, space: Space, text: str, apart: bool = False, name: str = "") -> str:
-        """The variable of an array that an operation writes, at `OUT` (see `Writer.make`)."""
-        return self.writer.make(name or self.writer.name("v"), DTYPES[kind], space.number, text, apart)
-
-    def choose(self, chosen: str, then: str, otherwise: str, kind: str, space: Space, name: str = "") -> str:
-        """The variable of values of a number kind picked by a mask."""
-        key = ("wide", chosen)
-        mask = self.writer.recall(key)
-        if mask is None:
-            mask = self.array(INT, space, f"wide_mask({chosen}, {OUT})")
-            self.writer.remember(key, mask)
-        return self.array(kind, space, f"select({mask}, {then}, {otherwise}, {OUT})", True, name)
-
-    def code_of(self, vec: Vec) -> str:
-        """The number of a string that is one for all rows."""
-        return self._once(("code", vec.values), "c", f"strings.code({vec.values})")
-
-    def element_of(self, vec: Vec) -> str:
-        """A value that is one for all rows, in the form that arrays hold."""
-        return self.code_of(vec) if vec.kind == STRING else vec.values
-
-    # --- columns --------------------------------------------------------------------------------
-
-    def read(self, record: RecordVec, call: str) -> str:
-        """The variable of a column of a record, such as `column('capacity.cpu')`, rows selected."""
-        key = ("column", record.store, call)
-        found = self.writer.recall(key)
-        if found is None:
-            found = self.writer.let("c", f"{record.store}.{call}")
-            if record.space is ROWS:
-                self.writer.line(f"if rows is not None: {found} = {found}.pick(rows)")
-            self.writer.remember(key, found)
-        assert isinstance(found, str)
-        return found
-
-    def column(self, record: RecordVec, call: str, kind: str) -> Vec:
-        """A column as a vector, absent entries in error."""
-        name = self.read(record, call)
-        value = self._once(("values", name), "v", f"{name}.values")
-        failed = self._once(("absent", name), "e", f"{name}.absent")
-        numbers = kind in COUNTED or kind == DOUBLE
-        bounds = (f"{name}.low", f"{name}.high")
-        return Vec(kind, value, record.space, failed, (lambda: bounds) if numbers else None, column=name)

@@ -1,0 +1,16 @@
+"""What the built-in pack asks of all nodes at once has a column form throughout."""
+
+from koordpolicy.graph import Layer, compile_policies
+from koordpolicy.graph.plan import Way, plans
+from koordpolicy.resources import policies
+
+
+def test_nothing_that_looks_at_all_nodes_looks_at_them_one_by_one() -> None:
+    root = policies()
+    files = {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.yaml")}
+    graph = compile_policies(Layer("koordinator", files)).graph
+    assert graph is not None
+    over_nodes = [plan for plan in plans(graph) if plan.way in (Way.COLUMNS, Way.MIXED)]
+    kinds = {plan.decision.partition("/")[0] for plan in over_nodes}
+    assert {"SchedulingProfile", "Overcommit"} <= kinds
+    assert [(plan.decision, plan.reasons) for plan in over_nodes if plan.way is Way.MIXED] == []
