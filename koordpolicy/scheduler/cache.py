@@ -87,6 +87,11 @@ class ClusterCache:
         """The node that a pod is on, or assumed to be on; None when it is on none."""
         return self._where.get(key)
 
+    def view(self, key: PodKey) -> PodView | None:
+        """A pod as it is known on its node; None when it is on none."""
+        node = self._where.get(key)
+        return None if node is None else self._nodes[node].pods[key].view
+
     def is_assumed(self, key: PodKey) -> bool:
         """Whether a pod was placed here and the cluster has not confirmed it."""
         return key in self._assumed

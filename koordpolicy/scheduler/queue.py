@@ -71,14 +71,6 @@ class SchedulingQueue:
         self._pods[pod.key] = pod
         self._activate(pod)
 
-    def reorder(self, key: PodKey, order: SortKey) -> None:
-        """Give an active pod another place; a pod elsewhere takes it when it becomes active."""
-        pod = self._pods[key]
-        if pod.order != order:
-            pod.order = order
-            if pod.active:
-                self._activate(pod)
-
     def remove(self, key: PodKey) -> None:
         """Forget a pod; nothing happens when it is not there."""
         pod = self._pods.pop(key, None)

@@ -67,6 +67,7 @@ class Scheduler:
         self._choice = Choice(draw, explained, refusals)
         self._pending: dict[PodKey, PodView] = {}
         self._attempts: dict[PodKey, int] = {}
+        self._queued_at: dict[PodKey, int] = {}
         self._last: dict[PodKey, Decision] = {}
         self._namespaces: dict[str, Record] = {}
         self._begin(graph, profile)
@@ -134,6 +135,9 @@ class Scheduler:
     def set_pod(self, pod: Pod) -> None:
         """A pod is new or has changed: bound, waiting for this scheduler, for another one, or over."""
         key = pod.key
+        known = self.cache.view(key)
+        if known is not None and known.pod.uid != pod.uid:
+            self.remove_pod(key)  # another pod of the same name: the end of the first one was not heard
         if pod.terminal:
             self.remove_pod(key)
         elif pod.node_name:
@@ -222,19 +226,26 @@ class Scheduler:
         self._queue.remove(key)
         self._pending.pop(key, None)
         self._attempts.pop(key, None)
+        self._queued_at.pop(key, None)
         self._last.pop(key, None)
 
     def _update_pending(self, view: PodView) -> None:
-        key = view.pod.key
-        known = self._pending.get(key)
-        if known is None or known.facts != view.facts or known.pod.raw != view.pod.raw:
+        """A pod that waits is new, or has changed in something that decisions may depend on.
+
+        Its status is not such a thing: what we write there ourselves must not bring it back at once.
+        """
+        known = self._pending.get(view.pod.key)
+        if known is None or known.facts != view.facts or _spec(known.pod) != _spec(view.pod):
             self._enqueue(view)
         else:
-            self._pending[key] = view
+            self._pending[view.pod.key] = view
 
     def _enqueue(self, view: PodView) -> None:
-        key = view.pod.key
+        """Put a pod into the queue; one that backs off goes on doing so, and an early one stays early."""
+        key, now = view.pod.key, self._clock()
         self._pending[key] = view
+        self._queued_at.setdefault(key, now)
+        before = self._queue.get(key)
         try:
             gated = bool(view.placement.gates)
         except ObjectError:
@@ -242,18 +253,24 @@ class Scheduler:
         if gated:
             self._queue.remove(key)
             return
-        self._queue.add(Waiting(key, self._sort_key(view), self._attempts.get(key, 0)))
+        waiting = Waiting(key, self._sort_key(view), self._attempts.get(key, 0))
+        if before is not None and not before.active and before.ready_at > now:
+            waiting.ready_at = before.ready_at
+            self._queue.put_back(waiting, now)
+        else:
+            self._queue.add(waiting)
 
     def _sort_key(self, view: PodView) -> tuple[object, ...]:
         return self.profile.sort_key(self._records_of(view))
 
     def _records_of(self, view: PodView) -> dict[str, object]:
-        now = self._clock()
         namespace = self._namespaces.get(view.pod.namespace, {})
-        return records_for({**view.facts, "queuedAt": Timestamp(now)}, namespace, self._cluster(), now)
+        facts = {**view.facts, "queuedAt": Timestamp(self._queued_at[view.pod.key])}
+        return records_for(facts, namespace, self._cluster(), self._clock())
 
     def _put_back(self, view: PodView, helped_by: frozenset[Event]) -> None:
         key = view.pod.key
+        self._queued_at[key] = self._clock()
         attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
         records = self._records_of(view)
         waiting = come_back(
@@ -289,3 +306,7 @@ class Scheduler:
             for path in ("resources.allocatable", "resources.requested")
         ]
         return cluster_facts("", len(self.cache), self.cache.pod_count, *sums)
+
+
+def _spec(pod: Pod) -> object:
+    return pod.raw.get("spec")

@@ -68,14 +68,6 @@ def test_a_removed_pod_never_comes() -> None:
     assert queue.next_time() is None
 
 
-def test_a_new_key_moves_an_active_pod() -> None:
-    queue = SchedulingQueue()
-    queue.add(waiting("a", 1))
-    queue.add(waiting("b", 2))
-    queue.reorder(("default", "a"), (3,))
-    assert drained(queue) == ["b", "a"]
-
-
 class Machine(RuleBasedStateMachine):
     """Whatever happens, each pod that was put in and not taken out comes exactly once."""
 
@@ -215,3 +207,27 @@ def test_pods_of_other_schedulers_and_dying_pods_are_left_alone() -> None:
     )
     world.submit("over", {"phase": "Failed"})
     assert world.names() == ["mine"]
+
+
+def test_an_update_keeps_a_pod_s_place_and_its_back_off() -> None:
+    world = World()
+    world.build({"nodes": {"a": {"unschedulable": True}}})
+    world.submit("first")
+    world.pass_time(1)
+    world.submit("second")
+    world.submit("first", {"labels": {"app": "web"}})
+    assert world.names() == ["first", "second"]
+    world.submit("first", {"labels": {"app": "db"}})
+    assert world.names() == [], "it still backs off"
+    world.pass_time(1)
+    assert world.names() == ["first"], "and what changed may help; the other one waits for an event"
+
+
+def test_a_change_of_status_alone_brings_no_pod_back() -> None:
+    world = World()
+    world.build({"nodes": {"a": {"unschedulable": True}}})
+    world.place("pod")
+    world.pass_time(60)
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    world.submit("pod", {"conditions": [condition]})
+    assert world.names() == []

@@ -1,5 +1,6 @@
 """The scheduler as a whole: what it assumes, what it forgets, what it remembers."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,6 +80,17 @@ def test_a_bound_pod_counts_whoever_bound_it_and_before_its_node_is_known() -> N
     world.scheduler.remove_node("a")
     world.build({"nodes": {"a": {}}})
     assert not world.place("z", {"request": {"cpu": "2"}}).placed, "the node came back with its pod"
+
+
+def test_another_pod_of_the_same_name_is_another_pod() -> None:
+    world = World()
+    world.build({"nodes": {"a": {}}})
+    world.submit("x", {"request": {"cpu": "9"}, "node": "a", "phase": "Running"})
+    successor = replace(pod("x", {"request": {"cpu": "8"}}), uid="another")
+    world.scheduler.set_pod(successor)
+    decision = world.scheduler.schedule_one()
+    assert decision is not None
+    assert (decision.uid, decision.node) == ("another", "a")
 
 
 def test_a_new_node_helps() -> None:
