@@ -24,6 +24,9 @@ Record = Mapping[str, object]
 MAX_KEYS: Final = 4096
 """Columns that the keys of maps may have per store; beyond it the oldest is dropped."""
 
+_MANY: Final = 4
+"""Rows from which on it pays to write them at once."""
+
 _CLASSES: Final = {Storage.INT: int, Storage.DOUBLE: float, Storage.BOOL: bool, Storage.STRING: str}
 _PRESENCE: Final = ScalarFact(Storage.BOOL)
 
@@ -107,24 +110,53 @@ class ColumnData:
         value = record.get(self.path, ABSENT)
         if self.key is None or value is ABSENT:
             return value
-        assert isinstance(value, Mapping)
+        if not isinstance(value, Mapping):
+            raise ValueError(f"`{self.path}`: {value!r} is no map")  # noqa: TRY004 one class for all misfits
         return value.get(self.key, ABSENT)
+
+    def append(self, at: int, records: Sequence[Record]) -> ValueError | None:
+        """Write many rows for the first time, from `at` on. Gives the first error, as `set` does."""
+        if len(records) >= _MANY and self._encode is None and self._append_plain(at, records):
+            return None
+        problems = [self.set(place, record, place == 0) for place, record in enumerate(records, at)]
+        return next((problem for problem in problems if problem is not None), None)
+
+    def _append_plain(self, at: int, records: Sequence[Record]) -> bool:
+        """The same at once, where all values are there and of the plain class; else nothing happens."""
+        try:
+            values: list[Any] = [self.extract(record) for record in records]
+            if set(map(type, values)) != {self._expected}:
+                return False
+            if self._strings is not None:
+                values = list(map(self._strings.code, values))
+            self.values[at : at + len(values)] = values
+        except (ValueError, OverflowError):
+            return False
+        self._view = None
+        if self._doubles is not None:
+            self._doubles[at : at + len(values)] = values
+        if self._numbers:
+            low, high = min(values), max(values)
+            if any(value != value for value in values):
+                low, high = -math.inf, math.inf
+            self.low = min(low, self.low) if at else low
+            self.high = max(high, self.high) if at else high
+        return True
 
     def set(self, at: int, record: Record, first: bool) -> ValueError | None:
         """Write what the record says into a row; `first` says that the column has no other.
 
         A value that is not of the column's class, or does not fit, is absent and gives an error.
         """
-        value = self.extract(record)
         self._view = None
-        if value is not ABSENT:
-            try:
+        problem: ValueError | None = None
+        try:
+            value = self.extract(record)
+            if value is not ABSENT:
                 self._set_present(at, value, first)
                 return None
-            except ValueError as error:
-                problem: ValueError | None = error
-        else:
-            problem = None
+        except ValueError as error:
+            problem = error
         if not self._flags[at]:
             self._flags[at] = 1
             self.missing += 1
@@ -281,7 +313,7 @@ class ColumnStore:
         made.reserve(self._capacity)
         self._columns[name] = made
         self._by_path.setdefault(path, []).append(made)
-        raise_first(made.set(at, record, at == 0) for at, record in enumerate(self.records))
+        raise_first((made.append(0, self.records),))
         return made
 
     def _drop(self, name: _Name) -> None:
@@ -296,11 +328,7 @@ class ColumnStore:
             self._capacity = 2 * len(self.records)
             for column in self._columns.values():
                 column.reserve(self._capacity)
-        raise_first(
-            column.set(at, record, at == 0)
-            for column in self._columns.values()
-            for at, record in enumerate(records, begin)
-        )
+        raise_first([column.append(begin, records) for column in self._columns.values()])
 
     def changed(self, at: int, paths: Sequence[str]) -> None:
         """The record has other values at these paths. Raises ValueError once all are written."""
