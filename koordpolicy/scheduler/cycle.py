@@ -1,31 +1,24 @@
-"""One scheduling cycle as plain functions: judge all nodes by the profile, choose one, say why.
+"""The first half of a scheduling cycle: what the profile says of all nodes about one pod.
 
-judge    masks of each filter and scores of each score, for all nodes or for those that changed
-choose   filters in order, scores normalised and weighted, ties broken; the decision
+`judge` gives the masks of each filter and the scores of each score, for all nodes or for those that
+changed; `choosing.choose` makes a decision of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns import ColumnResult
 from koordpolicy.mechanism.columns import Mask
-from koordpolicy.mechanism.normalize import normalized
-from koordpolicy.mechanism.sampling import first_found, nodes_to_find
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
 from koordpolicy.scheduler.mechanisms import ParameterError, Parameters, Scores, Verdicts
 from koordpolicy.scheduler.nodes import NodeView, Rows
 from koordpolicy.scheduler.pods import PodView
-from koordpolicy.scheduler.profile import FIRST, Profile, Step
-
-Draw = Callable[[int], int]
-"""Draws a number from 0 to n - 1."""
+from koordpolicy.scheduler.profile import Profile, Step
 
 Records = Mapping[str, Any]
 """The records of a decision by root, the node excepted."""
@@ -125,185 +118,3 @@ def _scores(
         value = result.values if result.errors is None else np.where(result.errors, 0, result.values)
         scores = value if scores is None else scores + value
     return scores
-
-
-# --- choosing ------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class Choice:
-    """How to choose: how ties are broken, and what is explained.
-
-    `explained` is how many of the best nodes are listed; with `refusals` a pod that found a node shows
-    what kept it from the others, too. `start` is the node where the next search begins that policy ends
-    before it has seen all.
-    """
-
-    draw: Draw
-    explained: int
-    refusals: bool
-    start: int = 0
-
-
-def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice) -> Decision:
-    """The decision that follows from what was judged."""
-    pod, profile = question.view.pod, question.profile
-    feasible = np.ones(len(table), np.bool_)
-    for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
-        if verdicts is not None:
-            feasible &= ~verdicts.refused.any(axis=0)
-        if accepted is not None:
-            feasible &= accepted
-    rows = np.flatnonzero(feasible)
-    refusals = _refusals(question, judged, table) if choice.refusals or not len(rows) else ()
-    if not len(rows):
-        return Decision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
-    feasible_count = len(rows)
-    rows = _sampled(question, rows, len(table), choice)
-    parts = _weighted(profile.scores, judged, rows)
-    totals = np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
-    chosen = _best(question, table, rows, totals, choice.draw)
-    best = _table(table, rows, totals, parts, chosen, choice.explained)
-    return Decision(
-        pod.key,
-        pod.uid,
-        table.name(int(rows[chosen])),
-        len(table),
-        feasible_count,
-        refusals,
-        best,
-        digest=profile.digest,
-    )
-
-
-def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows:
-    """The feasible nodes that are looked at: all of them, or as many as policy says."""
-    try:
-        share = question.profile.sampling.value(question.records)
-    except CelError:
-        return rows
-    if not isinstance(share, float) or share >= 100:
-        return rows
-    found, seen = first_found(rows, nodes, choice.start % nodes, nodes_to_find(nodes, int(share)))
-    choice.start = (choice.start + seen) % nodes
-    return found
-
-
-def _refusals(question: Question, judged: Judged, table: NodeTable) -> tuple[Refusals, ...]:
-    """Why no node is left: each node counts for the first filter that refused it."""
-    left = np.ones(len(table), np.bool_)
-    found: list[Refusals] = []
-    for step, verdicts, accepted in zip(
-        question.profile.filters, judged.verdicts, judged.accepted, strict=True
-    ):
-        if verdicts is not None:
-            refused = verdicts.refused & left
-            for reason, mask in zip(verdicts.reasons, refused, strict=True):
-                _count(found, step.name, reason, mask, ~verdicts.hopeless)
-            left &= ~refused.any(axis=0)
-        if accepted is not None:
-            rows = np.flatnonzero(left & ~accepted)
-            if len(rows):
-                counted = reasons_of(question, step, rows, table)
-                found.extend(Refusals(step.name, reason, nodes) for reason, nodes in counted.items())
-                left &= accepted
-    return tuple(found)
-
-
-def _count(refusals: list[Refusals], name: str, reason: str, refused: Mask, resolvable: Mask) -> None:
-    """Nodes that could be helped and nodes that could not are counted apart."""
-    total = int(np.count_nonzero(refused))
-    if total:
-        helped = int(np.count_nonzero(refused & resolvable))
-        if helped:
-            refusals.append(Refusals(name, reason, helped))
-        if helped < total:
-            refusals.append(Refusals(name, reason, total - helped, resolvable=False))
-
-
-def reasons_of(
-    question: Question, step: Step, rows: Rows | Sequence[int], table: NodeTable
-) -> dict[str, int]:
-    """Why a filter's expression refused the nodes of some rows: how many for each reason of policy's."""
-    numbers = np.asarray(rows, dtype=np.int64)
-    program = question.profile.reasons.get(step.name)
-    if program is None:
-        return {_without_reason(question, step, int(numbers[0]), table): len(numbers)}
-    result = program.call(table, question.records, numbers)
-    silent = np.zeros(len(numbers), np.bool_) if result.errors is None else result.errors.copy()
-    counts: dict[str, int] = {}
-    for code in np.unique(result.values[~silent]):
-        same = (result.values == code) & ~silent
-        text = str(result.value(int(np.argmax(same))))
-        if text:
-            counts[text] = int(np.count_nonzero(same))
-        else:
-            silent |= same
-    if silent.any():
-        first = int(numbers[int(np.argmax(silent))])
-        counts[_without_reason(question, step, first, table)] = int(np.count_nonzero(silent))
-    return counts
-
-
-def _without_reason(question: Question, step: Step, row: int, table: NodeTable) -> str:
-    """What stands for the reason of nodes for which policy gives none.
-
-    Where the filter could not be evaluated, what went wrong on one of them speaks for all.
-    """
-    text = f"node(s) didn't pass the filter {step.name}"
-    if question.profile.judge is None:
-        return text
-    found = question.profile.judge.call_all(table, question.records, np.array([row]))
-    error = found[f"filter:{step.name}"].error(0)
-    return text if error is None else f"{text}: {error}"
-
-
-def _weighted(steps: Sequence[Step], judged: Judged, rows: Rows) -> list[tuple[str, NDArray[Any]]]:
-    """The scores of the feasible nodes by name, normalised among them, times their weights."""
-    parts = []
-    for step, scores, weight in zip(steps, judged.scores, judged.weights, strict=True):
-        if scores is not None and weight:
-            parts.append((step.name, normalized(step.normalize, scores[rows]) * weight))
-    return parts
-
-
-def _best(question: Question, table: NodeTable, rows: Rows, totals: NDArray[np.float64], draw: Draw) -> int:
-    """The place among `rows` of the node that is taken."""
-    tied = np.flatnonzero(totals == totals.max())
-    if len(tied) == 1:
-        return int(tied[0])
-    try:
-        ties = question.profile.ties.value(question.records)
-    except CelError:
-        ties = FIRST
-    if ties == FIRST:
-        return int(min(tied, key=lambda at: table.name(int(rows[at]))))
-    return int(tied[draw(len(tied))])
-
-
-def _table(
-    table: NodeTable, rows: Rows, totals: NDArray[np.float64], parts: Sequence[tuple[str, NDArray[Any]]],
-    chosen: int, explained: int,
-) -> tuple[Candidate, ...]:  # fmt: skip
-    """The best nodes with the parts of their totals, the chosen one first."""
-    if explained <= 0:
-        return ()
-    size = min(explained, len(rows))
-    order = np.argpartition(-totals, size - 1)[:size] if size < len(rows) else np.arange(len(rows))
-    ranked = sorted(
-        (int(at) for at in order if at != chosen), key=lambda at: (-totals[at], table.name(int(rows[at])))
-    )
-    return tuple(
-        Candidate(
-            table.name(int(rows[at])),
-            _plain(totals[at]),
-            tuple((name, _plain(part[at])) for name, part in parts),
-        )
-        for at in [chosen, *ranked][:size]
-    )
-
-
-def _plain(number: Any) -> float:
-    """Whole scores as whole numbers."""
-    value = float(number)
-    return int(value) if value.is_integer() else value

@@ -24,7 +24,8 @@ from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Json, ObjectError
 from koordpolicy.scheduler.backoff import come_back
 from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Choice, CycleProblem, Draw, Question, choose
+from koordpolicy.scheduler.choosing import Choice, Draw, choose
+from koordpolicy.scheduler.cycle import CycleProblem, Question
 from koordpolicy.scheduler.decision import Decision, PodKey
 from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.loads import LoadPolicy

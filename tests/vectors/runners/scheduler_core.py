@@ -36,7 +36,8 @@ from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Judged, Question, judge, reasons_of
+from koordpolicy.scheduler.choosing import reasons_of
+from koordpolicy.scheduler.cycle import Judged, Question, judge
 from koordpolicy.scheduler.loads import LoadPolicy
 from koordpolicy.scheduler.nodes import TAINTS, node_schema, taint_text
 from koordpolicy.scheduler.pods import view_of
