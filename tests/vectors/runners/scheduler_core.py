@@ -28,6 +28,7 @@ from koordpolicy.model.protocol import (
     ESTIMATED_SCALING_FACTORS,
     ESTIMATED_SECONDS_AFTER_INITIALIZED,
     ESTIMATED_SECONDS_AFTER_SCHEDULED,
+    NODE_RESERVATION,
     PRIORITY_CLASS,
     RAW_ALLOCATABLE,
     USAGE_THRESHOLDS,
@@ -242,6 +243,21 @@ def loadaware_estimate(given: Given) -> Given:
 
 def loadaware_capacity(given: Given) -> Given:
     return {"capacity": inputs.shortened(scene(given).row["resources.physical"])}  # type: ignore[arg-type]
+
+
+def node_reservation_trim(given: Given) -> Given:
+    declared = given.get("reservation")
+    if isinstance(declared, Mapping) and "resources" in declared:
+        amounts = inputs.resources(declared["resources"])
+        written = {name: amount_text(name, value) for name, value in amounts.items()}
+        declared = {**declared, "resources": written}
+    text = declared if isinstance(declared, str) else json.dumps(declared)
+    annotations = {} if declared is None else {NODE_RESERVATION: text}
+    compiled = graph()
+    cache = ClusterCache(LoadPolicy(compiled, PROFILE), compiled.catalogue, frozenset())
+    cache.set_node(Node("node", annotations=annotations, allocatable=inputs.resources(given["allocatable"])))
+    row: Any = cache.table.row(0)
+    return {"allocatable": inputs.shortened(row["resources.allocatable"])}
 
 
 def loadaware_existing(given: Given) -> Given:
@@ -472,6 +488,7 @@ RUNNERS: Mapping[str, Runner] = {
     "loadaware_existing": Runner(loadaware_existing, AMOUNTS),
     "loadaware_filter": Runner(loadaware_filter),
     "loadaware_score": Runner(loadaware_score),
+    "node_reservation_trim": Runner(node_reservation_trim, AMOUNTS),
     "pod_request": Runner(pod_request, AMOUNTS),
     "fit_filter": Runner(fit_filter),
     "fit_score": Runner(fit_score),
