@@ -11,7 +11,7 @@ from koordpolicy.cli.results import RENDERERS, Shown
 from koordpolicy.cli.results.opinion import opinion_text
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compilation, RuleGraph
-from koordpolicy.graph.testing import TestRun, run_tests, updated
+from koordpolicy.graph.testing import Results, run_tests, updated
 from koordpolicy.graph.testing.referee import second_opinion
 
 
@@ -74,7 +74,7 @@ def _referee(
     return bool(opinion.disagreements)
 
 
-def _tested(graph: RuleGraph, compilation: Compilation, text: str | None) -> TestRun:
+def _tested(graph: RuleGraph, compilation: Compilation, text: str | None) -> Results:
     def chosen(suite: str, case: str) -> bool:
         if text is None:
             return True
@@ -85,8 +85,8 @@ def _tested(graph: RuleGraph, compilation: Compilation, text: str | None) -> Tes
 
 
 def _updated(
-    arguments: argparse.Namespace, compilation: Compilation, run: TestRun, terminal: Terminal
-) -> tuple[TestRun, Compilation]:
+    arguments: argparse.Namespace, compilation: Compilation, run: Results, terminal: Terminal
+) -> tuple[Results, Compilation]:
     """Write what differs, and run again: the new values must hold."""
     texts: Mapping[str, str] = updated(run.cases, compilation.sources)
     for file, text in texts.items():

@@ -106,7 +106,7 @@ def flow(plain: object) -> str:
     if isinstance(plain, bool):
         return "true" if plain else "false"
     if isinstance(plain, str):
-        return plain if _stands_plain(plain) else json.dumps(plain, ensure_ascii=False)
+        return plain if _stands_plain(plain) else _quoted(plain)
     if isinstance(plain, list | tuple):
         return "[" + ", ".join(flow(item) for item in plain) + "]"
     if isinstance(plain, Mapping):
@@ -114,16 +114,25 @@ def flow(plain: object) -> str:
     return str(plain)
 
 
+def _quoted(text: str) -> str:
+    """In double quotes, with escapes for what may not stand in a YAML file."""
+    shown = json.dumps(text, ensure_ascii=False)
+    return "".join(letter if letter.isprintable() else _escaped(ord(letter)) for letter in shown)
+
+
+def _escaped(code: int) -> str:
+    return f"\\u{code:04X}" if code <= 0xFFFF else f"\\U{code:08X}"
+
+
 _WORDS = frozenset(("", "null", "true", "false", "yes", "no", "on", "off", "y", "n", "~"))
-_OPENING = frozenset(",[]{}#&*!|>'\"%@`= \t")
-_OPENING_IF_ALONE = frozenset("-?:")
+_OPENING = frozenset("?:,[]{}#&*!|>'\"%@`= \t")
 
 
 def _stands_plain(text: str) -> bool:
     """Whether a text needs no quotes, in any place and for any reader of YAML."""
     if text.lower() in _WORDS or text[0] in _OPENING or text[-1] in ": \t" or not text.isprintable():
         return False
-    if text[0] in _OPENING_IF_ALONE and (len(text) == 1 or text[1] in " \t-"):
+    if text[0] == "-" and not text[1:2].isalnum():
         return False
     if any(mark in text for mark in (": ", " #", ",", "[", "]", "{", "}")):
         return False

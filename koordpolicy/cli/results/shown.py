@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from koordpolicy.diagnostics import Span
-from koordpolicy.graph.testing import TestRun
+from koordpolicy.graph.testing import Results
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,7 +15,7 @@ class Shown:
     rules that no case reached. `width` is in columns, `colour` for text alone.
     """
 
-    run: TestRun
+    run: Results
     sources: Mapping[str, str]
     width: int = 80
     colour: bool = False

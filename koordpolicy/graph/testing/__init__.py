@@ -12,7 +12,7 @@ from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.testing.coverage import Coverage
 from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
 from koordpolicy.graph.testing.gate import with_tests
-from koordpolicy.graph.testing.results import CaseResult, Outcome, TestRun
+from koordpolicy.graph.testing.results import CaseResult, Outcome, Results
 from koordpolicy.graph.testing.run import run_tests
 from koordpolicy.graph.testing.update import updated
 
@@ -20,8 +20,8 @@ __all__ = [
     "CaseResult",
     "Coverage",
     "Outcome",
+    "Results",
     "Said",
-    "TestRun",
     "laid_over",
     "read_facts",
     "records_of",

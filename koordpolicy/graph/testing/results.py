@@ -72,7 +72,7 @@ class CaseResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TestRun:
+class Results:
     """All cases that ran, in order of files; the findings of all of them; what they reached."""
 
     cases: tuple[CaseResult, ...]

@@ -16,7 +16,7 @@ from koordpolicy.graph.testing.coverage import coverage_of
 from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
 from koordpolicy.graph.testing.findings import report_coverage, report_failure, report_literal
 from koordpolicy.graph.testing.overlay import overlay
-from koordpolicy.graph.testing.results import CaseResult, Expectation, Failure, Outcome, TestRun
+from koordpolicy.graph.testing.results import CaseResult, Expectation, Failure, Outcome, Results
 from koordpolicy.language.cel.types import DYN, Type
 from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import BadLiteral
@@ -38,7 +38,7 @@ class _Suite:
     shared: Said
 
 
-def run_tests(graph: RuleGraph, units: Iterable[Unit], chosen: Chosen = every_case) -> TestRun:
+def run_tests(graph: RuleGraph, units: Iterable[Unit], chosen: Chosen = every_case) -> Results:
     """Run the PolicyTests of the highest layer among the units: a bundle's own, not those of its packs.
 
     Findings have KP501 for a failed expectation, KP502 for an unknown decision, KP503 for a fact that is
@@ -63,7 +63,7 @@ def run_tests(graph: RuleGraph, units: Iterable[Unit], chosen: Chosen = every_ca
     for unit in () if skipped else mine:
         if isinstance(unit.spec, PolicyBundleSpec) and unit.spec.tests is not None:
             report_coverage(unit, unit.spec.tests.minimum_coverage, coverage, found)
-    return TestRun(tuple(results), found, coverage)
+    return Results(tuple(results), found, coverage)
 
 
 def _suites(units: list[Unit], found: Diagnostics) -> list[_Suite]:
