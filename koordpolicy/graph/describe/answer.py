@@ -43,18 +43,18 @@ def _lines(
     passed = decision.rules if rule is None else decision.rules[: decision.rules.index(rule)]
     yield ""
     if rule is not None:
-        yield f"decided by  {rule.document} of {rule.layer}"
-        yield f"            {place(rule.span)}"
+        yield f"{'decided by':<14}{rule.document} of {rule.layer}"
+        yield f"{'':14}{place(rule.span)}"
         yield from applies(graph, rule, width)
-        yield from expression(rule.text, width, 12)
+        yield from expression(rule.text, width, 14)
         yield from _variables(graph, rule, records, width)
         yield from _parameters(graph, rule, records, width)
     elif answer.error is None:
-        yield "decided by  no rule; the default holds"
+        yield f"{'decided by':<14}no rule; the default holds"
     for other in passed:
         yield ""
-        yield f"passed over {other.document} of {other.layer}"
-        yield f"            {place(other.span)}"
+        yield f"{'passed over':<14}{other.document} of {other.layer}"
+        yield f"{'':14}{place(other.span)}"
         yield from applies(graph, other, width)
     facts = shown_facts(answer, decision.roots)
     if facts:
@@ -68,13 +68,13 @@ def _lines(
             width,
         )
     yield ""
-    yield f"revision    {answer.provenance.digest[:12]}"
+    yield f"{'revision':<14}{answer.provenance.digest[:12]}"
 
 
 def _variables(graph: RuleGraph, rule: Rule, records: Mapping[str, Any], width: int) -> Iterator[str]:
     """What the document's variables came to on the way."""
     for name, text in variable_values(graph, rule, records):
-        yield from labelled("where", f"variables.{name} = {text}", width, 3, 12)
+        yield from labelled("where", f"variables.{name} = {text}", width, 3, 14)
 
 
 def variable_values(graph: RuleGraph, rule: Rule, records: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -106,6 +106,6 @@ def _parameters(graph: RuleGraph, rule: Rule, records: Mapping[str, Any], width:
         answer = graph.ask(str(key), **records)
         inner = graph.deciding_rule(str(key), *(records.get(root, {}) for root in decision.roots))
         value = show(decision.type, answer.value) if answer.error is None else answer.error.message
-        yield from labelled("with", f"{name} = {value}", width, 3, 12)
+        yield from labelled("with", f"{name} = {value}", width, 3, 14)
         if inner is not None:
-            yield f"{'':14}{place(inner.span)}"
+            yield f"{'':16}{place(inner.span)}"

@@ -79,7 +79,9 @@ def _decision(graph: RuleGraph, decision: Decision, width: int) -> Iterator[str]
     yield from labelled("type", type_name(decision.type), width)
     yield from labelled("asked by", ", ".join(sorted(decision.components)) or "the compiler", width)
     yield from labelled("may read", ", ".join(decision.roots) or "no facts", width)
-    yield from labelled("rules", f"{len(decision.rules)}; {COMBINATIONS[decision.combine]}", width)
+    count = len(decision.rules)
+    how = f"{count}; {COMBINATIONS[decision.combine]}" if count > 1 else str(count or "none")
+    yield from labelled("rules", how, width)
     for at, rule in enumerate(decision.rules, start=1):
         yield ""
         yield from _rule(graph, at, rule, width)
@@ -92,12 +94,12 @@ def _rule(graph: RuleGraph, at: int, rule: Rule, width: int) -> Iterator[str]:
     yield f"   {place(rule.span)}"
     yield from applies(graph, rule, width)
     if isinstance(rule.value, ir.Const):
-        yield from labelled("is", value_text(rule), width, 3, 13)
+        yield from labelled("is", value_text(rule), width, 3, 14)
     else:
-        yield from labelled("is", "", width, 3, 13)
+        yield from labelled("is", "", width, 3, 14)
         yield from expression(rule.text, width, 5)
         for name, text in variables_used(unit_of(graph, rule), rule.text).items():
-            yield from labelled("where", f"variables.{name} =", width, 3, 13)
+            yield from labelled("where", f"variables.{name} =", width, 3, 14)
             yield from expression(text, width, 5)
     yield from _parameters(graph, rule, width)
 
@@ -105,15 +107,15 @@ def _rule(graph: RuleGraph, at: int, rule: Rule, width: int) -> Iterator[str]:
 def applies(graph: RuleGraph, rule: Rule, width: int) -> Iterator[str]:
     """When a rule applies: precedence, selectors and condition; nothing where it always does."""
     if rule.rank.precedence:
-        yield from labelled("precedence", str(rule.rank.precedence), width, 3, 13)
+        yield from labelled("precedence", str(rule.rank.precedence), width, 3, 14)
     where = in_words(rule.match.requirements)
     if where is not None:
-        yield from labelled("for", where, width, 3, 13)
+        yield from labelled("for", where, width, 3, 14)
     condition = condition_of(graph, rule)
     if condition is not None:
-        yield from labelled("if", condition, width, 3, 13)
+        yield from labelled("if", condition, width, 3, 14)
     if rule.match.test is not None and where is None and condition is None:
-        yield from labelled("if", "the condition of its entry holds", width, 3, 13)
+        yield from labelled("if", "the condition of its entry holds", width, 3, 14)
 
 
 def condition_of(graph: RuleGraph, rule: Rule) -> str | None:
@@ -158,10 +160,10 @@ def _parameters(graph: RuleGraph, rule: Rule, width: int) -> Iterator[str]:
             pairs.append((f"{name} is not set", ""))
     label = "with"
     for left, right in pairs:
-        beside = 13 + len(left) + 2 + len(right) <= width
-        yield from labelled(label, left + (f"  {right}" if beside and right else ""), width, 3, 13)
+        beside = 14 + len(left) + 2 + len(right) <= width
+        yield from labelled(label, left + (f"  {right}" if beside and right else ""), width, 3, 14)
         if right and not beside:
-            yield f"{'':13}  {right}"
+            yield f"{'':14}  {right}"
         label = ""
 
 
