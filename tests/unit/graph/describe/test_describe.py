@@ -83,9 +83,7 @@ def test_an_answer_by_variables_shows_their_values(policies: RuleGraph) -> None:
     assert "variables.pods = 1250m" in text
 
 
-@pytest.mark.parametrize(
-    "name", ["CPUSuppress", "node.usage.prod.cpu", "node.usage.total", "now", "pod.labels", "percent"]
-)
+@pytest.mark.parametrize("name", ["node.usage.prod.cpu", "node.usage.total", "now", "pod.labels", "percent"])
 def test_declarations(name: str, golden: Golden) -> None:
     text = describe_declaration(name)
     assert text is not None
