@@ -33,6 +33,8 @@ DOORS: dict[str, set[str]] = {
     "kubernetes": {"kube"},
     "watchfiles": {"source"},
     "prometheus_client": {"runtime"},
+    "aiohttp": {"kube", "runtime"},
+    "msgspec": {"kube", "runtime"},
     # The referees of our CEL stand in the tests; the product must not lean on them. Only
     # `koordpolicy test --referee` asks one, for those who want a second opinion (see ONE_DOOR).
     "celpy": {"graph"},
