@@ -31,6 +31,13 @@ _CLASSES: Final = {Storage.INT: int, Storage.DOUBLE: float, Storage.BOOL: bool, 
 _PRESENCE: Final = ScalarFact(Storage.BOOL)
 
 
+class BeyondColumnsError(Exception):
+    """A value that no column can hold, such as a point in time outside of int64 nanoseconds.
+
+    The table keeps it in its records; columns that would have to show it cannot be asked for until it is gone.
+    """
+
+
 class Column:
     """A view of a column: one value a row, codes of `Strings` for strings.
 
@@ -73,7 +80,7 @@ class ColumnData:
     """The growing arrays behind one column."""
 
     __slots__ = (
-        "_doubles", "_encode", "_expected", "_flags", "_numbers", "_strings", "_view", "absent", "high", "key",
+        "_beyond", "_doubles", "_encode", "_expected", "_flags", "_numbers", "_strings", "_view", "absent", "high", "key",
         "low", "missing", "narrowed", "path", "values",
     )  # fmt: skip
 
@@ -93,6 +100,7 @@ class ColumnData:
         self._strings = strings if fact.storage is Storage.STRING else None
         self._doubles: Array | None = None
         self._view: Column | None = None
+        self._beyond: set[int] = set()
 
     def reserve(self, capacity: int) -> None:
         """Make room for so many rows; new ones count as present until they are set."""
@@ -149,6 +157,7 @@ class ColumnData:
         A value that is not of the column's class, or does not fit, is absent and gives an error.
         """
         self._view = None
+        self._beyond.discard(at)
         problem: ValueError | None = None
         try:
             value = self.extract(record)
@@ -157,6 +166,8 @@ class ColumnData:
                 return None
         except ValueError as error:
             problem = error
+        except BeyondColumnsError:
+            self._beyond.add(at)
         if not self._flags[at]:
             self._flags[at] = 1
             self.missing += 1
@@ -205,15 +216,24 @@ class ColumnData:
         """Write one value into all rows that are present. Raises ValueError for one that does not fit."""
         if not count:
             return
-        present = count - int(np.count_nonzero(self.absent[:count]))
+        present = count - int(np.count_nonzero(self.absent[:count])) + len(self._beyond)
         if not present:
             return
         # Absent rows take it as their filler, so that the bounds are as narrow as can be.
         flags = bytes(self._flags[:count])
         missing = self.missing
-        self._set_present(0, value, first=count == 1)
+        try:
+            self._set_present(0, value, first=count == 1)
+        except BeyondColumnsError:
+            self._beyond.update(np.flatnonzero(~self.absent[:count]).tolist())
+            self._view = None
+            return
         self._flags[:count] = flags
         self.missing = missing
+        for at in self._beyond:
+            self.missing -= self._flags[at]
+            self._flags[at] = 0
+        self._beyond.clear()
         self.values[:count] = self.values[0]
         self._doubles = None
         self._view = None
@@ -224,6 +244,11 @@ class ColumnData:
     def move(self, source: int, target: int) -> None:
         """Copy the last row over another one, and forget the last."""
         gone = self._flags[target]
+        self._beyond.discard(target)
+        if source in self._beyond:
+            self._beyond.remove(source)
+            if source != target:
+                self._beyond.add(target)
         self.values[target] = self.values[source]
         self._doubles = None
         self._view = None
@@ -232,7 +257,9 @@ class ColumnData:
         self._flags[source] = 0
 
     def view(self, count: int) -> Column:
-        """The first `count` rows, which are all that there are."""
+        """The first `count` rows, which are all that there are. Raises BeyondColumnsError."""
+        if self._beyond:
+            raise BeyondColumnsError
         if self._view is None:
             if self.narrowed > count:
                 self._tighten(count)

@@ -85,6 +85,8 @@ def _strange_node(node: ir.Node) -> Reason | None:
         case ir.Index(operand=operand, index=index) if operand.type.name == "list":
             known = isinstance(index, ir.Const) and isinstance(index.value, int) and index.value >= 0
             return None if known else "a computed index of a list: negative ones count from the end"
+        case ir.And(args=operands) | ir.Or(args=operands) if any(map(_macro_may_fail, operands)):
+            return _NOT_ABSORBED
         case ir.Comprehension(macro=macro, range=walked, variables=names, predicate=predicate):
             if macro not in _MACROS or len(names) > 1:
                 return "no macros of two variables"
@@ -92,7 +94,29 @@ def _strange_node(node: ir.Node) -> Reason | None:
                 return "no map with a predicate"
             if macro == "map" and walked.type.name == "map":
                 return "lists made from maps: the order of keys is not defined"
+            if macro in ("all", "exists") and predicate is not None and _macro_may_fail(predicate):
+                return _NOT_ABSORBED
     return None
+
+
+_NOT_ABSORBED: Final = "an error within a macro: no operand beside it absorbs it"
+
+
+def _macro_may_fail(node: ir.Node) -> bool:
+    """Whether there is a macro within whose body may end in an error."""
+    if isinstance(node, ir.Comprehension):
+        bodies = (node.predicate, node.transform)
+        if any(body is not None and _may_fail(body) for body in bodies):
+            return True
+    return any(map(_macro_may_fail, children(node)))
+
+
+def _may_fail(node: ir.Node) -> bool:
+    """Whether a node may end in an error; those that surely do not are few."""
+    sure = isinstance(node, ir.Const | ir.And | ir.Or | ir.HasField) or (
+        isinstance(node, ir.Var) and node.local
+    )
+    return not sure or any(map(_may_fail, children(node)))
 
 
 def _strange_call(node: ir.Call) -> Reason | None:

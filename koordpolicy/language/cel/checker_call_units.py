@@ -1,13 +1,13 @@
 """Calls with quantities among their arguments, where no overload speaks of their units."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.checker_context import Context
 from koordpolicy.language.cel.checker_overloads import Match, is_generic, matches, spread
 from koordpolicy.language.cel.checker_quantities import clash, operand, zero_as
 from koordpolicy.language.cel.functions import Function, Overload
-from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.types import Type, Unit
 from koordpolicy.language.cel.wording import spoken, wished
 
 Fitted = tuple[list[ir.Node], list[Type], list[Match]]
@@ -41,6 +41,10 @@ def fit_units(
     found = matches(context.unifier, overloads, plain)
     if not found:
         return _lacks_unit(context, function, overloads, args, types) if wanted else None
+    if function.name in units.KEEPS_FIRST:
+        if units.units_of(types[1:]) != {None}:
+            return _unwanted(context, function, args[1:], types[1:])
+        return args, plain, _with_units(found, named)
     if function.name in units.DROPS_UNIT:
         return args, plain, found
     keeps = function.name in units.KEEPS_UNIT
@@ -48,14 +52,17 @@ def fit_units(
     if agree and len(units.units_of(types)) > 1:
         return _mixed(context, node, function, args, types)
     if keeps:
-        kept = [
-            Match(each.overload, each.params, units.with_unit(each.result, unit))
-            for each in found
-            for unit in named
-            if unit is not None
-        ]
-        return args, plain, kept
+        return args, plain, _with_units(found, named)
     return _unwanted(context, function, args, types)
+
+
+def _with_units(found: Sequence[Match], named: Iterable[Unit | None]) -> list[Match]:
+    return [
+        Match(each.overload, each.params, units.with_unit(each.result, unit))
+        for each in found
+        for unit in named
+        if unit is not None
+    ]
 
 
 def _numbers(type: Type) -> list[Type]:

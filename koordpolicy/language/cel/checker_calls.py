@@ -14,7 +14,7 @@ from koordpolicy.language.cel.checker_names import Group, Space, as_value, error
 from koordpolicy.language.cel.checker_overloads import choose, loose, matches, spread, takers
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.types import DYN, ERROR, INT, STRING, Type, list_of
-from koordpolicy.language.cel.units import KEEPS_UNIT, units_of
+from koordpolicy.language.cel.units import KEEPS_FIRST, KEEPS_UNIT, units_of
 from koordpolicy.language.cel.wording import short, spoken
 
 _MIXES_NUMBERS = frozenset(("math.greatest", "math.least"))
@@ -144,7 +144,7 @@ def _resolve(
     unifier = context.unifier
     types = [context.type(arg) for arg in args]
     # A function that keeps units must see them even where it would take a list of anything.
-    keeps = function.name in KEEPS_UNIT and not units_of(types) <= {None}
+    keeps = function.name in KEEPS_UNIT | KEEPS_FIRST and not units_of(types) <= {None}
     found = [] if keeps else matches(unifier, overloads, types)
     mixes = function.name in _MIXES_NUMBERS
     if not found:

@@ -25,6 +25,9 @@ KEEPS_UNIT = frozenset(
 )  # fmt: skip
 """Functions of numbers whose result has the unit of their arguments."""
 
+KEEPS_FIRST = frozenset(("percentile",))
+"""Functions whose result has the unit of the first argument, and whose other arguments have none."""
+
 DROPS_UNIT = frozenset(
     (
         "string", "double", "int", "number", "math.sign", "math.isNaN", "math.isInf", "math.isFinite",

@@ -166,6 +166,21 @@ def _sum_duration(values: Sequence[Duration]) -> Duration:
     return total
 
 
+def percentile_of(values: List, points: float) -> Value:
+    """The element at place trunc(n x points / 100), at least the first, in ascending order.
+
+    This is the rank that node agents report percentiles by. Raises InvalidArgument for an empty list, a NaN
+    among the elements, and points outside of 0 to 100.
+    """
+    if not 0 <= points <= 100:
+        raise InvalidArgument(f"a percentile of {points}: it lies between 0 and 100")
+    if not values:
+        raise InvalidArgument("a percentile of an empty list")
+    if any(value != value for value in values):
+        raise InvalidArgument("a percentile of a list with NaN")
+    return sort_by(values, values)[max(int(len(values) * points / 100) - 1, 0)]
+
+
 def _index_of(values: List, wanted: Value) -> int:
     return next((at for at, value in enumerate(values) if equal(value, wanted)), -1)
 
@@ -263,6 +278,15 @@ LIBRARY: tuple[Function, ...] = (
         *(
             signature("max", (list_of(kind),), kind, greatest_of, receiver=True, cost=walks(0))
             for kind in _SORTABLE
+        ),
+    ),
+    function(
+        "percentile", _KUBERNETES, "the element at place trunc(n * points / 100) in ascending order, at least the first",
+        "[3, 1, 2].percentile(90) == 2",
+        *(
+            signature("percentile", (list_of(kind), points), kind, percentile_of, receiver=True, cost=walks(0))
+            for kind in (INT, UINT, DOUBLE, DURATION)
+            for points in (INT, DOUBLE)
         ),
     ),
     method(

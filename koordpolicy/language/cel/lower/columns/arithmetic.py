@@ -153,7 +153,7 @@ def _whole(*steps: tuple[str, str]) -> Rule:
         low, high = writer.let("l", f"min({image})"), writer.let("h", f"max({image})")
         name, failed = writer.name("v"), writer.name("e")
         # Written so that a NaN among the corners means no.
-        with writer.block(f"if -9e18 < {low} and {high} < 9e18 and {image} == {image}:"):
+        with writer.block(f"if -9e18 < {low} and {high} < 9e18 and no_nan({image}):"):
             operands.result(INT, "truncate", double, name=name)
             writer.line(f"{failed} = {errors}")
             writer.line(f"{low} = int({low}); {high} = int({high})")
@@ -250,7 +250,7 @@ def _by_corners(operator: str) -> Rule:
             one, other = operands.bounds(0), operands.bounds(1)
             corners = ", ".join(f"{x} {operator} {y}" for x in one for y in other)
             image = emitter.writer.let("p", f"({corners})")
-            known = f"if {image} == {image} else"  # inf - inf: nothing is known
+            known = f"if no_nan({image}) else"  # inf - inf: nothing is known
             return (
                 emitter.writer.let("l", f"min({image}) {known} -inf"),
                 emitter.writer.let("h", f"max({image}) {known} inf"),

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN
+from koordpolicy.model.table_columns import BeyondColumnsError
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -19,6 +20,11 @@ Errors = Mask | None
 Operand = Array | int
 
 _TWO_63 = 2.0**63
+
+
+def no_nan(values: Sequence[float]) -> bool:
+    """Whether bounds are known: comparing the tuple with itself would not tell, for each NaN is itself."""
+    return all(value == value for value in values)
 
 
 def join(a: Errors, b: Errors) -> Errors:
@@ -284,10 +290,6 @@ def fail_undecided_any(value: Mask, errors: Errors) -> Errors:
 
 
 # --- points in time --------------------------------------------------------------------------------
-
-
-class BeyondColumnsError(Exception):
-    """A point in time that int64 nanoseconds cannot hold: row programs must do it all."""
 
 
 def instant(value: Any) -> int:

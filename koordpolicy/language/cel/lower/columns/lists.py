@@ -222,6 +222,25 @@ _KERNELS: Mapping[tuple[str, bool], str] = {
 }
 
 
+def emit_percentile(emitter: "Emitter", node: ir.Call, source: ListVec) -> Vec:
+    """A percentile, the same for all rows, of a list that each row has. Raises NoColumnForm."""
+    points = node.args[1]
+    element = source.element
+    if not isinstance(points, ir.Const) or not isinstance(points.value, int | float):
+        raise NoColumnForm(node, "a percentile that differs from row to row")
+    if not isinstance(element, Vec) or element.kind not in COUNTED | {DOUBLE}:
+        raise NoColumnForm(node, "`percentile` of this list has no column form")
+    writer, space = emitter.writer, source.space
+    value, failed = writer.name("v"), writer.name("e")
+    arguments = f"{emitter.spread(element, space)}, {source.chosen}, {space.segments}, {source.outer.count}"
+    writer.line(f"{value}, {failed} = percentiles({arguments}, {source.errors}, {points.value!r})")
+    bounds: Callable[[], tuple[str, str]] | None = None
+    if element.kind != DOUBLE:
+        low, high = emitter.bounds_of(element)
+        bounds = lambda: (writer.let("l", f"min({low}, 0)"), writer.let("h", f"max({high}, 0)"))  # noqa: E731 the names differ by case
+    return Vec(element.kind, value, source.outer, failed, bounds)
+
+
 def emit_in_list(emitter: "Emitter", node: ir.Call, sought: Vec, source: ListVec) -> Vec:
     """Whether a value is among the elements."""
     element = source.element

@@ -86,7 +86,8 @@ def _settled(emitter: "Emitter", vec: Vec, conjunction: bool) -> Vec:
     writer = emitter.writer
     value, failed = writer.name("v"), writer.name("e")
     kernel = "all_of" if conjunction else "any_of"
-    writer.line(f"{value}, {failed} = {kernel}(({vec.values},), ({vec.errors},))", ())
+    # Where there are no errors at run time, the kernel gives the operand itself back.
+    writer.line(f"{value}, {failed} = {kernel}(({vec.values},), ({vec.errors},))")
     return Vec(BOOL, value, space, failed)
 
 

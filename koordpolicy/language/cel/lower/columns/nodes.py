@@ -254,6 +254,8 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
         return literals.emit_of_literal(emitter, node, args[0])
     if len(args) == 1 and isinstance(args[0], ListVec):
         return lists.emit_of_list(emitter, node, args[0])
+    if name.removeprefix(".") == "percentile" and isinstance(args[0], ListVec):
+        return lists.emit_percentile(emitter, node, args[0])
     if len(args) == 1 and isinstance(args[0], PickedVec) and name.removeprefix(".") == "size":
         return picked.size(emitter, args[0])
     vectors = [arg for arg in args if isinstance(arg, Vec)]

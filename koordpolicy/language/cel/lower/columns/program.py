@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.lower.columns.kernels import BeyondColumnsError
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
 from koordpolicy.language.cel.lower.columns.parts import Fallback
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
@@ -17,6 +16,7 @@ from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.row import RowProgram
 from koordpolicy.language.cel.values import Value
 from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table_columns import BeyondColumnsError
 
 Array = NDArray[Any]
 

@@ -9,9 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.language.cel.lower.columns.kernels import BeyondColumnsError, Errors, Mask, join
+from koordpolicy.language.cel.lower.columns.kernels import Errors, Mask, join
 from koordpolicy.language.cel.lower.runtime import iterate, iterate_pairs
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Value
+from koordpolicy.model.table_columns import BeyondColumnsError
 from koordpolicy.model.table_lists import Segments
 
 Array = NDArray[Any]
@@ -177,6 +178,32 @@ def greatest_ints(
     """The greatest int64 of each row; an empty list is an error."""
     held = values if chosen is None else np.where(chosen, values, INT_MIN)
     return _reduce(np.maximum, held, segments, count, 0), _empty(chosen, segments, count, failed)
+
+
+def percentiles(
+    values: Array, chosen: Errors, segments: Segments, count: int, failed: Errors, points: float
+) -> tuple[Array, Errors]:
+    """The element at place trunc(n * points / 100), at least the first, of each row in ascending order.
+
+    An empty list, a NaN among the chosen and points outside of 0 to 100 are errors.
+    """
+    result = np.zeros(count, values.dtype)
+    if not 0 <= points <= 100:
+        return result, np.ones(count, np.bool_)
+    owners = segments.owners
+    if chosen is not None:
+        hits = np.flatnonzero(chosen)
+        owners, values = owners[hits], values[hits]
+    lengths = np.bincount(owners, minlength=count)
+    filled = np.flatnonzero(lengths)
+    places = np.cumsum(lengths) - lengths + np.maximum((lengths * points / 100).astype(np.int64) - 1, 0)
+    # By row, then by value; NaN comes last in its row, where it is found.
+    ordered = values[np.lexsort((values, owners))]
+    result[filled] = ordered[places[filled]]
+    bad = lengths == 0
+    if values.dtype.kind == "f":
+        bad[owners[np.isnan(values)]] = True
+    return result, join(failed, bad) if np.count_nonzero(bad) else failed
 
 
 def least_doubles(

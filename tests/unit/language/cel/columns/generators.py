@@ -55,6 +55,8 @@ GRAMMAR: Mapping[str, str] = {
         node.pods.filter($p, <bool p>).map($p, <cpu p>).sum()
         node.pods.filter($p, <bool p>).map($p, <cpu p>).max()
         node.pods.map($p, <cpu p>).min()
+        node.pods.map($p, <cpu p>).percentile(90)
+        node.pods.filter($p, <bool p>).map($p, <cpu p>).percentile(50.5)
         pod.containers.map($c, <cpu c>).sum()
         @p.containers.map($c, <cpu c>).sum()
         pod.containers.map($c, <bool c>, <cpu c>).sum()
@@ -118,6 +120,7 @@ GRAMMAR: Mapping[str, str] = {
         (<bool> ? <double> : <double>)
         node.pods.map($p, <double p>).sum()
         node.pods.map($p, <double p>).max()
+        node.pods.map($p, <double p>).percentile(95)
         node.pods.filter($p, <bool p>).map($p, <double p>).min()
         pod.containers.map($c, <double c>).sum()
     """,
