@@ -1,0 +1,93 @@
+"""What a mechanism is, and how it reads its parameters."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.mechanism.columns import Mask
+from koordpolicy.scheduler.events import Event
+from koordpolicy.scheduler.nodes import NodeView
+from koordpolicy.scheduler.pods import PodView
+
+Parameters = Mapping[str, Any]
+"""The values of a mechanism's parameters by name, as run-time values. None: policy says nothing."""
+
+Scores = NDArray[Any]
+
+
+class ParameterError(ValueError):
+    """A parameter has a value that the mechanism cannot work with; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What a filter says of the nodes it was shown.
+
+    Row i of `refused` marks the nodes refused for `reasons[i]`; `hopeless` those that fewer pods on them
+    would not help either.
+    """
+
+    reasons: tuple[str, ...]
+    refused: Mask
+    hopeless: Mask
+
+
+Filter = Callable[[PodView, NodeView, Parameters], Verdicts]
+Score = Callable[[PodView, NodeView, Parameters], "Scores | None"]
+"""Scores of the nodes; None when the pod gives no reason to prefer any."""
+
+NODES_COME_AND_CHANGE: Final = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED})
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """An implementation: as a filter, as a score, or as both.
+
+    `node_facts` and `pod_facts` are what it reads, so that equal pods on unchanged nodes need no second
+    look. `helped_by` are the events after which a refused pod may pass.
+    """
+
+    filter: Filter | None = None
+    score: Score | None = None
+    node_facts: frozenset[str] = frozenset()
+    pod_facts: frozenset[str] = frozenset()
+    helped_by: frozenset[Event] = NODES_COME_AND_CHANGE
+
+
+def one_reason(refused: Mask, reason: str) -> Verdicts:
+    """A filter with one reason, which other pods have nothing to do with."""
+    return Verdicts((reason,), refused[np.newaxis], refused)
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def text(parameters: Parameters, name: str, default: str) -> str:
+    """A parameter that is a text. Raises ParameterError."""
+    value = parameters.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise ParameterError(f"`{name}` is not a text")
+    return value
+
+
+def texts(parameters: Parameters, name: str) -> tuple[str, ...]:
+    """A parameter that is a list of texts; empty when policy says nothing. Raises ParameterError."""
+    value = parameters.get(name) or ()
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise ParameterError(f"`{name}` is not a list of texts")
+    return tuple(value)
+
+
+def weights(parameters: Parameters) -> Mapping[str, int]:
+    """The parameter `weights`. Raises ParameterError."""
+    value = parameters.get("weights") or {}
+    if not isinstance(value, Mapping) or not all(
+        type(weight) is int and weight >= 0 for weight in value.values()
+    ):
+        raise ParameterError("`weights` is not a mapping of resources to whole numbers from 0")
+    return value
