@@ -2,30 +2,23 @@
 
 import argparse
 from collections.abc import Sequence
-from pathlib import Path
 
-from koordpolicy import resources
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
+from koordpolicy.runtime.packs import BUILT_IN, OWN, find_pack
 from koordpolicy.source import read_tree
 
-OWN = "bundle"
-"""The name of the layer that the given paths make."""
-
-BUILT_IN = "koordinator"
-"""The pack that ships with the product."""
-
-
-def find_pack(name: str) -> Layer | None:
-    """The built-in pack of that name."""
-    if name != BUILT_IN:
-        return None
-    root = resources.policies()
-    files = read_tree([root]).files
-    shown = {f"{name}/{Path(file).relative_to(root).as_posix()}": text for file, text in files.items()}
-    return Layer(name, shown)
+__all__ = [
+    "BUILT_IN",
+    "OWN",
+    "add_paths",
+    "compile_paths",
+    "compiled",
+    "find_pack",
+    "graph_of",
+]
 
 
 def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:

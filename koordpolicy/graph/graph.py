@@ -178,6 +178,11 @@ class RuleGraph:
             self._values[decision.key] = known
         return known
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The decisions whose programs were made, since somebody asked for them."""
+        return tuple(str(key) for key in tuple(self._values))
+
     def value(self, name: str, **roots: Any) -> Any:
         """The decision's value on these records, without provenance; None when no rule matches.
 

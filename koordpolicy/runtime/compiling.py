@@ -1,0 +1,107 @@
+"""Compiling a revision aside: in a thread of its own, so that what runs goes on deciding."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import Final
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
+from koordpolicy.graph.layers import PackFinder
+from koordpolicy.graph.testing import with_tests
+from koordpolicy.runtime.packs import OWN
+from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, summary_of
+from koordpolicy.source.revision import Revision
+
+LOG: Final = logging.getLogger(__name__)
+
+Prepare = Callable[[RuleGraph], None]
+"""What a component does with a graph before it decides, such as lowering its columns; raises `Unfit`."""
+
+
+class Aside:
+    """One compiler in one thread, which remembers from revision to revision what did not change."""
+
+    def __init__(
+        self,
+        packs: PackFinder,
+        now: Callable[[], int],
+        *,
+        prepare: Prepare | None = None,
+        tests: bool = True,
+    ) -> None:
+        self._packs = packs
+        self._compiler = Compiler(packs)
+        self._now = now
+        self._prepare = prepare
+        self._tests = tests
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="compile")
+
+    async def compile(self, revision: Revision, asked: Iterable[str] = ()) -> Candidate | Rejected:
+        """The revision as a candidate, or why it is none. Never raises for anything that a revision holds.
+
+        `asked` names decisions whose programs are made ready too, so that the first question is not the slow one.
+        """
+        return await asyncio.get_running_loop().run_in_executor(
+            self._thread, self._compile, revision, tuple(asked)
+        )
+
+    def close(self) -> None:
+        """Let the thread end when it has done what it is doing."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _compile(self, revision: Revision, asked: Iterable[str]) -> Candidate | Rejected:
+        if revision.found.has_errors:
+            return self._reject(revision, Reason.READ_FAILED, Compilation(None, revision.found, (), {}))
+        if not revision.files:
+            message = "the tree holds no policies (*.yaml, *.yml); an empty tree is taken for an accident"
+            nothing = Compilation(None, revision.found, (), {})
+            return self._reject(revision, Reason.NO_POLICIES, nothing, message)
+        compilation = Compilation(None, Diagnostics(), (), {})
+        try:
+            compilation = self._compiler.compile(Layer(OWN, revision.files))
+            reason = Reason.COMPILE_FAILED
+            if compilation.graph is not None and self._tests:
+                reason = Reason.TESTS_FAILED
+                compilation = with_tests(compilation)
+            graph = compilation.graph
+            if graph is not None:
+                _make_ready(graph, asked)
+                if self._prepare is not None:
+                    self._prepare(graph)
+        except Unfit as error:
+            return self._reject(revision, Reason.UNFIT, compilation, str(error))
+        except Exception as error:
+            LOG.exception("the compiler failed on revision %s", revision.name)
+            self._compiler = Compiler(self._packs)  # what it remembered may be half of something
+            message = f"the compiler failed ({type(error).__name__}: {error}); please report this"
+            return self._reject(
+                revision, Reason.INTERNAL_ERROR, Compilation(None, Diagnostics(), (), {}), message
+            )
+        if graph is None:
+            return self._reject(revision, reason, compilation)
+        found = Diagnostics()
+        found.extend(revision.found)
+        found.extend(compilation.found)
+        return Candidate(graph, revision, Compilation(graph, found, compilation.units, compilation.sources))
+
+    def _reject(
+        self, revision: Revision, reason: Reason, compilation: Compilation, message: str = ""
+    ) -> Rejected:
+        found = Diagnostics()
+        found.extend(revision.found)
+        found.extend(compilation.found)
+        sources = compilation.sources or dict(revision.files)
+        rejected = Rejected(revision, reason, message, found, sources, self._now(), bundle_of(compilation))
+        if message:
+            return rejected
+        told = summary_of(rejected.errors)
+        return Rejected(revision, reason, told, found, sources, rejected.at, rejected.bundle)
+
+
+def _make_ready(graph: RuleGraph, asked: Iterable[str]) -> None:
+    for name in asked:
+        with suppress(LookupError):  # a decision that the new revision has no more
+            graph.program(name)

@@ -1,0 +1,86 @@
+"""The last good policy tree, kept on disk for the next start."""
+
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from koordpolicy.source.revision import Revision, digest_of
+
+FORMAT: Final = 1
+FILE: Final = "last-good-policies.json"
+MAX_BYTES: Final = 256_000_000
+"""A larger file is not one that we wrote."""
+
+
+class StoreError(Exception):
+    """The kept tree is there but cannot be used; the message says why."""
+
+
+class LastGood:
+    """One revision in one file of the state directory, replaced as a whole or not at all.
+
+    The file holds texts only: what they mean is compiled anew, by whichever version of the program reads them.
+    """
+
+    def __init__(self, directory: str | Path) -> None:
+        self.path = Path(directory) / FILE
+
+    def save(self, revision: Revision) -> None:
+        """Keep this revision. Raises OSError when the directory cannot be written."""
+        content = {
+            "format": FORMAT,
+            "digest": revision.digest,
+            "commit": revision.commit,
+            "files": dict(revision.files),
+        }
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{FILE}.", dir=self.path.parent)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(content, file, ensure_ascii=False, separators=(",", ":"))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(self.path)
+        except BaseException:
+            with suppress(OSError):
+                Path(name).unlink()
+            raise
+        _sync_directory(self.path.parent)
+
+    def load(self) -> Revision | None:
+        """The kept revision, None when there is none. Raises StoreError when it is damaged or cannot be read."""
+        try:
+            if self.path.stat().st_size > MAX_BYTES:
+                raise StoreError(f"{self.path} is larger than {MAX_BYTES:,} bytes; remove it")
+            content = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, RecursionError) as error:
+            raise StoreError(f"{self.path} cannot be read: {error}") from None
+        return self._revision(content)
+
+    def _revision(self, content: Any) -> Revision:
+        if not isinstance(content, Mapping) or content.get("format") != FORMAT:
+            raise StoreError(f"{self.path} has another format than {FORMAT}")
+        files, digest, commit = content.get("files"), content.get("digest"), content.get("commit")
+        if not (isinstance(files, dict) and isinstance(digest, str) and isinstance(commit, str)):
+            raise StoreError(f"{self.path} is incomplete")
+        if not all(isinstance(text, str) for text in files.values()):
+            raise StoreError(f"{self.path} holds something that is no text")
+        if digest_of(files) != digest:
+            raise StoreError(f"{self.path} is damaged: its content does not have the digest it names")
+        return Revision(files, digest, commit)
+
+
+def _sync_directory(directory: Path) -> None:
+    """Make the new name survive a crash of the machine, where the file system can."""
+    with suppress(OSError):
+        handle = os.open(directory, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,340 @@
+"""The running rule graph: newer revisions are compiled aside and take its place, bad ones never do."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.layers import PackFinder
+from koordpolicy.runtime.clock import monotonic, now_ns
+from koordpolicy.runtime.compiling import Aside, Prepare
+from koordpolicy.runtime.lastgood import LastGood, StoreError
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.packs import find_pack
+from koordpolicy.runtime.revisions import Active, Candidate, Gate, Past, Reason, Rejected, Unfit
+from koordpolicy.source.revision import Revision, Source, SourceTrouble
+
+__all__ = ["Active", "Candidate", "Gate", "LivePolicies", "NoPolicies", "Reason", "Rejected", "Unfit"]
+
+LOG: Final = logging.getLogger(__name__)
+
+HISTORY: Final = 32
+"""Activations and rejections that are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How revisions are taken.
+
+    `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
+    bundle requires, `patience` is how many seconds a start waits for the source before it takes the kept tree.
+    """
+
+    packs: PackFinder = find_pack
+    prepare: Prepare | None = None
+    tests: bool = True
+    patience: float = 5.0
+    now: Callable[[], int] = now_ns
+
+
+USUAL: Final = Options()
+
+
+class NoPolicies(RuntimeError):
+    """Asked before any revision was active. Components wait for `ready` first."""
+
+
+class LivePolicies:
+    """The revision that decides now, kept up to date from a source while `run` runs.
+
+    `graph` is a plain attribute: whoever decides reads it once, and finishes on what was read. `active` is the
+    same with all that is known of it, `rejected` the newest revision where that one is no good, `candidate` the
+    one that a gate holds back for now, `trouble` why the source has nothing to give.
+
+    Everything is told and swapped on the loop that runs `run`; reading is safe from any thread.
+    """
+
+    graph: RuleGraph
+
+    def __init__(
+        self,
+        source: Source,
+        metrics: Metrics,
+        *,
+        store: LastGood | None = None,
+        gate: Gate | None = None,
+        options: Options = USUAL,
+    ) -> None:
+        self.active: Active | None = None
+        self.rejected: Rejected | None = None
+        self.candidate: Candidate | None = None
+        self.trouble: SourceTrouble | None = None
+        self.history: deque[Past] = deque(maxlen=HISTORY)
+        self.skipped = 0
+        self.origin = source.origin
+        self.ready = asyncio.Event()
+        """Set once a revision is active, for good."""
+        self._source = source
+        self._metrics = metrics
+        self._aside = Aside(options.packs, options.now, prepare=options.prepare, tests=options.tests)
+        self._store = store
+        self._gate = gate
+        self._patience = options.patience
+        self._now = options.now
+        self._newest: tuple[Revision, float] | None = None
+        self._arrived = asyncio.Event()
+        self._held: asyncio.Task[None] | None = None
+        self._store_tried = store is None
+        self._to_keep: Revision | None = None
+        self._keeping = asyncio.Event()
+        self._activated: list[Callable[[Active], None]] = []
+        self._refused: list[Callable[[Rejected], None]] = []
+
+    def __getattr__(self, name: str) -> RuleGraph:
+        # Reached only while `graph` is not set, so that reading it costs nothing more afterwards.
+        if name == "graph":
+            raise NoPolicies("no revision of the policies is active yet")
+        raise AttributeError(name)
+
+    def subscribe(self, callback: Callable[[Active], None]) -> Callable[[], None]:
+        """Tell of each activation, on the loop, after the swap; of the active one at once. Gives the way to end it."""
+        self._activated.append(callback)
+        if self.active is not None:
+            callback(self.active)
+        return lambda: self._activated.remove(callback)
+
+    def subscribe_rejected(self, callback: Callable[[Rejected], None]) -> Callable[[], None]:
+        """Tell of each revision that is rejected, on the loop. Gives the way to end it."""
+        self._refused.append(callback)
+        return lambda: self._refused.remove(callback)
+
+    async def run(self) -> None:
+        """Follow the source until cancelled."""
+        try:
+            if self._gate is not None:
+                await self._start_from_store()  # a restart must not carry a candidate past its gate
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._receive(), name="policies: source")
+                group.create_task(self._work(), name="policies: compile")
+                if self._store is not None:
+                    group.create_task(self._write(self._store), name="policies: keep")
+        finally:
+            await self._drop_held()
+            self._aside.close()
+
+    # --- the source -------------------------------------------------------------------------------
+
+    async def _receive(self) -> None:
+        async for item in self._source.revisions():
+            if isinstance(item, SourceTrouble):
+                self._note_trouble(item)
+                continue
+            self._metrics.add("koordpolicy_reload_detected_total", source=self.origin)
+            if self.trouble is not None:
+                LOG.info("%s gives policies again", self.origin)
+                self.trouble = None
+                self._metrics.clear("koordpolicy_source_trouble")
+            if self._newest is not None:
+                self.skipped += 1
+                self._metrics.add("koordpolicy_reload_skipped_total")
+            self._newest = (item, monotonic())
+            self._arrived.set()
+
+    def _note_trouble(self, trouble: SourceTrouble) -> None:
+        self.trouble = trouble
+        kept = "; the last good revision stays" if self.active else ""
+        LOG.warning("%s gives no policies: %s%s", self.origin, trouble.message, kept)
+        self._metrics.only("koordpolicy_source_trouble", 1, reason=trouble.reason)
+        self._arrived.set()
+
+    async def _work(self) -> None:
+        while True:
+            if self._newest is None:
+                try:
+                    async with asyncio.timeout(None if self._store_tried else self._patience):
+                        await self._arrived.wait()
+                except TimeoutError:
+                    pass
+            self._arrived.clear()
+            if self._newest is not None:
+                (revision, arrived), self._newest = self._newest, None
+                await self._take(revision, arrived)
+            await self._start_from_store()
+
+    async def _take(self, revision: Revision, arrived: float) -> None:
+        outcome = await self._aside.compile(revision, self._asked())
+        seconds = monotonic() - arrived
+        self._metrics.observe("koordpolicy_reload_duration_seconds", seconds)
+        if isinstance(outcome, Rejected):
+            self._reject(outcome, seconds)
+            return
+        await self._drop_held()
+        active = self.active
+        if self._gate is None or active is None or active.graph.digest == outcome.graph.digest:
+            self._activate(outcome, Reason.SUCCEEDED, seconds)
+            self._keep(revision)
+        else:
+            self.candidate = outcome
+            self._held = asyncio.create_task(
+                self._hold(self._gate, outcome, active, arrived), name="policies: gate"
+            )
+
+    def _asked(self) -> tuple[str, ...]:
+        return () if self.active is None else self.active.graph.asked
+
+    # --- the gate ---------------------------------------------------------------------------------
+
+    async def _hold(self, gate: Gate, candidate: Candidate, active: Active, arrived: float) -> None:
+        try:
+            verdict = await gate.admit(candidate, active)
+        except Exception as error:
+            LOG.exception("the gate failed on revision %s", candidate.revision.name)
+            message = f"the rollout failed ({type(error).__name__}: {error})"
+            self._turn_back(candidate, message, monotonic() - arrived)
+            return
+        finally:
+            self.candidate = None
+        if verdict.accepted:
+            self._activate(candidate, Reason.SUCCEEDED, monotonic() - arrived)
+            self._keep(candidate.revision)
+        else:
+            self._turn_back(candidate, verdict.message, monotonic() - arrived)
+
+    def _turn_back(self, candidate: Candidate, message: str, seconds: float) -> None:
+        compilation = candidate.compilation
+        rejected = Rejected(
+            candidate.revision,
+            Reason.GUARD_REFUSED,
+            message,
+            compilation.found,
+            compilation.sources,
+            self._now(),
+            candidate.bundle,
+        )
+        self._reject(rejected, seconds)
+
+    async def _drop_held(self) -> None:
+        held, self._held = self._held, None
+        if held is not None and not held.done():
+            held.cancel()
+            with suppress(asyncio.CancelledError):
+                await held
+        self.candidate = None
+
+    # --- outcomes ---------------------------------------------------------------------------------
+
+    def _activate(self, candidate: Candidate, reason: Reason, seconds: float) -> None:
+        revision, compilation = candidate.revision, candidate.compilation
+        active = Active(
+            candidate.graph,
+            revision,
+            compilation.sources,
+            self._now(),
+            compilation.found,
+            candidate.bundle,
+            reason,
+        )
+        before, self.active, self.graph, self.rejected = self.active, active, active.graph, None
+        self.ready.set()
+        self._note(True, revision, reason, "", seconds)
+        metrics = self._metrics
+        metrics.only("koordpolicy_active_revision_info", 1, revision=revision.name, digest=revision.digest)
+        metrics.clear("koordpolicy_rejected_revision_info")
+        metrics.set("koordpolicy_reload_last_success_timestamp_seconds", active.since / 1e9)
+        metrics.set("koordpolicy_policy_documents", len(active.graph.units))
+        rules = sum(len(decision.rules) for decision in active.graph.decisions.values())
+        metrics.set("koordpolicy_policy_rules", rules)
+        same = before is not None and before.graph.digest == active.graph.digest
+        LOG.info(
+            "revision %s is active%s (%.0f ms)",
+            revision.name,
+            ", which decides as the one before" if same else "",
+            seconds * 1000,
+            extra={"revision": revision.name, "digest": revision.digest, "reason": reason.value},
+        )
+        for tell in tuple(self._activated):
+            try:
+                tell(active)
+            except Exception:
+                LOG.exception("a listener failed on revision %s", revision.name)
+
+    def _reject(self, rejected: Rejected, seconds: float) -> None:
+        revision = rejected.revision
+        self.rejected = rejected
+        self._note(False, revision, rejected.reason, rejected.message, seconds)
+        self._metrics.only(
+            "koordpolicy_rejected_revision_info",
+            1,
+            revision=revision.name,
+            digest=revision.digest,
+            reason=rejected.reason,
+        )
+        kept = f"; {self.active.revision.name} stays" if self.active else ""
+        LOG.error(
+            "revision %s is rejected (%s): %s%s",
+            revision.name,
+            rejected.reason.value,
+            rejected.message,
+            kept,
+            extra={"revision": revision.name, "digest": revision.digest, "reason": rejected.reason.value},
+        )
+        for tell in tuple(self._refused):
+            try:
+                tell(rejected)
+            except Exception:
+                LOG.exception("a listener failed on revision %s", revision.name)
+
+    def _note(self, activated: bool, revision: Revision, reason: str, message: str, seconds: float) -> None:
+        now = self._now()
+        self.history.append(
+            Past(now, revision.name, revision.digest, activated, str(reason), message, seconds)
+        )
+        result = "activated" if activated else "rejected"
+        self._metrics.add("koordpolicy_reload_total", result=result, reason=str(reason))
+        self._metrics.set("koordpolicy_reload_last_attempt_timestamp_seconds", now / 1e9)
+
+    # --- the kept tree ----------------------------------------------------------------------------
+
+    def _keep(self, revision: Revision) -> None:
+        self._to_keep = revision
+        self._keeping.set()
+
+    async def _write(self, store: LastGood) -> None:
+        """Keep the newest active revision, one write at a time."""
+        while True:
+            await self._keeping.wait()
+            self._keeping.clear()
+            if self._to_keep is None:
+                continue
+            try:
+                await asyncio.to_thread(store.save, self._to_keep)
+            except OSError as error:
+                LOG.warning("the last good policies cannot be kept: %s", error)
+
+    async def _start_from_store(self) -> None:
+        """Take the kept tree where nothing is active. Tried once: what is no good now stays so."""
+        store = self._store
+        if store is None or self._store_tried:
+            return
+        self._store_tried = True
+        if self.active is not None:
+            return
+        started = monotonic()
+        try:
+            revision = await asyncio.to_thread(store.load)
+        except StoreError as error:
+            LOG.warning("the kept policies are of no use: %s", error)
+            return
+        if revision is None:
+            return
+        outcome = await self._aside.compile(revision)
+        if isinstance(outcome, Rejected):
+            LOG.warning("the kept policies are of no use: %s", outcome.message)
+            return
+        rejected = self.rejected
+        self._activate(outcome, Reason.STARTED_FROM_CACHE, monotonic() - started)
+        self.rejected = rejected

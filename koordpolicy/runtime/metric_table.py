@@ -1,0 +1,174 @@
+"""Every metric that a process of the project shows: one table, which the manual is made from.
+
+A new metric is a row here. Names say their unit; counters end in `_total`. Labels have few values: nothing that
+grows with pods or nodes.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class MetricKind(StrEnum):
+    """What a number means: a counter only grows, a gauge is a state, a histogram counts by size."""
+
+    COUNTER = "counter"
+    GAUGE = "gauge"
+    HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One row: the name as scraped, what it counts, its labels; `buckets` are upper bounds in the name's unit."""
+
+    name: str
+    kind: MetricKind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+
+
+_QUICK: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SLOW: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+METRICS: Final = (
+    Metric(
+        "koordpolicy_build_info",
+        MetricKind.GAUGE,
+        "Always 1; the labels say which program this is.",
+        ("version", "component"),
+    ),
+    # --- policies: which revision runs, and what became of the others
+    Metric(
+        "koordpolicy_active_revision_info",
+        MetricKind.GAUGE,
+        "Always 1; the labels name the revision that decides.",
+        ("revision", "digest"),
+    ),
+    Metric(
+        "koordpolicy_rejected_revision_info",
+        MetricKind.GAUGE,
+        "1 while the newest revision is not the one that decides; the labels say which it is and why.",
+        ("revision", "digest", "reason"),
+    ),
+    Metric(
+        "koordpolicy_reload_detected_total",
+        MetricKind.COUNTER,
+        "Revisions that a source gave.",
+        ("source",),
+    ),
+    Metric(
+        "koordpolicy_reload_skipped_total",
+        MetricKind.COUNTER,
+        "Revisions never compiled, since a newer one came before their turn.",
+    ),
+    Metric(
+        "koordpolicy_reload_total",
+        MetricKind.COUNTER,
+        "Attempts to activate a revision, by result (activated, rejected) and reason.",
+        ("result", "reason"),
+    ),
+    Metric(
+        "koordpolicy_reload_last_attempt_timestamp_seconds",
+        MetricKind.GAUGE,
+        "When the newest attempt to activate a revision ended, in seconds since 1970.",
+    ),
+    Metric(
+        "koordpolicy_reload_last_success_timestamp_seconds",
+        MetricKind.GAUGE,
+        "When a revision was activated last, in seconds since 1970.",
+    ),
+    Metric(
+        "koordpolicy_reload_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "From the arrival of a revision to its activation or rejection, without waiting for a rollout.",
+        buckets=_SLOW,
+    ),
+    Metric(
+        "koordpolicy_source_trouble",
+        MetricKind.GAUGE,
+        "1 while the source cannot give a revision, by reason.",
+        ("reason",),
+    ),
+    Metric(
+        "koordpolicy_policy_rules",
+        MetricKind.GAUGE,
+        "Rules of the active revision, packs included.",
+    ),
+    Metric(
+        "koordpolicy_policy_documents",
+        MetricKind.GAUGE,
+        "Policy documents of the active revision, packs included.",
+    ),
+    # --- decisions
+    Metric(
+        "koordpolicy_decisions_total",
+        MetricKind.COUNTER,
+        "Decisions asked for, by name and outcome (answered, failed).",
+        ("decision", "outcome"),
+    ),
+    Metric(
+        "koordpolicy_revision_decisions_total",
+        MetricKind.COUNTER,
+        "Decisions answered by each of the last revisions.",
+        ("revision",),
+    ),
+    Metric(
+        "koordpolicy_decision_log_total",
+        MetricKind.COUNTER,
+        "Entries of the decision log: written, or dropped because writing could not keep up.",
+        ("result",),
+    ),
+    # --- the process
+    Metric(
+        "koordpolicy_ready",
+        MetricKind.GAUGE,
+        "Whether a condition of readiness holds.",
+        ("condition",),
+    ),
+    Metric(
+        "koordpolicy_leader",
+        MetricKind.GAUGE,
+        "1 on the replica that leads.",
+        ("lease",),
+    ),
+    Metric(
+        "koordpolicy_event_loop_delay_seconds",
+        MetricKind.HISTOGRAM,
+        "How late the event loop ran a timer: the time that something waited for its turn.",
+        buckets=_QUICK,
+    ),
+    Metric(
+        "koordpolicy_http_requests_total",
+        MetricKind.COUNTER,
+        "Requests to the process's own server, by path and status code.",
+        ("path", "code"),
+    ),
+    # --- work queues of controllers
+    Metric(
+        "koordpolicy_queue_depth",
+        MetricKind.GAUGE,
+        "Objects that wait to be reconciled.",
+        ("queue",),
+    ),
+    Metric(
+        "koordpolicy_reconcile_total",
+        MetricKind.COUNTER,
+        "Objects reconciled, by result (written, unchanged, failed).",
+        ("queue", "result"),
+    ),
+    Metric(
+        "koordpolicy_reconcile_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "Time to reconcile one object, requests included.",
+        ("queue",),
+        _QUICK,
+    ),
+    Metric(
+        "koordpolicy_policy_status_writes_total",
+        MetricKind.COUNTER,
+        "Writes of the status of policy objects and revisions, by result (written, failed).",
+        ("kind", "result"),
+    ),
+)
+"""All metrics, in the order of the manual. Those of the Python process itself (`process_*`) come on top."""

@@ -1,0 +1,123 @@
+"""Metrics of one process: handed around, never global."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client.registry import Collector
+
+from koordpolicy import __version__
+from koordpolicy.runtime.metric_table import METRICS, Metric, MetricKind
+
+CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+
+Sample = tuple[Sequence[str], float]
+"""Label values in the order of the table, and the number."""
+
+
+class Counted(Protocol):
+    """Counts that are kept elsewhere, because counting must cost next to nothing there."""
+
+    def samples(self) -> Iterable[Sample]:
+        """The counts now; asked for at each scrape, from any thread."""
+        ...
+
+
+class Metrics:
+    """The numbers of one process, by the names of a table. Safe to use from any thread.
+
+    A name that the table lacks, and labels that do not fit, raise: that is a mistake of ours.
+    """
+
+    def __init__(self, component: str, table: Iterable[Metric] = METRICS) -> None:
+        self.table: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in table})
+        self.registry = CollectorRegistry(auto_describe=False)
+        self._made: dict[str, Counter | Gauge | Histogram] = {}
+        self._counted: set[str] = set()
+        ProcessCollector(registry=self.registry)
+        if "koordpolicy_build_info" in self.table:
+            self.set("koordpolicy_build_info", 1, version=__version__, component=component)
+
+    def add(self, name: str, amount: float = 1, /, **labels: str) -> None:
+        """Count."""
+        counter = self._metric(name, MetricKind.COUNTER)
+        assert isinstance(counter, Counter)
+        (counter.labels(**labels) if labels else counter).inc(amount)
+
+    def set(self, name: str, value: float, /, **labels: str) -> None:
+        """Set a gauge."""
+        gauge = self._metric(name, MetricKind.GAUGE)
+        assert isinstance(gauge, Gauge)
+        (gauge.labels(**labels) if labels else gauge).set(value)
+
+    def only(self, name: str, value: float, /, **labels: str) -> None:
+        """Set a gauge and forget it for all other labels: of two revisions only one is active."""
+        self.clear(name)
+        self.set(name, value, **labels)
+
+    def clear(self, name: str) -> None:
+        """Forget a gauge for all labels."""
+        gauge = self._metric(name, MetricKind.GAUGE)
+        gauge.clear()
+
+    def observe(self, name: str, value: float, /, **labels: str) -> None:
+        """Count by size, in the unit of the name."""
+        histogram = self._metric(name, MetricKind.HISTOGRAM)
+        assert isinstance(histogram, Histogram)
+        (histogram.labels(**labels) if labels else histogram).observe(value)
+
+    def count_elsewhere(self, name: str, counted: Counted) -> None:
+        """Show a counter whose numbers somebody else keeps. Once a name."""
+        metric = self.table[name]
+        if name in self._counted or name in self._made:
+            raise ValueError(f"{name} is counted already")
+        self._counted.add(name)
+        self.registry.register(_Foreign(metric, counted))
+
+    def text(self) -> bytes:
+        """All numbers, in the text format that Prometheus scrapes."""
+        return generate_latest(self.registry)
+
+    def value(self, name: str, /, **labels: str) -> float | None:
+        """A number as it would be scraped, None when there is none yet. A histogram gives its count."""
+        kind = self.table[name].kind
+        sample = f"{name}_count" if kind is MetricKind.HISTOGRAM else name
+        return self.registry.get_sample_value(sample, labels)
+
+    def _metric(self, name: str, kind: MetricKind) -> Counter | Gauge | Histogram:
+        made = self._made.get(name)
+        if made is None:
+            row = self.table[name]
+            if name in self._counted:
+                raise ValueError(f"{name} is counted elsewhere")
+            made = self._made.setdefault(name, _make(row, self.registry))
+        if self.table[name].kind is not kind:
+            raise TypeError(f"{name} is a {self.table[name].kind}, not a {kind}")
+        return made
+
+
+def _make(row: Metric, registry: CollectorRegistry) -> Counter | Gauge | Histogram:
+    if row.kind is MetricKind.COUNTER:
+        return Counter(row.name.removesuffix("_total"), row.help, row.labels, registry=registry)
+    if row.kind is MetricKind.GAUGE:
+        return Gauge(row.name, row.help, row.labels, registry=registry)
+    return Histogram(row.name, row.help, row.labels, buckets=row.buckets, registry=registry)
+
+
+class _Foreign(Collector):
+    """A counter of the table whose numbers somebody else keeps."""
+
+    def __init__(self, row: Metric, counted: Counted) -> None:
+        self._row = row
+        self._counted = counted
+
+    def collect(self) -> Iterable[CounterMetricFamily]:
+        family = CounterMetricFamily(
+            self._row.name.removesuffix("_total"), self._row.help, labels=self._row.labels
+        )
+        for labels, number in self._counted.samples():
+            family.add_metric(labels, number)
+        yield family

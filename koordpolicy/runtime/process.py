@@ -1,0 +1,181 @@
+"""The frame of a long-running process: signals, tasks, readiness, and a stop that ends in time."""
+
+import asyncio
+import contextlib
+import logging
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from koordpolicy.runtime.clock import monotonic
+from koordpolicy.runtime.metrics import Metrics
+
+LOG: Final = logging.getLogger(__name__)
+
+OK: Final = 0
+CRASHED: Final = 1
+CANNOT_START: Final = 2
+
+GRACE: Final = 25.0
+"""Seconds that a stop may take: less than the 30 that Kubernetes gives a pod."""
+_BEAT: Final = 0.5
+
+
+class CannotStart(Exception):
+    """The process cannot do its work as it was started; the message says why and what to do (exit code 2)."""
+
+
+@dataclass(slots=True)
+class Readiness:
+    """Conditions by name that must all hold before the process counts as ready: None, or why it does not hold."""
+
+    metrics: Metrics
+    conditions: dict[str, str | None] = field(default_factory=dict)
+
+    def wait_for(self, condition: str, why: str) -> None:
+        """The condition does not hold, or not any more."""
+        self.conditions[condition] = why
+        self.metrics.set("koordpolicy_ready", 0, condition=condition)
+
+    def reached(self, condition: str) -> None:
+        """The condition holds."""
+        self.conditions[condition] = None
+        self.metrics.set("koordpolicy_ready", 1, condition=condition)
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The conditions that do not hold, and why."""
+        return {name: why for name, why in self.conditions.items() if why is not None}
+
+
+class Process:
+    """What a component is given to live in: its name, its metrics, a place for its tasks, and the word to stop.
+
+    `instance` tells replicas of one component apart: the pod's name, or the host's.
+    """
+
+    def __init__(self, component: str, instance: str, metrics: Metrics) -> None:
+        self.component = component
+        self.instance = instance
+        self.metrics = metrics
+        self.readiness = Readiness(metrics)
+        self.started = monotonic()
+        self._stopping = asyncio.Event()
+        self._group: asyncio.TaskGroup | None = None
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the process has been told to stop."""
+        return self._stopping.is_set()
+
+    async def stopped(self) -> None:
+        """Return when the process is told to stop."""
+        await self._stopping.wait()
+
+    def stop(self, why: str) -> None:
+        """Tell the process to stop."""
+        if not self.stopping:
+            LOG.info("stopping: %s", why)
+            self.readiness.wait_for("running", "the process is stopping")
+            self._stopping.set()
+
+    def start(self, name: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run something beside. What it raises ends the process; it is cancelled, last started first, at the stop."""
+        assert self._group is not None, "the process is not running"
+        task = self._group.create_task(work, name=name)
+        self._tasks.append(task)
+        task.add_done_callback(self._tasks.remove)
+        return task
+
+    async def run(self, main: Callable[["Process"], Awaitable[None]]) -> None:
+        """Run `main`, then end all tasks. Raises what one of them raises, in an ExceptionGroup."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            self.start("beat", self._beat())
+            await main(self)
+            for task in reversed(self._tasks):
+                task.cancel()
+                await asyncio.wait([task])
+
+    async def _beat(self) -> None:
+        """Measure how late the loop runs what is due."""
+        while True:
+            due = monotonic() + _BEAT
+            await asyncio.sleep(_BEAT)
+            self.metrics.observe("koordpolicy_event_loop_delay_seconds", max(0.0, monotonic() - due))
+
+
+def run_process(
+    main: Callable[[Process], Awaitable[None]],
+    component: str,
+    instance: str,
+    *,
+    metrics: Metrics | None = None,
+    grace: float = GRACE,
+) -> int:
+    """Run a process until it is told to stop, and give its exit code: 0 stopped, 1 failed, 2 could not start.
+
+    `main` sets things up, starts tasks, waits for `Process.stopped` and takes down in order. SIGTERM and SIGINT
+    tell it to stop; a second one, or `grace` seconds, cancels it where it stands.
+    """
+    return asyncio.run(_supervised(main, component, instance, metrics or Metrics(component), grace))
+
+
+async def _supervised(
+    main: Callable[[Process], Awaitable[None]],
+    component: str,
+    instance: str,
+    metrics: Metrics,
+    grace: float,
+) -> int:
+    process = Process(component, instance, metrics)
+    whole = asyncio.create_task(process.run(main), name=component)
+    loop = asyncio.get_running_loop()
+
+    def told(name: str) -> None:
+        if process.stopping:
+            whole.cancel()
+        else:
+            process.stop(name)
+            loop.call_later(grace, _too_late, whole, grace)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, told, number.name)
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([whole])
+        return _outcome(whole, process)
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+
+
+def _too_late(whole: asyncio.Task[None], grace: float) -> None:
+    if not whole.done():
+        LOG.warning("the stop took more than %.0f s and is cut short", grace)
+        whole.cancel()
+
+
+def _outcome(whole: asyncio.Task[None], process: Process) -> int:
+    if whole.cancelled():
+        return CRASHED
+    error = whole.exception()
+    if error is None:
+        LOG.info("stopped")
+        return OK
+    cause = _cannot_start(error)
+    if cause is not None:
+        LOG.error("%s cannot start: %s", process.component, cause)
+        return CANNOT_START
+    LOG.critical("%s failed", process.component, exc_info=error)
+    return CRASHED
+
+
+def _cannot_start(error: BaseException) -> CannotStart | None:
+    if isinstance(error, CannotStart):
+        return error
+    if isinstance(error, BaseExceptionGroup):
+        return next(filter(None, map(_cannot_start, error.exceptions)), None)
+    return None
