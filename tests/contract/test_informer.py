@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from koordpolicy.kube import MergePatch, Rejected
-from koordpolicy.kube.informer import Backoff, Informer
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.informer import Informer
 from koordpolicy.kube.mirror import Change, Mirror, key_of
 from koordpolicy.kube.resources import PODS
 from tests.contract.clusters import World, contract, pod

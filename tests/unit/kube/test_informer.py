@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.kube import Forbidden, Gone, KubeError, Resource, TooManyRequests, Unreachable
-from koordpolicy.kube.informer import Backoff, Informer
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.informer import Informer
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.mirror import Change, Mirror
 from koordpolicy.kube.resources import PODS
