@@ -1,4 +1,4 @@
-"""`koordpolicy schema`: the JSON Schemas of the policy kinds, for editors and other tools."""
+"""`koordpolicy schema`: the JSON Schemas of the policy kinds, for editors, and their CRDs, for clusters."""
 
 import argparse
 import json
@@ -7,6 +7,7 @@ from pathlib import Path
 from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.language.crds import write_crds
 from koordpolicy.language.manual import write_manual
 from koordpolicy.language.schema import schemas, write_schemas
 
@@ -21,13 +22,17 @@ def _add(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="write one file a kind into a directory instead, and the manual beside them",
     )
+    parser.add_argument(
+        "--crds",
+        metavar="DIR",
+        type=Path,
+        help="write the CustomResourceDefinitions of the kinds and of PolicyRevision into a directory instead",
+    )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    if arguments.write is not None:
-        written = write_schemas(arguments.write)
-        written += write_manual(arguments.write / "manual", arguments.whole)
-        for file in written:
+    if arguments.write is not None or arguments.crds is not None:
+        for file in _write(arguments):
             terminal.say(f"wrote {file}")
         return OK
     known = schemas()
@@ -45,4 +50,18 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return OK
 
 
-COMMAND = Command("schema", "print or write the JSON Schemas of the kinds", _add, _run)
+def _write(arguments: argparse.Namespace) -> list[Path]:
+    """Write what is asked for; gives the files. Raises `CannotRunError`."""
+    try:
+        written = []
+        if arguments.write is not None:
+            written += write_schemas(arguments.write)
+            written += write_manual(arguments.write / "manual", arguments.whole)
+        if arguments.crds is not None:
+            written += write_crds(arguments.crds)
+    except OSError as error:
+        raise CannotRunError(f"`{error.filename}` cannot be written: {error.strerror}") from None
+    return written
+
+
+COMMAND = Command("schema", "print or write the JSON Schemas and CRDs of the kinds", _add, _run)

@@ -96,6 +96,15 @@ PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses",
 LEASES: Final = Resource(
     "coordination.k8s.io", "v1", "leases", "Lease", True, strict_update=True, counts_generations=False
 )
+CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
+    "apiextensions.k8s.io",
+    "v1",
+    "customresourcedefinitions",
+    "CustomResourceDefinition",
+    False,
+    ("status",),
+    strict_update=True,
+)
 
 NODE_METRICS: Final = custom(protocol.SLO_API, "NodeMetric", status=True)
 NODE_SLOS: Final = custom(protocol.SLO_API, "NodeSLO", status=True)

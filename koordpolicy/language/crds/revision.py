@@ -1,0 +1,167 @@
+"""The parts of the definitions that no policy model says: status, and PolicyRevision."""
+
+from typing import Any
+
+from koordpolicy.language.crds.structural import Schema
+from koordpolicy.model.policy_revision import MOST_DIAGNOSTICS, InstanceState
+
+_MOST_MESSAGE = 32_768
+_MOST_REASON = 1024
+_MOST_NAME = 316
+
+_MOST_INSTANCES = 20_000
+
+
+def _text(meaning: str, most: int, **rules: Any) -> Schema:
+    return {"description": meaning, "type": "string", "maxLength": most, **rules}
+
+
+def _whole(meaning: str) -> Schema:
+    return {"description": meaning, "type": "integer", "format": "int64", "minimum": 0}
+
+
+_TIME: Schema = {"type": "string", "format": "date-time"}
+
+_CONDITION: Schema = {
+    "description": "One aspect of the state, as Kubernetes words them.",
+    "type": "object",
+    "required": ["type", "status", "reason", "message", "lastTransitionTime"],
+    "properties": {
+        "type": _text("What is spoken of: Ready, Reconciling, Stalled.", _MOST_NAME, minLength=1),
+        "status": {
+            "description": "Whether it is so.",
+            "type": "string",
+            "enum": ["True", "False", "Unknown"],
+        },
+        "reason": _text(
+            "Why, in one word for programs.",
+            _MOST_REASON,
+            minLength=1,
+            pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+        ),
+        "message": _text("Why, for people.", _MOST_MESSAGE),
+        "lastTransitionTime": {"description": "When the status became this one.", **_TIME},
+        "observedGeneration": _whole("Generation of the object that this was said of."),
+    },
+}
+
+_DIAGNOSTIC: Schema = {
+    "description": "One thing that is wrong with the policies.",
+    "type": "object",
+    "required": ["severity", "code", "message"],
+    "properties": {
+        "severity": {"description": "How bad it is.", "type": "string", "enum": ["error", "warning", "info"]},
+        "code": _text("Stable code; `koordpolicy explain` has a page on each.", 20),
+        "path": _text("File, or `Kind/name` of an object.", 1024),
+        "line": _whole("Line, from 1."),
+        "column": _whole("Column, from 1."),
+        "message": _text("What is wrong.", _MOST_MESSAGE),
+    },
+}
+
+_SHARED: Schema = {
+    "observedGeneration": _whole("Generation of the object that the status speaks of."),
+    "conditions": {
+        "description": "Ready, and while they hold Reconciling and Stalled.",
+        "type": "array",
+        "items": _CONDITION,
+        "maxItems": 32,
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+    },
+    "diagnostics": {
+        "description": "What is wrong, the first of it.",
+        "type": "array",
+        "items": _DIAGNOSTIC,
+        "maxItems": MOST_DIAGNOSTICS,
+        "x-kubernetes-list-type": "atomic",
+    },
+    "diagnosticsTotal": _whole("How many diagnostics there are in all."),
+}
+
+STATUS: Schema = {
+    "description": "What became of the document.",
+    "type": "object",
+    "properties": {
+        **_SHARED,
+        "revision": _text("Revision that the document is part of.", 256),
+    },
+}
+"""The status of every policy kind."""
+
+_INSTANCE: Schema = {
+    "description": "One process, and what it makes of the revision.",
+    "type": "object",
+    "required": ["name", "component", "state"],
+    "properties": {
+        "name": _text("Name of the process: its pod, or its node.", _MOST_NAME, minLength=1),
+        "component": _text("What it is: scheduler, manager, agent, descheduler, ...", 63),
+        "node": _text("Node that it runs on.", 253),
+        "state": {
+            "description": "Active: it decides by this revision. Rejected: it cannot. Shadow: it only compares. "
+            "Canary: it decides by it for a part.",
+            "type": "string",
+            "enum": [str(state) for state in InstanceState],
+        },
+        "since": {"description": "Since when.", **_TIME},
+    },
+}
+
+
+def revision_schema() -> Schema:
+    """The schema of PolicyRevision: one revision of a bundle, and which processes run it."""
+    spec = {
+        "description": "Which revision it is.",
+        "type": "object",
+        "required": ["bundle", "revision", "digest"],
+        "properties": {
+            "bundle": _text("Name of the bundle.", 253, minLength=1),
+            "revision": _text(
+                "What people call it: the commit where there is one, else the digest.", 256, minLength=1
+            ),
+            "commit": _text("Git commit, where one is known.", 64),
+            "digest": _text("Digest of its content.", 128),
+            "origin": _text("Where it came from: a repository, a path, the cluster.", 2048),
+        },
+    }
+    status = {
+        "description": "What became of it.",
+        "type": "object",
+        "properties": {
+            **_SHARED,
+            "rules": {
+                "description": "Size of the rule graph.",
+                "type": "object",
+                "properties": {"total": _whole("Number of rules.")},
+            },
+            "instances": {
+                "description": "The processes that have seen it; each writes its own entry.",
+                "type": "array",
+                "items": _INSTANCE,
+                "maxItems": _MOST_INSTANCES,
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["name"],
+            },
+            "rollout": {
+                "description": "How it goes live.",
+                "type": "object",
+                "properties": {
+                    "phase": _text("Phase of the rollout.", 63),
+                    "step": _whole("Step of the rollout, from 0."),
+                    "message": _text("What it waits for, or why it ended.", _MOST_MESSAGE),
+                },
+            },
+        },
+    }
+    return {
+        "description": "A revision of a policy bundle that processes of this cluster have seen.",
+        "type": "object",
+        "required": ["spec"],
+        "properties": {
+            "apiVersion": {"type": "string"},
+            "kind": {"type": "string"},
+            "metadata": {"type": "object"},
+            "spec": spec,
+            "status": status,
+        },
+    }
