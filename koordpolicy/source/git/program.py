@@ -1,0 +1,122 @@
+"""Git's own program, run with a time limit, a limit to what it may say, and nothing left behind."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Mapping
+from typing import Final
+
+_MOST_OUTPUT: Final = 64 << 20
+_MOST_ERRORS: Final = 64 << 10
+"""Bytes that are kept of what Git writes. A server can make it say anything, for as long as it likes."""
+_GRACE: Final = 2.0
+"""Seconds that Git has for taking its lock files away when it is stopped."""
+
+
+class GitFailed(Exception):
+    """Git said no, took too long, or is not there.
+
+    `said` is what it wrote to standard error, as it wrote it: not fit for the eyes of others, since addresses
+    in it may hold passwords. `code` is its exit code, None where it did not end by itself.
+    """
+
+    def __init__(self, message: str, said: str = "", code: int | None = None) -> None:
+        super().__init__(message)
+        self.said = said
+        self.code = code
+
+
+class GitMissing(GitFailed):
+    """There is no program `git`."""
+
+
+class GitTookTooLong(GitFailed):
+    """The time limit is over."""
+
+
+class Git:
+    """Runs Git, with `environment` (else that of this process) and `settings` of its configuration."""
+
+    def __init__(
+        self,
+        *,
+        environment: Mapping[str, str] | None = None,
+        settings: Mapping[str, str] | None = None,
+        program: str = "git",
+    ) -> None:
+        self._environment = environment
+        self._program = program
+        self._settings = tuple(
+            part for key, value in (settings or {}).items() for part in ("-c", f"{key}={value}")
+        )
+
+    async def run(self, *arguments: str, seconds: float) -> str:
+        """What Git writes to standard output; raises `GitFailed`. Nothing of it runs on afterwards."""
+        try:
+            process = await asyncio.create_subprocess_exec(
+                self._program,
+                *self._settings,
+                *arguments,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                env=self._environment,
+                # Git starts helpers (ssh, remote-https); a session of their own lets all of them be stopped.
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            raise GitMissing(f"there is no program `{self._program}`") from None
+        except OSError as error:
+            raise GitFailed(f"`{self._program}` cannot be started: {error.strerror}") from error
+        try:
+            async with asyncio.timeout(seconds):
+                output, said, code = await asyncio.gather(
+                    _drain(process.stdout, _MOST_OUTPUT),
+                    _drain(process.stderr, _MOST_ERRORS),
+                    process.wait(),
+                )
+        except TimeoutError:
+            raise GitTookTooLong(f"git did not finish within {seconds:g} s") from None
+        finally:
+            await _stop(process)
+        errors = said[:_MOST_ERRORS].decode("utf-8", "replace")
+        if code != 0:
+            raise GitFailed(f"git failed with exit code {code}", errors, code)
+        if len(output) > _MOST_OUTPUT:
+            raise GitFailed(f"git said more than {_MOST_OUTPUT:,} bytes", errors)
+        return output.decode("utf-8", "surrogateescape")
+
+
+async def _drain(stream: asyncio.StreamReader | None, most: int) -> bytes:
+    """All of a stream; of what goes beyond `most` bytes, only that there was more."""
+    assert stream is not None
+    kept = bytearray()
+    while chunk := await stream.read(1 << 16):
+        if len(kept) <= most:
+            kept += chunk
+    return bytes(kept[: most + 1])
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Make sure that the process and its helpers are gone, whatever happens meanwhile."""
+    if process.returncode is not None:
+        return
+    stopping = asyncio.ensure_future(_end(process))
+    while not stopping.done():
+        try:
+            await asyncio.shield(stopping)
+        except asyncio.CancelledError:
+            # The cancellation that brought us here goes on by itself; a second one must wait for the process.
+            if stopping.done():
+                break
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    for wanted in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, wanted)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE):
+                await process.wait()
+                return
