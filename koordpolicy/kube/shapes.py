@@ -93,6 +93,7 @@ _TEMPLATED: Final = _shape(
 )
 _ORDINARY: Final = _shape(metadata=_METADATA, status=_CONDITIONS)
 _CUSTOM: Final = _shape(metadata=_METADATA)
+_REVISION: Final = _shape(metadata=_METADATA, status=_shape(conditions=_by("type"), instances=_by("name")))
 
 _SHAPES: Final[Mapping[Resource, Shape]] = MappingProxyType(
     {
@@ -120,10 +121,12 @@ _SHAPES: Final[Mapping[Resource, Shape]] = MappingProxyType(
         resources.DAEMON_SETS: _TEMPLATED,
         resources.JOBS: _TEMPLATED,
         resources.REPLICATION_CONTROLLERS: _TEMPLATED,
+        resources.POLICY_REVISIONS: _REVISION,
+        **dict.fromkeys(resources.POLICIES, _ORDINARY),
     }
 )
 
 
 def shape_of(resource: Resource) -> Shape:
-    """How objects of this resource merge. Lists of custom resources are replaced as a whole."""
+    """How objects of this resource merge. Lists of others' custom resources are replaced as a whole."""
     return _SHAPES.get(resource) or (_CUSTOM if resource.custom else _ORDINARY)

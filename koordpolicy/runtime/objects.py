@@ -1,0 +1,209 @@
+"""Policy objects in the cluster, as Flux, Argo CD or kubectl apply them, as a source of revisions."""
+
+import asyncio
+import logging
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
+from koordpolicy.kube.informer import Informer
+from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.kube.port import Cluster, Object
+from koordpolicy.kube.resources import POLICIES, Resource
+from koordpolicy.language.kinds import KINDS
+from koordpolicy.runtime.clock import monotonic
+from koordpolicy.runtime.manifest import manifest, manifest_path
+from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
+
+LOG: Final = logging.getLogger(__name__)
+
+REVISION_ANNOTATION: Final = "koordpolicy.io/revision"
+"""The Git commit that an object was applied from. A revision has a commit where all its objects agree on one."""
+
+_COMMIT: Final = re.compile(r"(?:^|[:@/])([0-9a-f]{64}|[0-9a-f]{40})$")
+
+KNOWN: Final = tuple(resource for resource in POLICIES if resource.kind in KINDS)
+"""The resources of the kinds that we can compile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settling:
+    """Seconds: quiet for `quiet` after the last change, but never longer than `longest` after the first."""
+
+    quiet: float = 0.3
+    longest: float = 2.0
+
+
+@dataclass(slots=True)
+class _Kind:
+    """One watched resource. `served` is None until the server answered, False while it does not know the kind."""
+
+    resource: Resource
+    mirror: Mirror
+    informer: Informer
+    served: bool | None = None
+    texts: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+
+class ClusterSource:
+    """Gives the policy objects of a cluster, one tree of all kinds, after each burst of changes.
+
+    A kind whose CustomResourceDefinition is not there counts as one without objects, and is looked for again.
+    No objects at all are a trouble, not a revision: whoever wants the pack alone applies a PolicyBundle that
+    extends it.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        backoff: Backoff,
+        *,
+        settling: Settling = Settling(),
+        resources: Iterable[Resource] = KNOWN,
+    ) -> None:
+        self.origin = "cluster"
+        self._settling = settling
+        self._changed = asyncio.Event()
+        self._last_change = 0.0
+        self._trouble: KubeError | None = None
+        self._kinds: list[_Kind] = [self._kind(cluster, resource, backoff) for resource in resources]
+
+    def _kind(self, cluster: Cluster, resource: Resource, backoff: Backoff) -> _Kind:
+        mirror = Mirror(handlers=[self._noticed])
+
+        def on_trouble(error: KubeError, failures: int) -> None:
+            self._heard(kind, error, failures)
+
+        informer = Informer(cluster, resource, mirror, backoff, on_trouble=on_trouble)
+        kind = _Kind(resource, mirror, informer)
+        return kind
+
+    @property
+    def objects(self) -> Mapping[str, Object]:
+        """The objects as last heard of, by path."""
+        return {
+            manifest_path(kind.resource.kind, name): obj
+            for kind in self._kinds
+            for (_, name), obj in kind.mirror.objects.items()
+        }
+
+    async def revisions(self) -> AsyncIterator[Revision | SourceTrouble]:
+        """See `Source.revisions`."""
+        tasks = [
+            asyncio.create_task(self._follow(kind), name=f"watch {kind.resource}") for kind in self._kinds
+        ]
+        try:
+            last: Revision | SourceTrouble | None = None
+            while True:
+                await self._news(tasks)
+                item = self._now()
+                if item is not None and not _same(item, last):
+                    last = item
+                    yield item
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, kind: _Kind) -> None:
+        watching = asyncio.create_task(kind.informer.run(), name=f"inform {kind.resource}")
+        try:
+            synced = asyncio.create_task(kind.informer.wait_synced())
+            await asyncio.wait([synced, watching], return_when=asyncio.FIRST_COMPLETED)
+            synced.cancel()
+            if kind.informer.synced:
+                kind.served = True
+                self._notice()
+            await watching
+        finally:
+            watching.cancel()
+
+    async def _news(self, tasks: list[asyncio.Task[None]]) -> None:
+        """Return after a burst of changes. Raises what ended a watch for good."""
+        waiting = asyncio.create_task(self._changed.wait())
+        done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        for task in done - {waiting}:
+            task.result()
+        first = monotonic()
+        while True:
+            wait = self._last_change + self._settling.quiet - monotonic()
+            if wait <= 0 or monotonic() - first >= self._settling.longest:
+                break
+            await asyncio.sleep(min(wait, self._settling.longest))
+        self._changed.clear()
+
+    def _now(self) -> Revision | SourceTrouble | None:
+        """The revision that the mirrors show; None while some have not shown a whole list."""
+        if any(kind.served is None for kind in self._kinds):
+            error = self._trouble
+            return SourceTrouble(type(error).__name__, str(error)) if error is not None else None
+        files: dict[str, str] = {}
+        commits: set[str] = set()
+        for kind in self._kinds:
+            for (_, name), obj in kind.mirror.objects.items():
+                files[manifest_path(kind.resource.kind, name)] = self._text(kind, name, obj)
+                commits.add(_commit(obj))
+            gone = kind.texts.keys() - {name for _, name in kind.mirror.objects}
+            for name in gone:
+                del kind.texts[name]
+        if not files:
+            return SourceTrouble("NoPolicies", "there are no policy objects in the cluster")
+        commit = commits.pop() if len(commits) == 1 else ""
+        return Revision(dict(sorted(files.items())), digest_of(files), commit)
+
+    @staticmethod
+    def _text(kind: _Kind, name: str, obj: Object) -> str:
+        """The object's text, made once a version."""
+        version = str(obj["metadata"].get("resourceVersion", ""))
+        known = kind.texts.get(name)
+        if known is None or known[0] != version:
+            whole = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, **obj}
+            known = kind.texts[name] = (version, manifest(whole))
+        return known[1]
+
+    def _noticed(self, change: Change) -> None:
+        if not (change.old and change.new and _says_the_same(change.old, change.new)):
+            self._notice()
+
+    def _notice(self) -> None:
+        self._last_change = monotonic()
+        self._changed.set()
+
+    def _heard(self, kind: _Kind, error: KubeError, failures: int) -> None:
+        if isinstance(error, NotFound):
+            if kind.served is not False:
+                LOG.info("the cluster does not know %s; no objects of that kind", kind.resource.kind)
+                kind.served = False
+                kind.mirror.replace((), "")
+                self._notice()
+            return
+        if kind.served is None:
+            self._trouble = error
+            self._notice()
+        if failures == 1 or isinstance(error, Forbidden):
+            LOG.warning("%s cannot be watched: %s", kind.resource, error)
+
+
+def _says_the_same(old: Object, new: Object) -> bool:
+    """Whether two versions differ in nothing that matters here, as after a write of the status."""
+    before, after = old["metadata"], new["metadata"]
+    return before.get("generation") is not None and all(
+        before.get(field) == after.get(field) for field in ("generation", "labels", "annotations")
+    )
+
+
+def _commit(obj: Object) -> str:
+    """The commit an object was applied from, "" where it does not say. Flux writes `main@sha1:<commit>`."""
+    said = (obj["metadata"].get("annotations") or {}).get(REVISION_ANNOTATION, "")
+    found = _COMMIT.search(str(said))
+    return found[1] if found else ""
+
+
+def _same(item: Revision | SourceTrouble, last: Revision | SourceTrouble | None) -> bool:
+    if isinstance(item, Revision) and isinstance(last, Revision):
+        return (item.digest, item.commit) == (last.digest, last.commit)
+    return item == last
