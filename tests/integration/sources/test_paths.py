@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.source import Revision, SourceTrouble, Timing, open_source, paths
+from koordpolicy.source import survey as surveying
 from koordpolicy.source import texts as reading
-from koordpolicy.source.survey import Survey
 from tests.integration.sources.following import (
     EVENTS_ONLY,
     POLLING,
@@ -203,10 +203,11 @@ class TestGitSyncLayout:
     ) -> None:
         layout = GitSyncLayout(tmp_path)
         layout.check_out(B, {"one.yaml": "2", "two.yaml": "2"})
-        layout.publish(A, {"one.yaml": "1", "two.yaml": "1"})
-        plain = paths.survey
+        layout.check_out(A, {"one.yaml": "1", "two.yaml": "1"})
+        layout.publish(C, {"one.yaml": "0"})
+        plain = surveying.survey
 
-        def late(root: str, boundary: str) -> Survey:
+        def late(root: str, boundary: str) -> surveying.Survey:
             if root.endswith(A):
                 layout.swap(B)
                 (layout.tree(A) / "two.yaml").unlink()
@@ -215,6 +216,8 @@ class TestGitSyncLayout:
         monkeypatch.setattr(paths, "survey", late)
 
         async def scene(source: Followed) -> None:
+            assert (await source.revision()).commit == C
+            layout.swap(A)
             assert (await source.revision()).commit == B
 
         follow(layout.link, scene)
