@@ -158,10 +158,14 @@ class Scheduler:
             self._happened(Event.POD_GONE)
 
     def forget(self, pod: Pod) -> None:
-        """A pod that was assumed on a node did not get there: take it back, and queue it again."""
-        if self.cache.is_assumed(pod.key):
-            self.cache.displace(pod.key)
-            self._happened(Event.POD_GONE)
+        """A pod that was assumed on a node did not get there: take it back, and queue it again.
+
+        Nothing happens where it is not assumed any more: the cluster's own news came first.
+        """
+        if not self.cache.is_assumed(pod.key):
+            return
+        self.cache.displace(pod.key)
+        self._happened(Event.POD_GONE)
         view = self._view(pod)
         self._pending[pod.key] = view
         self._put_back(view, frozenset())
@@ -170,6 +174,11 @@ class Scheduler:
 
     def schedule_one(self) -> Decision | None:
         """Decide on the next pod of the queue, and assume it where it goes; None when none is waiting."""
+        found = self.schedule_next()
+        return None if found is None else found[0]
+
+    def schedule_next(self) -> tuple[Decision, Pod] | None:
+        """The same, with the pod as it was decided on."""
         waiting = self._queue.pop(self._clock())
         if waiting is None:
             return None
@@ -181,7 +190,7 @@ class Scheduler:
         else:
             self._last[waiting.key] = decision
             self._put_back(view, self._helped_by(decision))
-        return decision
+        return decision, view.pod
 
     def decide(self, pod: Pod | PodView) -> Decision:
         """Where a pod would go now, and why. Changes nothing."""

@@ -1,0 +1,136 @@
+"""The scheduling loop: decisions one after another, their writes beside, many at a time.
+
+A pod counts as placed from its decision on, so that the next decision need not wait for the write. How far
+decisions may run ahead of writes is bounded.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from koordpolicy.kube import Cluster
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.model.pod import Pod
+from koordpolicy.scheduler.binder import Bind, Outcome, Plan, apply, plan
+from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.scheduler import Scheduler
+
+ATTEMPTS: Final = 4
+"""How often a write is tried before the pod goes back to the queue."""
+
+BURST: Final = 16
+"""Decisions before others on the event loop have their turn."""
+
+LONGEST_WAIT: Final = 5.0
+"""Seconds after which the queue is looked at though nothing was heard."""
+
+Now: TypeAlias = Callable[[], int]
+"""The time in nanoseconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A decision with what came of it, for metrics, Events and logs."""
+
+    decision: Decision
+    pod: Pod
+    outcome: Outcome | None
+
+
+class SchedulingLoop:
+    """Runs a scheduler against a cluster.
+
+    `in_flight` bounds the writes that are on their way; `on_settled` hears of each decision once its writes
+    are done. `wake` tells that something was heard.
+    """
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        cluster: Cluster,
+        now: Now,
+        backoff: Backoff,
+        *,
+        in_flight: int = 256,
+        on_settled: Callable[[Settled], None] = lambda settled: None,
+    ) -> None:
+        self._scheduler = scheduler
+        self._cluster = cluster
+        self._now = now
+        self._backoff = backoff
+        self._on_settled = on_settled
+        self._room = asyncio.Semaphore(in_flight)
+        self._writes: set[asyncio.Task[None]] = set()
+        self._heard = asyncio.Event()
+
+    def wake(self) -> None:
+        """Something happened that may let a pod be scheduled."""
+        self._heard.set()
+
+    @property
+    def writing(self) -> int:
+        """How many decisions are on their way to the cluster."""
+        return len(self._writes)
+
+    async def run(self) -> None:
+        """Schedule until cancelled; what is on its way then is brought to its end (see `drain`)."""
+        while True:
+            self._heard.clear()
+            await self._decide_all()
+            await self._wait()
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for the writes that are on their way, so long at most."""
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=seconds)
+
+    async def _decide_all(self) -> None:
+        """Decide on all pods that are due."""
+        decided = 0
+        while True:
+            await self._room.acquire()
+            found = self._scheduler.schedule_next()
+            if found is None:
+                self._room.release()
+                return
+            self._carry_out(*found)
+            decided += 1
+            if decided % BURST == 0:
+                await asyncio.sleep(0)
+
+    def _carry_out(self, decision: Decision, pod: Pod) -> None:
+        planned = plan(decision, pod, self._now())
+        if planned is None:
+            self._room.release()
+            self._on_settled(Settled(decision, pod, None))
+            return
+        task = asyncio.create_task(self._write(decision, pod, planned))
+        self._writes.add(task)
+        task.add_done_callback(self._written)
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._writes.discard(task)
+        self._room.release()
+
+    async def _write(self, decision: Decision, pod: Pod, planned: Plan) -> None:
+        for attempt in range(1, ATTEMPTS + 1):
+            outcome = await apply(self._cluster, planned)
+            if outcome.error is None or outcome.lost or attempt == ATTEMPTS:
+                break
+            await self._backoff.sleep(self._backoff.delay(attempt))
+        if outcome.error is not None and isinstance(planned, Bind):
+            # Lost or not: the cluster's own news of the pod say what it is now, and forgetting is idempotent.
+            self._scheduler.forget(pod)
+            self.wake()
+        self._on_settled(Settled(decision, pod, outcome))
+
+    async def _wait(self) -> None:
+        """Wait until something is heard, or a pod becomes due by time alone."""
+        due = self._scheduler.next_time()
+        seconds = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, (due - self._now()) / 1e9))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._heard.wait()
+        except TimeoutError:
+            pass

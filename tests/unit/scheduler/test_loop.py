@@ -1,0 +1,163 @@
+"""The loop against the in-memory cluster: everything bound once, through refusals and outages."""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from koordpolicy.kube import KubeError, Resource, Unreachable
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.informer import Informer
+from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.resources import NODES, PODS
+from koordpolicy.scheduler import Scheduler
+from koordpolicy.scheduler.feed import Feed
+from koordpolicy.scheduler.loop import SchedulingLoop, Settled
+from tests.unit.scheduler.world import policies
+
+NOW = 1_750_000_000 * 10**9
+
+
+def node(name: str, pods: int = 110) -> dict[str, Any]:
+    room = {"cpu": "4", "memory": "8Gi", "pods": str(pods)}
+    return {"metadata": {"name": name}, "status": {"capacity": room, "allocatable": room}}
+
+
+def pod(name: str) -> dict[str, Any]:
+    container = {
+        "name": "main",
+        "image": "pause",
+        "resources": {"requests": {"cpu": "100m", "memory": "64Mi"}},
+    }
+    return {
+        "metadata": {"name": name},
+        "spec": {"schedulerName": "koord-scheduler", "containers": [container]},
+    }
+
+
+class World:
+    """A store, the scheduler that is fed from it, and what was settled."""
+
+    def __init__(self, before: Callable[[str, Resource], Awaitable[None]]) -> None:
+        ticks = itertools.count(NOW, 1_000_000)
+        self.store = Store(lambda: NOW // 10**9)
+        self.cluster = MemoryCluster(self.store, before_request=before)
+        self.settled: list[Settled] = []
+        backoff = Backoff(lambda: 0.0, sleep=lambda _: asyncio.sleep(0))
+        # The clock goes on with each look at it, so that back-off ends without waiting.
+        self.scheduler = Scheduler(policies(), lambda: next(ticks) * 100)
+        self.loop = SchedulingLoop(
+            self.scheduler, self.cluster, lambda: NOW, backoff, on_settled=self.settled.append
+        )
+        self.feed = Feed(
+            self.scheduler, wake=self.loop.wake, on_trouble=lambda *found: pytest.fail(str(found))
+        )
+        self.informers = [
+            Informer(self.cluster, resource, mirror, backoff)
+            for resource, mirror in self.feed.mirrors.items()
+        ]
+
+    async def run_until(self, done: Callable[[], bool]) -> None:
+        tasks = [asyncio.create_task(informer.run()) for informer in self.informers]
+        for informer in self.informers:
+            await informer.wait_synced()
+        tasks.append(asyncio.create_task(self.loop.run()))
+        try:
+            for _ in range(2_000):
+                if done():
+                    return
+                self.loop.wake()
+                await asyncio.sleep(0.001)
+            pytest.fail("not done in time")
+        finally:
+            for task in tasks:
+                task.cancel()
+            for task in tasks:
+                with contextlib.suppress(asyncio.CancelledError):
+                    await task
+
+    def bound(self) -> dict[str, str]:
+        pods = self.store.list(PODS).items
+        return {one["metadata"]["name"]: one["spec"].get("nodeName", "") for one in pods}
+
+
+async def _always(verb: str, resource: Resource) -> None:
+    await asyncio.sleep(0)
+
+
+def test_a_backlog_is_bound_within_capacity() -> None:
+    async def run() -> None:
+        world = World(_always)
+        for at in range(4):
+            world.store.create(NODES, node(f"n{at}", pods=10))
+        for at in range(44):
+            world.store.create(PODS, pod(f"p{at}"), namespace="default")
+        await world.run_until(lambda: sum(map(bool, world.bound().values())) == 40)
+        counts = [list(world.bound().values()).count(f"n{at}") for at in range(4)]
+        assert counts == [10, 10, 10, 10]
+        assert len(list(world.scheduler.pending)) == 4
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "error", [Unreachable("gone for a moment"), KubeError("500")], ids=["away", "broken"]
+)
+def test_writes_that_fail_are_tried_again(error: KubeError) -> None:
+    numbers = itertools.count(1)
+
+    async def flaky(verb: str, resource: Resource) -> None:
+        await asyncio.sleep(0)
+        if verb == "bind" and next(numbers) % 3:
+            raise error
+
+    async def run() -> None:
+        world = World(flaky)
+        world.store.create(NODES, node("n0"))
+        for at in range(12):
+            world.store.create(PODS, pod(f"p{at}"), namespace="default")
+        await world.run_until(lambda: all(world.bound().values()))
+        assert set(world.bound().values()) == {"n0"}
+
+    asyncio.run(run())
+
+
+def test_a_pod_that_is_deleted_while_it_is_bound_is_forgotten() -> None:
+    async def run() -> None:
+        async def slow(verb: str, resource: Resource) -> None:
+            await asyncio.sleep(0.01 if verb == "bind" else 0)
+
+        world = World(slow)
+        world.store.create(NODES, node("n0"))
+        world.store.create(PODS, pod("p0"), namespace="default")
+
+        def done() -> bool:
+            if world.loop.writing and "p0" in world.bound():
+                world.store.delete(PODS, "p0", namespace="default")
+            return bool(world.settled) and not world.loop.writing and not list(world.scheduler.pending)
+
+        await world.run_until(done)
+        assert world.settled[0].outcome is not None
+        assert world.settled[0].outcome.lost
+        assert world.scheduler.cache.pod_count == 0
+
+    asyncio.run(run())
+
+
+def test_what_is_on_its_way_is_brought_to_its_end() -> None:
+    async def run() -> None:
+        async def slow(verb: str, resource: Resource) -> None:
+            await asyncio.sleep(0.02 if verb == "bind" else 0)
+
+        world = World(slow)
+        world.store.create(NODES, node("n0"))
+        for at in range(5):
+            world.store.create(PODS, pod(f"p{at}"), namespace="default")
+        await world.run_until(lambda: world.loop.writing == 5)
+        await world.loop.drain(5)
+        assert set(world.bound().values()) == {"n0"}
+
+    asyncio.run(run())
