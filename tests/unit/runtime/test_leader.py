@@ -1,0 +1,270 @@
+"""Elections over the in-memory cluster, on virtual time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from koordpolicy.kube import Resource, Unreachable
+from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.resources import LEASES, NAMESPACES
+from koordpolicy.runtime.leader import Callbacks, Election, own_identity
+from tests.virtual_time import run
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time() - 1000.0
+
+
+class Scene:
+    """A cluster, contenders for one lease, and what happened when."""
+
+    def __init__(self) -> None:
+        self.store = Store(lambda: 1_750_000_000)
+        self.store.create(NAMESPACES, {"metadata": {"name": "system"}})
+        self.diary: list[tuple[float, str]] = []
+        self.working: set[str] = set()
+        self.away: set[str] = set()
+        """Contenders whose requests do not arrive."""
+        self.winding_up = 0.0
+
+    def contender(self, name: str, begins_ns: int = 1_750_000_000 * 10**9) -> Election:
+        async def request(verb: str, resource: Resource) -> None:
+            await asyncio.sleep(0.01)
+            if name in self.away:
+                await asyncio.sleep(30.0)
+                raise Unreachable("no route")
+
+        callbacks = Callbacks(
+            started=lambda: self.note(f"{name} leads"), stopped=lambda: self.note(f"{name} stops")
+        )
+        cluster = MemoryCluster(self.store, before_request=request)
+        return Election(
+            cluster,
+            "system",
+            "lease",
+            name,
+            jitter=lambda: 0.0,
+            callbacks=callbacks,
+            wall_ns=lambda: begins_ns + int(now() * 1e9),
+        )
+
+    def note(self, what: str) -> None:
+        self.diary.append((round(now(), 1), what))
+
+    def work(self, name: str, seconds: float = 1e6) -> Callable[[], Awaitable[None]]:
+        async def work() -> None:
+            assert not self.working, "two work at once"
+            self.working.add(name)
+            try:
+                await asyncio.sleep(seconds)
+            finally:
+                if self.winding_up:
+                    await asyncio.sleep(self.winding_up)
+                self.working.remove(name)
+
+        return work
+
+    def begin(self, election: Election, seconds: float = 1e6) -> "asyncio.Task[None]":
+        return asyncio.create_task(election.run(self.work(election.identity, seconds)))
+
+    def holder(self) -> str:
+        return str(self.store.get(LEASES, "lease", namespace="system")["spec"]["holderIdentity"])
+
+
+async def stop(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_the_first_leads_and_the_second_waits() -> None:
+    async def story() -> None:
+        scene = Scene()
+        a, b = scene.contender("a"), scene.contender("b")
+        tasks = [scene.begin(a)]
+        await asyncio.sleep(1)
+        tasks.append(scene.begin(b))
+        await asyncio.sleep(300)
+        assert scene.diary == [(0.0, "a leads")]
+        assert (a.leading, b.leading, b.leader) == (True, False, "a")
+        for task in tasks:
+            await stop(task)
+
+    run(story())
+
+
+def test_who_leaves_properly_is_followed_at_once() -> None:
+    async def story() -> None:
+        scene = Scene()
+        first = scene.begin(scene.contender("a"))
+        await asyncio.sleep(1)
+        second = scene.begin(scene.contender("b"))
+        await asyncio.sleep(20)
+        await stop(first)
+        assert scene.holder() == ""
+        await asyncio.sleep(3)
+        assert [what for _, what in scene.diary] == ["a leads", "a stops", "b leads"]
+        assert scene.diary[2][0] - scene.diary[1][0] <= 2.1
+        await stop(second)
+
+    run(story())
+
+
+def test_who_dies_is_followed_when_the_lease_has_run_out() -> None:
+    async def story() -> None:
+        scene = Scene()
+        first = scene.begin(scene.contender("a"))
+        await asyncio.sleep(1)
+        second = scene.begin(scene.contender("b"))
+        await asyncio.sleep(20)
+        scene.away.add("a")
+        died = now()
+        await asyncio.sleep(60)
+        taken = next(at for at, what in scene.diary if what == "b leads")
+        stopped = next(at for at, what in scene.diary if what == "a stops")
+        # Its last renewal was within the two seconds before, and b looks each two seconds.
+        assert 13.0 <= taken - died <= 18.0
+        assert 7.9 <= stopped - died <= 10.1
+        assert stopped < taken
+        for task in (first, second):
+            await stop(task)
+
+    run(story())
+
+
+def test_clocks_of_other_machines_decide_nothing() -> None:
+    async def story() -> None:
+        scene = Scene()
+        tasks = []
+        for name, begins_ns in (("a", 0), ("b", 2 * 10**18)):
+            tasks.append(scene.begin(scene.contender(name, begins_ns)))
+            await asyncio.sleep(1)
+        await asyncio.sleep(100)
+        assert scene.diary == [(0.0, "a leads")]
+        for task in tasks:
+            await stop(task)
+
+    run(story())
+
+
+def test_a_leader_cut_off_stops_before_another_begins_and_stands_again() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.winding_up = 3.0  # less than the five seconds between renew deadline and duration
+        tasks = [scene.begin(scene.contender("a"))]
+        await asyncio.sleep(1)
+        tasks.append(scene.begin(scene.contender("b")))
+        await asyncio.sleep(10)
+        scene.away.add("a")
+        await asyncio.sleep(100)
+        scene.away.clear()
+        await asyncio.sleep(40)
+        scene.away.add("b")
+        await asyncio.sleep(40)
+        leaders = [what for _, what in scene.diary]
+        assert leaders == ["a leads", "a stops", "b leads", "b stops", "a leads"]
+        scene.away.clear()
+        for task in tasks:
+            await stop(task)
+
+    run(story())
+
+
+def test_short_trouble_costs_nothing() -> None:
+    async def story() -> None:
+        scene = Scene()
+        tasks = [scene.begin(scene.contender("a"))]
+        await asyncio.sleep(1)
+        tasks.append(scene.begin(scene.contender("b")))
+        for _ in range(5):
+            await asyncio.sleep(11)
+            scene.store.compact()
+            lease = scene.store.get(LEASES, "lease", namespace="system")
+            # Somebody labels the lease: the next renewal meets a version it does not know.
+            scene.store.update(
+                LEASES, {**lease, "metadata": {**lease["metadata"], "labels": {"x": f"{now()}"}}}
+            )
+        assert scene.diary == [(0.0, "a leads")]
+        for task in tasks:
+            await stop(task)
+
+    run(story())
+
+
+def test_a_lease_that_somebody_takes_by_force_is_lost_at_once() -> None:
+    async def story() -> None:
+        scene = Scene()
+        task = scene.begin(scene.contender("a"))
+        await asyncio.sleep(10)
+        lease = scene.store.get(LEASES, "lease", namespace="system")
+        scene.store.update(LEASES, {**lease, "spec": {**lease["spec"], "holderIdentity": "z"}})
+        await asyncio.sleep(4)
+        assert [what for _, what in scene.diary] == ["a leads", "a stops"]
+        assert scene.holder() == "z", "what is not ours is not given back"
+        await asyncio.sleep(20)
+        assert scene.holder() == "a"
+        await stop(task)
+
+    run(story())
+
+
+def test_a_deleted_lease_is_made_anew_by_the_leader() -> None:
+    async def story() -> None:
+        scene = Scene()
+        task = scene.begin(scene.contender("a"))
+        await asyncio.sleep(10)
+        scene.store.delete(LEASES, "lease", namespace="system")
+        await asyncio.sleep(4)
+        assert scene.holder() == "a"
+        assert scene.diary == [(0.0, "a leads")]
+        await stop(task)
+
+    run(story())
+
+
+def test_work_that_ends_gives_the_lease_back() -> None:
+    async def story() -> None:
+        scene = Scene()
+        await scene.begin(scene.contender("a"), seconds=30)
+        assert [what for _, what in scene.diary] == ["a leads", "a stops"]
+        assert scene.holder() == ""
+
+    run(story())
+
+
+def test_work_that_fails_is_heard_and_gives_the_lease_back() -> None:
+    async def story() -> None:
+        scene = Scene()
+
+        async def fail() -> None:
+            await asyncio.sleep(5)
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await scene.contender("a").run(fail)
+        assert scene.holder() == ""
+
+    run(story())
+
+
+def test_the_lease_is_kept_while_the_work_winds_up() -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.winding_up = 40.0
+        first = scene.begin(scene.contender("a"))
+        await asyncio.sleep(1)
+        second = scene.begin(scene.contender("b"))
+        await asyncio.sleep(5)
+        first.cancel()
+        await asyncio.sleep(39)
+        assert scene.holder() == "a"
+        await asyncio.sleep(5)
+        assert scene.working == {"b"}
+        scene.winding_up = 0.0
+        await stop(second)
+
+    run(story())
+
+
+def test_an_identity_is_a_processs_own() -> None:
+    assert own_identity() != own_identity()
