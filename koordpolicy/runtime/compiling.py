@@ -4,13 +4,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Final
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.layers import PackFinder
 from koordpolicy.graph.testing import with_tests
+from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, summary_of
 from koordpolicy.source.revision import Revision
@@ -31,12 +32,14 @@ class Aside:
         *,
         prepare: Prepare | None = None,
         tests: bool = True,
+        quiet: bool = False,
     ) -> None:
         self._packs = packs
         self._compiler = Compiler(packs)
         self._now = now
         self._prepare = prepare
         self._tests = tests
+        self._collector = quiet_collector if quiet else nullcontext
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="compile")
 
     async def compile(self, revision: Revision, asked: Iterable[str] = ()) -> Candidate | Rejected:
@@ -45,12 +48,16 @@ class Aside:
         `asked` names decisions whose programs are made ready too, so that the first question is not the slow one.
         """
         return await asyncio.get_running_loop().run_in_executor(
-            self._thread, self._compile, revision, tuple(asked)
+            self._thread, self._quietly, revision, tuple(asked)
         )
 
     def close(self) -> None:
         """Let the thread end when it has done what it is doing."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _quietly(self, revision: Revision, asked: Iterable[str]) -> Candidate | Rejected:
+        with self._collector():
+            return self._compile(revision, asked)
 
     def _compile(self, revision: Revision, asked: Iterable[str]) -> Candidate | Rejected:
         if revision.found.has_errors:

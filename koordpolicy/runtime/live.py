@@ -31,12 +31,13 @@ class Options:
     """How revisions are taken.
 
     `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
-    bundle requires, `patience` is how many seconds a start waits for the source before it takes the kept tree.
+    bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `patience` is how many seconds a start waits for the source before it takes the kept tree.
     """
 
     packs: PackFinder = find_pack
     prepare: Prepare | None = None
     tests: bool = True
+    quiet: bool = False
     patience: float = 5.0
     now: Callable[[], int] = now_ns
 
@@ -80,7 +81,9 @@ class LivePolicies:
         """Set once a revision is active, for good."""
         self._source = source
         self._metrics = metrics
-        self._aside = Aside(options.packs, options.now, prepare=options.prepare, tests=options.tests)
+        self._aside = Aside(
+            options.packs, options.now, prepare=options.prepare, tests=options.tests, quiet=options.quiet
+        )
         self._store = store
         self._gate = gate
         self._patience = options.patience

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import re
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -69,6 +69,7 @@ class ClusterSource:
         self._changed = asyncio.Event()
         self._last_change = 0.0
         self._trouble: KubeError | None = None
+        self._listeners: list[Callable[[], None]] = []
         self._kinds: list[_Kind] = [self._kind(cluster, resource, backoff) for resource in resources]
 
     def _kind(self, cluster: Cluster, resource: Resource, backoff: Backoff) -> _Kind:
@@ -81,6 +82,11 @@ class ClusterSource:
         kind = _Kind(resource, mirror, informer)
         return kind
 
+    def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Tell when objects changed, their status included. Gives the way to end it."""
+        self._listeners.append(callback)
+        return lambda: self._listeners.remove(callback)
+
     @property
     def objects(self) -> Mapping[str, Object]:
         """The objects as last heard of, by path."""
@@ -89,6 +95,16 @@ class ClusterSource:
             for kind in self._kinds
             for (_, name), obj in kind.mirror.objects.items()
         }
+
+    def texts(self) -> dict[str, str]:
+        """The objects as last heard of, as texts by path."""
+        files: dict[str, str] = {}
+        for kind in self._kinds:
+            for (_, name), obj in kind.mirror.objects.items():
+                files[manifest_path(kind.resource.kind, name)] = self._text(kind, name, obj)
+            for name in kind.texts.keys() - {name for _, name in kind.mirror.objects}:
+                del kind.texts[name]
+        return files
 
     async def revisions(self) -> AsyncIterator[Revision | SourceTrouble]:
         """See `Source.revisions`."""
@@ -141,15 +157,8 @@ class ClusterSource:
         if any(kind.served is None for kind in self._kinds):
             error = self._trouble
             return SourceTrouble(type(error).__name__, str(error)) if error is not None else None
-        files: dict[str, str] = {}
-        commits: set[str] = set()
-        for kind in self._kinds:
-            for (_, name), obj in kind.mirror.objects.items():
-                files[manifest_path(kind.resource.kind, name)] = self._text(kind, name, obj)
-                commits.add(_commit(obj))
-            gone = kind.texts.keys() - {name for _, name in kind.mirror.objects}
-            for name in gone:
-                del kind.texts[name]
+        files = self.texts()
+        commits = {_commit(obj) for kind in self._kinds for obj in kind.mirror.objects.values()}
         if not files:
             return SourceTrouble("NoPolicies", "there are no policy objects in the cluster")
         commit = commits.pop() if len(commits) == 1 else ""
@@ -166,6 +175,8 @@ class ClusterSource:
         return known[1]
 
     def _noticed(self, change: Change) -> None:
+        for tell in tuple(self._listeners):
+            tell()
         if not (change.old and change.new and _says_the_same(change.old, change.new)):
             self._notice()
 

@@ -7,7 +7,8 @@ once. No user text is evaluated: names in the generated code are made here, cons
 looked up.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
 from typing import Any
@@ -21,6 +22,8 @@ from koordpolicy.language.cel.lower import runtime
 from koordpolicy.language.cel.lower.body import Body, Program
 from koordpolicy.language.cel.lower.operators import GLOBALS
 from koordpolicy.language.cel.lower.source import Block, one_line
+
+_FUNCTION = re.compile(r"^(?=def )", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,6 @@ def compile_row(
     _write_main(program, module, None if single else list(named))
     program.write_parts(module)
     source = "\n".join(module.lines()) + "\n"
-    code: CodeType = compile(source, "<koordpolicy row program>", "exec")
     scope: dict[str, Any] = {
         **GLOBALS,
         **program.constants,
@@ -72,8 +74,15 @@ def compile_row(
         "ANY_ERROR": (CelError, KeyError),
         "UNSET": _Unset(),
     }
-    exec(code, scope)  # noqa: S102 - the text was generated above, from nodes and names of our own
+    for code in _codes(source):
+        exec(code, scope)  # noqa: S102 - the text was generated above, from nodes and names of our own
     return RowProgram(scope["main"], tuple(roots), source, facts)
+
+
+def _codes(source: str) -> Iterator[CodeType]:
+    """One function after another: Python's own compiler lets no other thread run until it is done."""
+    for text in _FUNCTION.split(source):
+        yield compile(text, "<koordpolicy row program>", "exec")
 
 
 class _Unset:
