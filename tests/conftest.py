@@ -7,6 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.parts.fixtures import apiserver, own_apiserver, part
+
+__all__ = ["REPOSITORY", "apiserver", "own_apiserver", "part"]
+
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 # Times vary on shared machines, so no test fails for being slow. On CI the examples are the same in every run;

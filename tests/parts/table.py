@@ -1,0 +1,116 @@
+"""Every part, in the order in which they are prepared, and the way from a name to a program."""
+
+from collections.abc import Mapping
+
+from tests.parts import cache
+from tests.parts.cache import Tell, tell
+from tests.parts.debian import DebianPackages
+from tests.parts.finding import CannotMake, Found, Missing, Part, new_enough, version_of
+from tests.parts.golang import GoModule
+
+_KUBERNETES = GoModule(
+    "kubernetes",
+    {
+        name: f"k8s.io/kubernetes/cmd/{name}"
+        for name in ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl")
+    },
+    {
+        "k8s.io/component-base/version.gitVersion": "v1.36.3",
+        "k8s.io/component-base/version.gitMajor": "1",
+        "k8s.io/component-base/version.gitMinor": "36",
+    },
+)
+_KWOK = GoModule(
+    "kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, {"sigs.k8s.io/kwok/pkg/consts.Version": "v0.8.0"}
+)
+_HELM = GoModule(
+    "helm", {"helm": "helm.sh/helm/v3/cmd/helm"}, {"helm.sh/helm/v3/internal/version.version": "v3.22.0"}
+)
+_FLUX = GoModule("kustomize-controller", {"kustomize-controller": "github.com/fluxcd/kustomize-controller"})
+_ARGO = GoModule("gitops-agent", {"gitops-agent": "github.com/argoproj/gitops-engine/agent"})
+
+_NEW = (1, 34)
+"""The oldest Kubernetes whose programs the tests are known to run with."""
+
+PARTS: Mapping[str, Part] = {
+    part.name: part
+    for part in (
+        Part("git", "sources in Git", ("--version",), (2, 30), DebianPackages(("git",), "usr/bin/git")),
+        Part(
+            "etcd",
+            "what the API server keeps its objects in",
+            ("--version",),
+            (3, 4),
+            DebianPackages(("etcd-server",), "usr/bin/etcd"),
+        ),
+        Part(
+            "lua",
+            "health scripts",
+            ("-v",),
+            (5, 1),
+            DebianPackages(("lua5.4", "liblua5.4-0", "libreadline8"), "usr/bin/lua5.4"),
+            names=("lua5.4", "lua5.3", "lua5.1", "lua"),
+        ),
+        Part("kube-apiserver", "a real API server", ("--version",), _NEW, _KUBERNETES),
+        Part(
+            "kube-controller-manager",
+            "garbage collection, namespaces, Deployments, disruption budgets",
+            ("--version",),
+            _NEW,
+            _KUBERNETES,
+        ),
+        Part("kube-scheduler", "the peer of the scheduler", ("--version",), _NEW, _KUBERNETES),
+        Part("kubectl", "what users type", ("version", "--client"), (1, 30), _KUBERNETES),
+        Part("kwok", "kubelets", ("--version",), (0, 7), _KWOK),
+        Part("kustomize-controller", "Flux applies policies", ("--help",), (), _FLUX),
+        Part("gitops-agent", "Argo CD's engine applies policies", ("--help",), (), _ARGO),
+        Part("helm", "the chart", ("version", "--short"), (3, 14), _HELM),
+    )
+}
+
+
+def there(part: Part) -> Found | None:
+    """The part if the machine has it or the cache holds it; nothing is made. Raises CannotMake when it does not run."""
+    for path, origin in part.candidates():
+        try:
+            version = version_of(path, part.probe)
+        except CannotMake:
+            continue
+        if new_enough(version, part.at_least):
+            return Found(path, origin, version)
+    made = part.maker.made(part.name)
+    return None if made is None else Found(made, part.maker.says(), version_of(made, part.probe))
+
+
+def find(name: str, told: Tell = tell) -> Found:
+    """The part of that name, made if need be. Raises Missing with the reason where it cannot be had.
+
+    A failure holds for a quarter of an hour, so that a suite without network fails once and not in every test.
+    """
+    part = PARTS[name]
+    note = cache.directory() / name
+    try:
+        if found := there(part):
+            return found
+    except CannotMake as error:
+        raise Missing(name, str(error)) from error
+    if reason := cache.failure(note):
+        raise Missing(name, reason)
+    return prepare(name, told)
+
+
+def prepare(name: str, told: Tell = tell) -> Found:
+    """The part of that name, made if need be, whatever failed before. Raises Missing."""
+    part = PARTS[name]
+    note = cache.directory() / name
+    try:
+        if found := there(part):
+            return found
+        part.maker.make(name, told)
+        cache.note_failure(note, "")
+        found = there(part)
+        assert found is not None
+        return found
+    except CannotMake as error:
+        cache.note_failure(note, str(error))
+        raise Missing(name, str(error)) from error
