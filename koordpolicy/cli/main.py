@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from koordpolicy import __version__
-from koordpolicy.cli import check, demo, explain, fmt, graph, schema, simulate, test
+from koordpolicy.cli import check, demo, explain, fmt, graph, manager, schema, simulate, test
 from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
@@ -20,6 +20,7 @@ COMMANDS: tuple[Command, ...] = (
     graph.COMMAND,
     simulate.COMMAND,
     demo.COMMAND,
+    manager.COMMAND,
     schema.COMMAND,
 )
 """All commands, in the order of `--help`."""

@@ -144,6 +144,20 @@ METRICS: Final = (
         "Requests to the process's own server, by path and status code.",
         ("path", "code"),
     ),
+    # --- the cluster
+    Metric(
+        "koordpolicy_kube_requests_total",
+        MetricKind.COUNTER,
+        "Requests to the API server, by verb, resource and status code (0: no answer came).",
+        ("verb", "resource", "code"),
+    ),
+    Metric(
+        "koordpolicy_kube_request_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "Time until the API server answered; for watches, until they began.",
+        ("verb",),
+        _QUICK,
+    ),
     # --- work queues of controllers
     Metric(
         "koordpolicy_queue_depth",

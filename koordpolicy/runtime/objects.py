@@ -1,24 +1,20 @@
 """Policy objects in the cluster, as Flux, Argo CD or kubectl apply them, as a source of revisions."""
 
 import asyncio
-import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
-from koordpolicy.kube.informer import Informer
-from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.kube.mirror import Change, Key, Mirror
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICIES, Resource
 from koordpolicy.language.kinds import KINDS
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.manifest import manifest, manifest_path
+from koordpolicy.runtime.watching import Watching
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
-
-LOG: Final = logging.getLogger(__name__)
 
 REVISION_ANNOTATION: Final = "koordpolicy.io/revision"
 """The Git commit that an object was applied from. A revision has a commit where all its objects agree on one."""
@@ -39,13 +35,18 @@ class Settling:
 
 @dataclass(slots=True)
 class _Kind:
-    """One watched resource. `served` is None until the server answered, False while it does not know the kind."""
+    """One followed kind, and its objects' texts by name, each made once a version."""
 
-    resource: Resource
-    mirror: Mirror
-    informer: Informer
-    served: bool | None = None
+    watching: Watching
     texts: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def resource(self) -> Resource:
+        return self.watching.resource
+
+    @property
+    def objects(self) -> Mapping[Key, Object]:
+        return self.watching.mirror.objects
 
 
 class ClusterSource:
@@ -68,19 +69,12 @@ class ClusterSource:
         self._settling = settling
         self._changed = asyncio.Event()
         self._last_change = 0.0
-        self._trouble: KubeError | None = None
         self._listeners: list[Callable[[], None]] = []
         self._kinds: list[_Kind] = [self._kind(cluster, resource, backoff) for resource in resources]
 
     def _kind(self, cluster: Cluster, resource: Resource, backoff: Backoff) -> _Kind:
         mirror = Mirror(handlers=[self._noticed])
-
-        def on_trouble(error: KubeError, failures: int) -> None:
-            self._heard(kind, error, failures)
-
-        informer = Informer(cluster, resource, mirror, backoff, on_trouble=on_trouble)
-        kind = _Kind(resource, mirror, informer)
-        return kind
+        return _Kind(Watching(cluster, resource, mirror, backoff, on_change=self._notice))
 
     def subscribe(self, callback: Callable[[], None]) -> Callable[[], None]:
         """Tell when objects changed, their status included. Gives the way to end it."""
@@ -93,23 +87,23 @@ class ClusterSource:
         return {
             manifest_path(kind.resource.kind, name): obj
             for kind in self._kinds
-            for (_, name), obj in kind.mirror.objects.items()
+            for (_, name), obj in kind.objects.items()
         }
 
     def texts(self) -> dict[str, str]:
         """The objects as last heard of, as texts by path."""
         files: dict[str, str] = {}
         for kind in self._kinds:
-            for (_, name), obj in kind.mirror.objects.items():
+            for (_, name), obj in kind.objects.items():
                 files[manifest_path(kind.resource.kind, name)] = self._text(kind, name, obj)
-            for name in kind.texts.keys() - {name for _, name in kind.mirror.objects}:
+            for name in kind.texts.keys() - {name for _, name in kind.objects}:
                 del kind.texts[name]
         return files
 
     async def revisions(self) -> AsyncIterator[Revision | SourceTrouble]:
         """See `Source.revisions`."""
         tasks = [
-            asyncio.create_task(self._follow(kind), name=f"watch {kind.resource}") for kind in self._kinds
+            asyncio.create_task(kind.watching.run(), name=f"follow {kind.resource}") for kind in self._kinds
         ]
         try:
             last: Revision | SourceTrouble | None = None
@@ -123,19 +117,6 @@ class ClusterSource:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _follow(self, kind: _Kind) -> None:
-        watching = asyncio.create_task(kind.informer.run(), name=f"inform {kind.resource}")
-        try:
-            synced = asyncio.create_task(kind.informer.wait_synced())
-            await asyncio.wait([synced, watching], return_when=asyncio.FIRST_COMPLETED)
-            synced.cancel()
-            if kind.informer.synced:
-                kind.served = True
-                self._notice()
-            await watching
-        finally:
-            watching.cancel()
 
     async def _news(self, tasks: list[asyncio.Task[None]]) -> None:
         """Return after a burst of changes. Raises what ended a watch for good."""
@@ -154,11 +135,12 @@ class ClusterSource:
 
     def _now(self) -> Revision | SourceTrouble | None:
         """The revision that the mirrors show; None while some have not shown a whole list."""
-        if any(kind.served is None for kind in self._kinds):
-            error = self._trouble
+        waiting = [kind.watching for kind in self._kinds if not kind.watching.settled.is_set()]
+        if waiting:
+            error = next((one.trouble for one in waiting if one.trouble is not None), None)
             return SourceTrouble(type(error).__name__, str(error)) if error is not None else None
         files = self.texts()
-        commits = {_commit(obj) for kind in self._kinds for obj in kind.mirror.objects.values()}
+        commits = {_commit(obj) for kind in self._kinds for obj in kind.objects.values()}
         if not files:
             return SourceTrouble("NoPolicies", "there are no policy objects in the cluster")
         commit = commits.pop() if len(commits) == 1 else ""
@@ -183,20 +165,6 @@ class ClusterSource:
     def _notice(self) -> None:
         self._last_change = monotonic()
         self._changed.set()
-
-    def _heard(self, kind: _Kind, error: KubeError, failures: int) -> None:
-        if isinstance(error, NotFound):
-            if kind.served is not False:
-                LOG.info("the cluster does not know %s; no objects of that kind", kind.resource.kind)
-                kind.served = False
-                kind.mirror.replace((), "")
-                self._notice()
-            return
-        if kind.served is None:
-            self._trouble = error
-            self._notice()
-        if failures == 1 or isinstance(error, Forbidden):
-            LOG.warning("%s cannot be watched: %s", kind.resource, error)
 
 
 def _says_the_same(old: Object, new: Object) -> bool:

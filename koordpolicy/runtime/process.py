@@ -6,7 +6,8 @@ import logging
 import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, Final
+from types import TracebackType
+from typing import Any, Final, Self
 
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.metrics import Metrics
@@ -49,8 +50,35 @@ class Readiness:
         return {name: why for name, why in self.conditions.items() if why is not None}
 
 
+class Tasks:
+    """Work that runs beside a block: what it raises ends the block, and the block's end cancels it, last first."""
+
+    def __init__(self) -> None:
+        self._group = asyncio.TaskGroup()
+        self._tasks: list[asyncio.Task[Any]] = []
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            for task in reversed(self._tasks):
+                task.cancel()
+                await asyncio.wait([task])
+        await self._group.__aexit__(kind, error, trace)
+
+    def start(self, name: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        """Run something beside."""
+        task = self._group.create_task(work, name=name)
+        self._tasks.append(task)
+        return task
+
+
 class Process:
-    """What a component is given to live in: its name, its metrics, a place for its tasks, and the word to stop.
+    """What a component is given to live in: its name, its metrics, and the word to stop.
 
     `instance` tells replicas of one component apart: the pod's name, or the host's.
     """
@@ -61,9 +89,8 @@ class Process:
         self.metrics = metrics
         self.readiness = Readiness(metrics)
         self.started = monotonic()
+        self.address: tuple[str, int] | None = None
         self._stopping = asyncio.Event()
-        self._group: asyncio.TaskGroup | None = None
-        self._tasks: list[asyncio.Task[Any]] = []
 
     @property
     def stopping(self) -> bool:
@@ -81,23 +108,16 @@ class Process:
             self.readiness.wait_for("running", "the process is stopping")
             self._stopping.set()
 
-    def start(self, name: str, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Run something beside. What it raises ends the process; it is cancelled, last started first, at the stop."""
-        assert self._group is not None, "the process is not running"
-        task = self._group.create_task(work, name=name)
-        self._tasks.append(task)
-        task.add_done_callback(self._tasks.remove)
-        return task
+    def note_address(self, host: str, port: int) -> None:
+        """Remember, and log, where the process's server listens."""
+        self.address = (host, port)
+        LOG.info("serving on %s:%d", host, port)
 
     async def run(self, main: Callable[["Process"], Awaitable[None]]) -> None:
-        """Run `main`, then end all tasks. Raises what one of them raises, in an ExceptionGroup."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            self.start("beat", self._beat())
+        """Run `main`. Raises what it or one of its tasks raises, perhaps in an ExceptionGroup."""
+        async with Tasks() as tasks:
+            tasks.start("beat", self._beat())
             await main(self)
-            for task in reversed(self._tasks):
-                task.cancel()
-                await asyncio.wait([task])
 
     async def _beat(self) -> None:
         """Measure how late the loop runs what is due."""

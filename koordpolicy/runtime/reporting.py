@@ -10,6 +10,7 @@ from typing import Any, Final
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import AlreadyExists, KubeError, NotFound
+from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import ApplyPatch, Cluster, Object, Preconditions
 from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.policy_revision import (
@@ -71,10 +72,6 @@ class _Report:
     conditions: tuple[Condition, ...]
 
 
-Audit = Callable[[str, str, str, str], None]
-"""Tells an audit trail: name of the PolicyRevision, type (Normal, Warning), reason, message."""
-
-
 class Reporter:
     """Keeps the PolicyRevision objects saying what this process runs, for as long as `run` runs.
 
@@ -91,7 +88,7 @@ class Reporter:
         backoff: Backoff,
         *,
         leads: Callable[[], bool] = lambda: False,
-        audit: Audit = lambda name, kind, reason, message: None,
+        recorder: Recorder | None = None,
         now: Callable[[], int],
     ) -> None:
         self._cluster = cluster
@@ -100,7 +97,7 @@ class Reporter:
         self._metrics = metrics
         self._backoff = backoff
         self._leads = leads
-        self._audit = audit
+        self._recorder = recorder
         self._now = now
         self._changed = asyncio.Event()
         self._ours: set[str] | None = None
@@ -249,7 +246,7 @@ class Reporter:
         wanted = _entry(report.instance, entry)
         if entry != wanted:
             await self._apply(name, {"instances": [wanted]}, self._who.manager)
-        self._tell(name, report)
+        self._tell(obj, report)
         if self._leads():
             await self._speak(obj, report)
 
@@ -333,17 +330,24 @@ class Reporter:
             except NotFound:
                 continue
 
-    def _tell(self, name: str, report: _Report) -> None:
+    def _tell(self, obj: Object, report: _Report) -> None:
         """The audit trail: each outcome of a revision once a process, by the one that speaks for all."""
+        name = report.revision.name
         told = (name, str(report.instance.state))
-        if told in self._audited or not self._leads():
+        if self._recorder is None or told in self._audited or not self._leads():
             return
         self._audited.add(told)
+        about = {
+            "apiVersion": POLICY_REVISIONS.api_version,
+            "kind": POLICY_REVISIONS.kind,
+            "metadata": {"name": name, "uid": obj["metadata"].get("uid", "")},
+        }
         ready = report.conditions[0]
         if report.instance.state is InstanceState.REJECTED:
-            self._audit(name, "Warning", "PolicyRevisionRejected", f"{ready.reason}: {ready.message}")
+            message = f"{ready.reason}: {ready.message}"
+            self._recorder.record(about, "PolicyRevisionRejected", message, type="Warning", action="Reject")
         elif report.instance.state is InstanceState.ACTIVE:
-            self._audit(name, "Normal", "PolicyRevisionActivated", ready.message)
+            self._recorder.record(about, "PolicyRevisionActivated", ready.message, action="Activate")
 
 
 def _spec(revision: PolicyRevision) -> tuple[str, str, str, str, str]:

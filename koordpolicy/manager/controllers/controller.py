@@ -13,6 +13,7 @@ from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate
 from koordpolicy.manager.controllers.view import ClusterView
 from koordpolicy.mechanism.node_record import node_record
+from koordpolicy.model.facts import Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +50,25 @@ class Reconciliation:
         return tuple(writes)
 
 
+Heard = Callable[[RuleGraph, Record, Sequence[Calculation]], None]
+"""Told of every decision: the graph that was asked, the node's facts, and what came of it."""
+
+
+def _unheard(graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:
+    """Nobody listens."""
+
+
 @dataclass(slots=True)
 class OvercommitController:
     """Decides for each node, from a view of the cluster, by the graph that `policies` gives.
 
-    `now` is nanoseconds since 1970. It remembers when it settled a node last: a new process settles each once.
+    `now` is nanoseconds since 1970. `heard` is told of every decision. It remembers when it settled a node last: a new process settles each once.
     """
 
     policies: Callable[[], RuleGraph]
     view: ClusterView
     now: Callable[[], int]
+    heard: Heard = _unheard
     _settled: dict[str, int] = field(default_factory=dict)
 
     def decide(self, name: str) -> Reconciliation | None:
@@ -70,6 +80,7 @@ class OvercommitController:
         graph, now = self.policies(), self.now()
         record = node_record(sight, graph.catalogue, TIMES, now)
         calculations = [calculate(graph, resource, record, now) for resource in graph.subjects(KIND)]
+        self.heard(graph, record, calculations)
         topology = self.view.topologies.get(name)
         settled = self._settled.get(name)
         plan = plan_node(graph, sight.node, record, calculations, topology, settled, now)

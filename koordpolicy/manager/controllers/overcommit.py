@@ -56,12 +56,7 @@ def calculate(
 
     A formula that cannot be evaluated keeps what is published: neither more nor less would be founded.
     """
-    roots = {
-        "node": {**node, **_used_above(node, graph, resource)},
-        "now": TIMES.timestamp(now),
-        "cluster": cluster or {},
-    }
-    ask = _Asking(graph, resource, roots)
+    ask = _Asking(graph, resource, roots_of(graph, resource, node, now, cluster))
     try:
         if not ask("enabled"):
             return Calculation(resource, Outcome.RESET, reason="the resource is not offered")
@@ -77,6 +72,17 @@ def calculate(
         return Calculation(resource, Outcome.KEEP, reason=str(error))
     zones, reason = _zones(ask, node)
     return Calculation(resource, Outcome.PUBLISH, whole, zones, reason)
+
+
+def roots_of(
+    graph: RuleGraph, resource: str, node: Record, now: int, cluster: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The records that the decisions of a resource read, by root."""
+    return {
+        "node": {**node, **_used_above(node, graph, resource)},
+        "now": TIMES.timestamp(now),
+        "cluster": cluster or {},
+    }
 
 
 def _used_above(node: Record, graph: RuleGraph, resource: str) -> Record:

@@ -1,0 +1,116 @@
+"""The flags that all long-running commands share, and how such a command is run."""
+
+import argparse
+import os
+from collections.abc import Awaitable, Callable
+
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.runtime.component import NAMESPACE, Settings, state_directory_problem
+from koordpolicy.runtime.logs import LogFormat, set_up_logging
+from koordpolicy.runtime.process import Process, run_process
+
+EPILOG = "exit code: 0 stopped when told to, 1 failed, 2 could not start"
+
+
+def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, port: int = 8080) -> None:
+    """Declare them; `elects` says whether replicas elect a leader, `port` where status is served by default."""
+    policies = parser.add_argument_group("policies").add_mutually_exclusive_group()
+    policies.add_argument(
+        "-p",
+        "--policies",
+        metavar="PATH",
+        default="",
+        help="directory, git-sync link or volume to follow (default: the built-in pack alone)",
+    )
+    policies.add_argument(
+        "--policies-from-cluster", action="store_true", help="follow the policy objects in the cluster"
+    )
+    parser.add_argument(
+        "--no-policy-tests", action="store_true", help="take revisions whose policy tests fail"
+    )
+    parser.add_argument(
+        "--state-dir", metavar="DIR", default="", help="keep the last good policies there, for restarts"
+    )
+    cluster = parser.add_argument_group("cluster")
+    cluster.add_argument(
+        "--kubeconfig", metavar="FILE", help="default: KUBECONFIG, ~/.kube/config, the pod's service account"
+    )
+    cluster.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
+    cluster.add_argument(
+        "--namespace", metavar="NAME", default=NAMESPACE, help=f"namespace of koordpolicy ({NAMESPACE})"
+    )
+    if elects:
+        cluster.add_argument(
+            "--leader-elect",
+            action=argparse.BooleanOptionalAction,
+            default=True,
+            help="work only while leading, when there are several replicas (default: yes)",
+        )
+    shown = parser.add_argument_group("observing")
+    shown.add_argument(
+        "--http",
+        metavar="[HOST]:PORT",
+        default=f":{port}",
+        help=f"serve /healthz, /readyz, /metrics and /statusz there; port 0 takes a free one, `off` none (:{port})",
+    )
+    shown.add_argument(
+        "--log-format", choices=[str(one) for one in LogFormat], default="text", help="of the log (text)"
+    )
+    shown.add_argument("--verbose", action="store_true", help="log more")
+    shown.add_argument(
+        "--decision-log", metavar="FILE", default="", help="write decisions there as JSON lines; - is stdout"
+    )
+    shown.add_argument(
+        "--decision-log-every",
+        metavar="N",
+        type=int,
+        default=100,
+        help="write each N-th decision of a name (default: 100)",
+    )
+    shown.add_argument(
+        "--instance",
+        metavar="NAME",
+        default=os.uname().nodename,
+        help="what tells this replica from others (default: the host's name, which is the pod's)",
+    )
+
+
+def settings_of(arguments: argparse.Namespace) -> Settings:
+    """The settings that the flags make. Raises `CannotRunError`."""
+    host, port = _address(arguments.http)
+    if arguments.decision_log_every < 1:
+        raise CannotRunError("--decision-log-every takes a number from 1")
+    if arguments.state_dir and (problem := state_directory_problem(arguments.state_dir)):
+        raise CannotRunError(f"--state-dir: {problem}")
+    return Settings(
+        policies=arguments.policies,
+        policies_from_cluster=arguments.policies_from_cluster,
+        state_directory=arguments.state_dir,
+        kubeconfig=arguments.kubeconfig,
+        context=arguments.context,
+        namespace=arguments.namespace,
+        host=host,
+        port=port,
+        leader_elect=getattr(arguments, "leader_elect", False),
+        decision_log=arguments.decision_log,
+        decision_log_every=arguments.decision_log_every,
+        policy_tests=not arguments.no_policy_tests,
+        instance=arguments.instance,
+    )
+
+
+def run_component(
+    arguments: argparse.Namespace, component: str, main: Callable[[Process], Awaitable[None]]
+) -> int:
+    """Set up logging and run the process to its end; its exit code."""
+    set_up_logging(LogFormat(arguments.log_format), verbose=arguments.verbose)
+    return run_process(main, component, arguments.instance)
+
+
+def _address(said: str) -> tuple[str, int | None]:
+    if said == "off":
+        return "", None
+    host, colon, port = said.rpartition(":")
+    if not colon or not port.isdecimal() or int(port) > 65_535:
+        raise CannotRunError(f"--http takes [HOST]:PORT or `off`, not `{said}`")
+    return host.strip("[]"), int(port)

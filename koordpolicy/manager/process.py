@@ -1,0 +1,185 @@
+"""The manager as a process: the controllers on a real cluster, on the replica that leads."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import resources
+from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.manager.controllers.controller import OvercommitController
+from koordpolicy.manager.controllers.overcommit import KIND, Calculation, Outcome, roots_of
+from koordpolicy.manager.controllers.view import BY_NODE, ClusterView, node_of_pod
+from koordpolicy.model.facts import Record
+from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
+from koordpolicy.runtime.live import Active
+from koordpolicy.runtime.object_status import StatusWriter
+from koordpolicy.runtime.process import Process, Tasks
+from koordpolicy.runtime.watching import Watching
+from koordpolicy.runtime.workqueue import WorkQueue
+
+NAME: Final = "manager"
+LEASE: Final = "koordpolicy-manager"
+_RUNNING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
+_AMOUNTS: Final = ("cpu", "memory")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the controllers work: nodes at a time, seconds between looks at a node that nothing happened to,
+    seconds that changes of pods are gathered before their node is looked at.
+    """
+
+    workers: int = 4
+    resync: float = 60.0
+    gather: float = 1.0
+
+
+async def run_manager(process: Process, settings: Settings, pace: Pace = Pace()) -> None:
+    """Run until the process is told to stop. Raises `CannotStart`."""
+    manager: Manager | None = None
+
+    def more() -> Mapping[str, Any]:
+        return {} if manager is None else manager.status()
+
+    async with surroundings(process, settings, Wishes(more=more)) as component:
+        manager = Manager(component, pace)
+        async with Tasks() as tasks:
+            manager.start(tasks)
+            await process.stopped()
+
+
+class Manager:
+    """The controllers and what they look at. Every replica looks; the leader writes."""
+
+    def __init__(self, component: Component, pace: Pace) -> None:
+        self._component = component
+        self._pace = pace
+        metrics = component.process.metrics
+        self.queue = WorkQueue("nodes", metrics, component.backoff(initial=0.5, longest=60.0))
+        self.view = ClusterView(
+            nodes=Mirror(handlers=[self._named]),
+            pods=Mirror(indexes={BY_NODE: node_of_pod}, handlers=[self._of_pod]),
+            metrics=Mirror(handlers=[self._named]),
+            topologies=Mirror(handlers=[self._named]),
+        )
+        live = component.live
+        self.controller = OvercommitController(lambda: live.graph, self.view, now_ns, self._heard)
+        self._watching = tuple(self._watches())
+        self._leading = False
+
+    def _watches(self) -> Sequence[Watching]:
+        cluster, view = self._component.cluster, self.view
+        backoff = self._component.backoff(longest=15.0)
+        return (
+            Watching(cluster, resources.NODES, view.nodes, backoff),
+            Watching(cluster, resources.PODS, view.pods, backoff, field_selector=_RUNNING_PODS),
+            Watching(cluster, resources.NODE_METRICS, view.metrics, backoff),
+            Watching(cluster, resources.NODE_RESOURCE_TOPOLOGIES, view.topologies, backoff),
+        )
+
+    def start(self, tasks: Tasks) -> None:
+        """Look, and stand for election."""
+        readiness = self._component.process.readiness
+        readiness.wait_for("cluster", "the cluster's objects have not been read yet")
+        for watching in self._watching:
+            tasks.start(f"watch {watching.resource}", watching.run())
+        tasks.start("ready", self._settled())
+        tasks.start("lead", self._component.lead(LEASE, self._lead))
+
+    def status(self) -> dict[str, Any]:
+        """What `/statusz` shows."""
+        election = self._component.election
+        return {
+            "leader": {
+                "leading": self._leading,
+                "holder": election.leader if election is not None else "",
+                "identity": election.identity if election is not None else "",
+            },
+            "nodes": len(self.view.nodes.objects),
+            "waiting": len(self.queue),
+        }
+
+    async def _settled(self) -> None:
+        for watching in self._watching:
+            await watching.settled.wait()
+        self._component.process.readiness.reached("cluster")
+
+    # --- what only the leader does ----------------------------------------------------------------
+
+    async def _lead(self) -> None:
+        component = self._component
+        await component.live.ready.wait()
+        await self._settled()
+        self._leading = True
+        end = component.live.subscribe(self._changed)
+        try:
+            async with Tasks() as tasks:
+                tasks.start("resync", self._resync())
+                if component.source is not None:
+                    writer = StatusWriter(
+                        component.cluster,
+                        component.source,
+                        component.live,
+                        component.process.metrics,
+                        component.backoff(),
+                        now=now_ns,
+                    )
+                    tasks.start("status", writer.run())
+                await self.queue.run(self._reconcile, self._pace.workers)
+        finally:
+            self._leading = False
+            end()
+
+    async def _reconcile(self, node: str) -> bool:
+        decided = await self.controller.reconcile(self._component.cluster, node)
+        if decided is None:
+            self.queue.forget(node)
+            return False
+        return bool(decided.writes)
+
+    def _changed(self, _: Active) -> None:
+        """Another revision decides: every node may be another matter now."""
+        self._all_nodes()
+
+    def _all_nodes(self) -> None:
+        for _, name in tuple(self.view.nodes.objects):
+            self.queue.add(name)
+
+    async def _resync(self) -> None:
+        """Look at every node now and then: what policy says may depend on the time. Spread over the period."""
+        while True:
+            names = [name for _, name in self.view.nodes.objects]
+            step = self._pace.resync / max(len(names), 1)
+            for at, name in enumerate(names):
+                self.queue.add_after(name, at * step)
+            await asyncio.sleep(self._pace.resync)
+
+    # --- what happened ----------------------------------------------------------------------------
+
+    def _named(self, change: Change) -> None:
+        if self._leading:
+            self.queue.add(change.key[1])
+
+    def _of_pod(self, change: Change) -> None:
+        if not self._leading:
+            return
+        for obj in (change.old, change.new):
+            for node in node_of_pod(obj) if obj is not None else ():
+                self.queue.add_after(node, self._pace.gather)
+
+    def _heard(self, graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:
+        """Count the decisions, and write some of them down."""
+        counts, log, active = self._component.counts, self._component.log, self._component.live.active
+        known = active is not None and active.graph is graph
+        revision = active.revision.name if known and active is not None else graph.digest
+        for one in calculations:
+            failed = one.outcome is Outcome.KEEP and bool(one.reason)
+            for amount in _AMOUNTS:
+                name = f"{KIND}/{one.resource}.{amount}"
+                counts.add(name, revision, failed=failed)
+                if log is not None and log.wants(name) and name in graph:
+                    answer = graph.ask(name, **roots_of(graph, one.resource, record, now_ns()))
+                    log.record(answer, {"node": str(record.get("name", ""))}, revision)

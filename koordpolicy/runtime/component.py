@@ -1,0 +1,242 @@
+"""What every component needs around it, put together once: cluster, policies, reports, server, logs."""
+
+import asyncio
+import os
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from koordpolicy.kube.api import ConfigurationError, Connection, connect
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.events import Recorder
+from koordpolicy.kube.port import Cluster
+from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.compiling import Prepare
+from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog, open_log
+from koordpolicy.runtime.fixed import FixedSource
+from koordpolicy.runtime.health import More, health_routes
+from koordpolicy.runtime.http import Route, Server
+from koordpolicy.runtime.lastgood import LastGood
+from koordpolicy.runtime.leader import Callbacks, Election, own_identity
+from koordpolicy.runtime.live import Gate, LivePolicies, Options
+from koordpolicy.runtime.objects import ClusterSource
+from koordpolicy.runtime.packs import BARE
+from koordpolicy.runtime.process import CannotStart, Process, Tasks
+from koordpolicy.runtime.reporting import Reporter, Who
+from koordpolicy.source import open_source
+from koordpolicy.source.revision import Source
+
+NAMESPACE: Final = "koordpolicy-system"
+_FAREWELL: Final = 3.0
+"""Seconds in which our entries are taken back and the last events written, at the stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What an operator sets for a process, by flags.
+
+    Policies come from the path, or else from the objects in the cluster, or else they are the built-in pack.
+    `instance` tells replicas apart; `node` is the node that the process belongs to.
+    """
+
+    policies: str = ""
+    policies_from_cluster: bool = False
+    state_directory: str = ""
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str = NAMESPACE
+    host: str = "127.0.0.1"
+    port: int | None = None
+    """Where health, metrics and status are served; None serves nothing."""
+    leader_elect: bool = True
+    decision_log: str = ""
+    decision_log_every: int = 100
+    policy_tests: bool = True
+    instance: str = field(default_factory=lambda: os.uname().nodename)
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a component wants of its surroundings: see `LivePolicies` and `health_routes`."""
+
+    prepare: Prepare | None = None
+    gate: Gate | None = None
+    more: More = dict
+    routes: Sequence[Route] = ()
+
+
+USUAL: Final = Wishes()
+
+
+@dataclass(slots=True)
+class Component:
+    """The surroundings, while they stand. `source` is there where policies are objects in the cluster."""
+
+    process: Process
+    settings: Settings
+    cluster: Cluster
+    live: LivePolicies
+    source: ClusterSource | None
+    reporter: Reporter
+    recorder: Recorder
+    counts: DecisionCounts
+    log: DecisionLog | None
+    tasks: Tasks
+    election: Election | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this replica does what only one may do."""
+        return self.election is None or self.election.leading
+
+    @staticmethod
+    def backoff(*, initial: float = 0.8, longest: float = 30.0) -> Backoff:
+        """Waits that differ from those of others."""
+        return Backoff(random.random, initial=initial, longest=longest)
+
+    async def lead(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Run `work` while this replica leads, for ever."""
+        metrics = self.process.metrics
+        if not self.settings.leader_elect:
+            metrics.set("koordpolicy_leader", 1, lease=name)
+            await work()
+            return
+
+        def changed(leads: int) -> None:
+            metrics.set("koordpolicy_leader", leads, lease=name)
+            self.reporter.again()
+
+        changed(0)
+        self.election = Election(
+            self.cluster,
+            self.settings.namespace,
+            name,
+            own_identity(),
+            jitter=random.random,
+            callbacks=Callbacks(started=lambda: changed(1), stopped=lambda: changed(0)),
+        )
+        await self.election.run(work)
+
+
+@asynccontextmanager
+async def surroundings(
+    process: Process, settings: Settings, wishes: Wishes = USUAL
+) -> AsyncIterator[Component]:
+    """Put everything together, run what runs beside, and take it down in order. Raises `CannotStart`."""
+    metrics = process.metrics
+    process.readiness.wait_for("policies", "no revision is active yet")
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(_cluster(process, settings))
+        source, objects = _source(settings, cluster)
+        store = LastGood(settings.state_directory) if settings.state_directory else None
+        options = Options(prepare=wishes.prepare, tests=settings.policy_tests, quiet=True)
+        live = LivePolicies(source, metrics, store=store, gate=wishes.gate, options=options)
+        live.subscribe(lambda _: process.readiness.reached("policies"))
+        counts = DecisionCounts(metrics)
+        log = _log(process, settings, stack)
+        routes = (*health_routes(process, live, wishes.more), *wishes.routes)
+        await _serve(process, settings, routes, stack)
+        recorder = Recorder(
+            cluster,
+            component=f"koordpolicy-{process.component}",
+            instance=settings.instance,
+            now_ns=now_ns,
+            backoff=Component.backoff(),
+        )
+        component: Component
+        reporter = Reporter(
+            cluster,
+            live,
+            Who(process.component, settings.instance, settings.node),
+            metrics,
+            Component.backoff(),
+            leads=lambda: component.leads,
+            recorder=recorder,
+            now=now_ns,
+        )
+        tasks = await stack.enter_async_context(Tasks())
+        component = Component(
+            process, settings, cluster, live, objects, reporter, recorder, counts, log, tasks
+        )
+        tasks.start("events", recorder.run())
+        tasks.start("policies", live.run())
+        reporting = tasks.start("report", reporter.run())
+        yield component
+        reporting.cancel()
+        await asyncio.wait([reporting])
+        await _farewell(reporter, recorder)
+
+
+async def _farewell(reporter: Reporter, recorder: Recorder) -> None:
+    try:
+        async with asyncio.timeout(_FAREWELL):
+            await reporter.withdraw()
+            await recorder.flush()
+    except (KubeError, TimeoutError):
+        return  # whoever leads sees that we are gone
+
+
+@asynccontextmanager
+async def _cluster(process: Process, settings: Settings) -> AsyncIterator[Cluster]:
+    try:
+        connection = await asyncio.to_thread(Connection.load, settings.kubeconfig, settings.context)
+    except ConfigurationError as error:
+        raise CannotStart(f"no cluster: {error}") from None
+
+    def observe(verb: str, resource: str, status: int, seconds: float) -> None:
+        process.metrics.add("koordpolicy_kube_requests_total", verb=verb, resource=resource, code=str(status))
+        process.metrics.observe("koordpolicy_kube_request_duration_seconds", seconds, verb=verb)
+
+    async with connect(
+        connection, jitter=random.random, component=process.component, observer=observe
+    ) as cluster:
+        yield cluster
+
+
+def _source(settings: Settings, cluster: Cluster) -> tuple[Source, ClusterSource | None]:
+    if settings.policies_from_cluster:
+        objects = ClusterSource(cluster, Component.backoff(longest=15.0))
+        return objects, objects
+    if settings.policies:
+        return open_source(settings.policies), None
+    path, text = BARE
+    return FixedSource("built-in pack", {path: text}), None
+
+
+def _log(process: Process, settings: Settings, stack: AsyncExitStack) -> DecisionLog | None:
+    if not settings.decision_log:
+        return None
+    try:
+        out = open_log(settings.decision_log)
+    except OSError as error:
+        raise CannotStart(f"the decision log cannot be opened: {error}") from None
+    log = DecisionLog(out, process.metrics, process.component, every=settings.decision_log_every)
+    stack.callback(log.close)
+    return log
+
+
+async def _serve(
+    process: Process, settings: Settings, routes: Sequence[Route], stack: AsyncExitStack
+) -> None:
+    if settings.port is None:
+        return
+    server = Server(settings.host, settings.port, routes, process.metrics)
+    try:
+        await stack.enter_async_context(server)
+    except OSError as error:
+        raise CannotStart(f"{settings.host}:{settings.port} cannot be served: {error.strerror}") from None
+    process.note_address(settings.host, server.port)
+
+
+def state_directory_problem(path: str) -> str:
+    """Why a state directory cannot be used, "" when it can."""
+    try:
+        Path(path).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        return f"{path} cannot be made: {error.strerror}"
+    return "" if os.access(path, os.W_OK) else f"{path} cannot be written"

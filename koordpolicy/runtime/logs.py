@@ -1,0 +1,62 @@
+"""Logging of a process: lines for people, or JSON objects for collectors."""
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final, TextIO
+
+_USUAL: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+
+
+class LogFormat(StrEnum):
+    """How log lines look."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def set_up_logging(format: LogFormat, *, verbose: bool = False, out: TextIO | None = None) -> None:
+    """Send the process's log to standard error, and nowhere else."""
+    handler = logging.StreamHandler(out or sys.stderr)
+    handler.setFormatter(JsonLines() if format is LogFormat.JSON else TextLines())
+    root = logging.getLogger()
+    for old in tuple(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("koordpolicy").setLevel(logging.DEBUG if verbose else logging.INFO)
+
+
+def _moment(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+
+
+def _source(record: logging.LogRecord) -> str:
+    return record.name.removeprefix("koordpolicy.")
+
+
+class TextLines(logging.Formatter):
+    """`2026-01-31T12:00:00.000Z INFO runtime.live: revision ... is active`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = f"{_moment(record)} {record.levelname} {_source(record)}: {record.getMessage()}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonLines(logging.Formatter):
+    """One object a line: `time`, `level`, `logger`, `message`, `exception`, and what the record has of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, Any] = {
+            "time": _moment(record),
+            "level": record.levelname.lower(),
+            "logger": _source(record),
+            "message": record.getMessage(),
+        }
+        entry.update({key: value for key, value in vars(record).items() if key not in _USUAL})
+        if record.exc_info:
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False, default=str)
