@@ -94,33 +94,46 @@ def _balance_all(
     counted: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
 ) -> Column:
     """The same sums in the same order; a node without a resource adds 0.0, which changes no double."""
-    columns: list[tuple[Shares, Mask]] = []
+    columns: list[_Share] = []
     for resource in counted:
         has = allocatable.get(resource)
         if has is not None:
             used, asked = requested.get(resource), request.get(resource, 0)
             columns.append(_share_column(np.full(count, asked) if used is None else used + asked, has))
     spread = _pair_spread(columns, count) if len(columns) <= 2 else _general_spread(columns, count)
-    return ((1.0 - spread) * BEST).astype(np.int64)
+    np.subtract(1.0, spread, out=spread)
+    spread *= BEST
+    return spread.astype(np.int64)
 
 
-def _share_column(wanted: Column, has: Column) -> tuple[Shares, Mask]:
-    """The requested share of each node, and whether the node has the resource at all."""
-    counts = has != 0
-    share = np.minimum(1.0, wanted / (has if counts.all() else np.where(counts, has, 1)))
+_Share = tuple[Shares, Mask | None]
+"""The requested share of each node, and which nodes have the resource at all (None: every one)."""
+
+
+def _share_column(wanted: Column, has: Column) -> _Share:
+    counts = None if has.all() else has != 0
+    share = wanted / (has if counts is None else np.where(counts, has, 1))
+    np.minimum(share, 1.0, out=share)
     return share, counts
 
 
-def _pair_spread(columns: Sequence[tuple[Shares, Mask]], count: int) -> Shares:
+def _pair_spread(columns: Sequence[_Share], count: int) -> Shares:
     """The spread of at most two resources: half their distance, nothing for one alone."""
     if len(columns) < 2:
         return np.zeros(count)
     (first, first_counts), (second, second_counts) = columns
-    return np.where(first_counts & second_counts, np.abs((first - second) / 2), 0.0)
+    spread: Shares = first - second
+    spread /= 2
+    np.abs(spread, out=spread)
+    for counts in (first_counts, second_counts):
+        if counts is not None:
+            spread[~counts] = 0.0
+    return spread
 
 
-def _general_spread(columns: Sequence[tuple[Shares, Mask]], count: int) -> Shares:
+def _general_spread(found: Sequence[_Share], count: int) -> Shares:
     """The spread of any number of resources, of which each node may have only some."""
+    columns = [(share, np.ones(count, np.bool_) if counts is None else counts) for share, counts in found]
     number = np.zeros(count)
     total = np.zeros(count)
     for share, counts in columns:

@@ -59,6 +59,13 @@ class Fit:
         return np.asarray(~self.short.any(axis=0), dtype=np.bool_)
 
     @property
+    def unresolvable(self) -> Mask:
+        """For each node, whether it would be too small without any pod."""
+        if not self.hopeless.any():
+            return np.zeros(self.hopeless.shape[1], dtype=np.bool_)
+        return np.asarray(self.hopeless.any(axis=0), dtype=np.bool_)
+
+    @property
     def verdicts(self) -> NDArray[np.int8]:
         """For each node, its `Verdict` as a number."""
         found = np.zeros(self.short.shape[1], dtype=np.int8)
@@ -144,12 +151,13 @@ def fit_all(
     """`fit` for all nodes at once. All columns are as long as `pod_count`."""
     nothing = np.zeros_like(pod_count)
     resources = (PODS, *checked_resources(request, ignored, ignored_groups))
-    short = np.zeros((len(resources), len(pod_count)), dtype=np.bool_)
-    hopeless = np.zeros_like(short)
-    short[0] = pod_count + 1 > allocatable.get(PODS, nothing)
+    short = np.empty((len(resources), len(pod_count)), dtype=np.bool_)
+    hopeless = np.zeros(short.shape, dtype=np.bool_)
+    np.greater_equal(pod_count, allocatable.get(PODS, nothing), out=short[0])
     for row, resource in enumerate(resources[1:], start=1):
         wanted = request[resource]
         has = allocatable.get(resource, nothing)
-        short[row] = wanted > has - requested.get(resource, nothing)
-        hopeless[row] = short[row] & (wanted > has)
+        np.less(has - requested.get(resource, nothing), wanted, out=short[row])
+        if short[row].any():
+            np.logical_and(short[row], has < wanted, out=hopeless[row])
     return Fit(resources, short, hopeless)

@@ -130,8 +130,10 @@ class FitScore:
     def _resource_scores(self, wanted: Column, has: Column, divisor: Column) -> Column:
         match self.strategy:
             case Strategy.LEAST_ALLOCATED:
-                left: Column = (has - wanted) * BEST // divisor
-                return left.clip(min=0)
+                left = has - wanted
+                np.maximum(left, 0, out=left)
+                left *= BEST
+                return left // divisor
             case Strategy.MOST_ALLOCATED:
                 return np.minimum(wanted, has) * BEST // divisor
             case Strategy.REQUESTED_TO_CAPACITY_RATIO:
