@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 from koordpolicy.cli.bundle import OWN, add_paths, compile_paths
 from koordpolicy.cli.command import FINDINGS, OK, Command
+from koordpolicy.cli.exceptions import told_exceptions
+from koordpolicy.cli.moment import add_moment, moment_of
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.diagnostics import Severity
+from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render
 from koordpolicy.graph import Compilation, RuleGraph
+from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.plan import Plan, Way, plans
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.kinds.bundle import PolicyTestSpec
@@ -27,6 +30,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help=f"show at most N findings, 0 for all (default: {DEFAULT_LIMIT})",
     )
     parser.add_argument("--strict", action="store_true", help="warnings fail the check too")
+    add_moment(parser)
     parser.add_argument("--no-tests", action="store_true", help="leave out the policy tests")
     parser.add_argument(
         "--explain-cost",
@@ -39,7 +43,11 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     compilation = compile_paths(arguments.paths, arguments.compiler)
     if not arguments.no_tests:
         compilation = with_tests(compilation)
-    found = list(compilation.found)
+    moment = moment_of(arguments.at)
+    findings = Diagnostics()
+    findings.extend(compilation.found)
+    findings.extend(judge_exceptions(compilation.units, moment))
+    found = list(findings)
     text = render(
         arguments.output,
         found,
@@ -55,6 +63,9 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         tell = terminal.print if arguments.output == "text" else terminal.say
         for line in _costs(compilation.graph, terminal.width):
             tell(line)
+    if arguments.output == "text" and compilation.graph is not None:
+        for line in told_exceptions(compilation.units, moment, terminal.width):
+            terminal.print(line)
     if arguments.output == "text" and not found:
         terminal.print(_summary(compilation, tested=not arguments.no_tests))
     failing = [one for one in found if arguments.strict or one.severity is Severity.ERROR]

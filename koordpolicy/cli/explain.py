@@ -7,14 +7,16 @@ import re
 from koordpolicy.cli.bundle import add_paths, graph_of
 from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.given import GivenFacts, add_given, read_given
+from koordpolicy.cli.moment import add_moment, moment_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.catalogue import UnknownCodeError, page
-from koordpolicy.graph import Answer, RuleGraph
+from koordpolicy.graph import Answer, RuleGraph, RuleRef
 from koordpolicy.graph.describe import describe, describe_answer, describe_declaration, describe_subject
 from koordpolicy.graph.describe.answer import value_type
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.graph.notation import written
 from koordpolicy.graph.reads import fact_type
+from koordpolicy.language.cel.values import Timestamp
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +27,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     add_paths(parser, option=True)
     add_given(parser)
+    add_moment(parser)
     parser.add_argument(
         "-o", "--output", choices=("text", "json"), default="text", help="format of an answer on given facts"
     )
@@ -43,7 +46,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if declared is not None:
             terminal.print(declared)
             return OK
-    graph = graph_of(arguments.policies, arguments.compiler)
+    graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
     try:
         terminal.print(_decided(graph, arguments, terminal.width))
     except UnknownDecision as error:
@@ -58,6 +61,8 @@ def _decided(graph: RuleGraph, arguments: argparse.Namespace, width: int) -> str
     if arguments.given is None:
         return describe(graph, name, width) if one else describe_subject(graph, name, width)
     given = read_given(arguments.given)
+    if arguments.at is None and isinstance(said := given.said.get(("now", "")), Timestamp):
+        graph = graph.at(said)
     names = [name] if one else [str(key) for key in graph.decisions if name in (key.kind, key.target)]
     if not names:
         return describe_subject(graph, name, width)
@@ -95,6 +100,7 @@ def _answer(graph: RuleGraph, name: str, given: GivenFacts) -> dict[str, object]
                 "line": ref.span.start.line,
                 "column": ref.span.start.column,
                 "text": ref.text,
+                **_exception(ref),
             }
             for ref in answer.provenance.rules
         ],
@@ -109,6 +115,14 @@ def _answer(graph: RuleGraph, name: str, given: GivenFacts) -> dict[str, object]
         ],
         "revision": answer.provenance.digest,
     }
+
+
+def _exception(ref: RuleRef) -> dict[str, object]:
+    """Whose exception a rule is, where it is one."""
+    terms = ref.terms
+    if terms is None:
+        return {}
+    return {"exception": {"owner": terms.owner, "reason": terms.reason, "expires": terms.until}}
 
 
 COMMAND = Command(

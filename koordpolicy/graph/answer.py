@@ -3,18 +3,23 @@
 from dataclasses import dataclass
 
 from koordpolicy.diagnostics import Span
+from koordpolicy.graph.terms import Terms
 from koordpolicy.language.cel.errors import CelError
 
 
 @dataclass(frozen=True, slots=True)
 class RuleRef:
-    """The rule behind an answer: which document, where, and what it says."""
+    """The rule behind an answer: which document, where, and what it says.
+
+    `terms` say whose exception it is and until when it holds, where the document is a PolicyException.
+    """
 
     decision: str
     document: str
     layer: str
     span: Span
     text: str
+    terms: Terms | None = None
 
 
 @dataclass(frozen=True, slots=True)

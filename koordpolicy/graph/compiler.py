@@ -12,11 +12,13 @@ from koordpolicy.graph.catalogue import CATALOGUE_TYPES
 from koordpolicy.graph.expressions import Vocabulary
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.layers import Layer, PackFinder, no_packs
+from koordpolicy.graph.moments import parted
 from koordpolicy.graph.passes.availability import availability
 from koordpolicy.graph.passes.catalogue import catalogue
 from koordpolicy.graph.passes.conflicts import conflicts
 from koordpolicy.graph.passes.cost import cost
 from koordpolicy.graph.passes.decisions import decisions
+from koordpolicy.graph.passes.exceptions import exceptions
 from koordpolicy.graph.passes.library import library
 from koordpolicy.graph.passes.meaning import meaning
 from koordpolicy.graph.passes.names import names
@@ -35,6 +37,7 @@ PASSES: tuple[Pass, ...] = (
     read,  # files of the bundle and its packs become documents
     schema,  # documents become typed units of their kinds
     names,  # every slot that a document sets becomes the draft of a rule
+    exceptions,  # what exceptions override becomes drafts for the decisions they name
     library,  # shared constants and functions join the vocabulary
     parameters,  # each parameter gets one type
     rules,  # texts get types and units, constants are folded, variables are inlined
@@ -77,8 +80,9 @@ class Compiler:
         self._cache.turn()
         graph = None
         if not state.found.has_errors:
+            ordinary, exceptional = parted(state.decisions)
             graph = RuleGraph(
-                digest, state.units, state.classes, state.decisions, state.constants, state.matches
+                digest, state.units, state.classes, ordinary, state.constants, state.matches, exceptional
             )
         sources = {file: text for layer in state.layers for file, text in layer.files.items()}
         return Compilation(graph, state.found, tuple(state.units), sources)

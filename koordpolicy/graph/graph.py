@@ -1,28 +1,27 @@
 """The rule graph of one revision, and how it is asked."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
-from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
 from koordpolicy.graph.catalogue import Classes
 from koordpolicy.graph.decide import NO_RULE, Expressions, parameters_of
+from koordpolicy.graph.lookup import Names
+from koordpolicy.graph.moments import NONE, Decisions, Exceptional, digest_with, next_change
 from koordpolicy.graph.rules import Decision, DecisionKey, Requirement, Rule, RuleMatch
 from koordpolicy.graph.slots import decision_of
 from koordpolicy.graph.state import Unit
+from koordpolicy.graph.terms import Terms
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.facts import ROOTS, Component
-from koordpolicy.language.kinds import Kind, slots
 from koordpolicy.mechanism.classify import Catalogue
-
-_ITEM = re.compile(r"\[[^\]]*\]")
 
 Facts = Mapping[str, Any]
 """One record at run time: dotted path -> value. An absent path is missing data."""
@@ -74,7 +73,11 @@ class Selection:
 
 
 class RuleGraph:
-    """All decisions of a revision. Immutable; programs are lowered when first asked for."""
+    """All decisions of a revision. Immutable; programs are lowered when first asked for.
+
+    `decisions` are those without exceptions, `exceptional` the rules of exceptions, of which those in force take
+    part: see the module `moments`.
+    """
 
     def __init__(
         self,
@@ -84,11 +87,16 @@ class RuleGraph:
         decisions: Mapping[DecisionKey, Decision],
         constants: Mapping[tuple[str, str], ir.Node],
         matches: Mapping[Unit, RuleMatch] = MappingProxyType({}),
+        exceptional: Exceptional = NONE,
     ) -> None:
-        self.digest = digest
+        self.digest = digest_with(digest, exceptional.in_force)
         self.units = tuple(units)
         self.classes = classes
-        self.decisions = dict(decisions)
+        self.decisions = exceptional.joined_to(decisions)
+        self._revision = digest
+        self._ordinary = decisions
+        self._exceptional = exceptional
+        self._moments: dict[frozenset[Terms], RuleGraph] = {exceptional.in_force: self}
         self._constants = dict(constants)
         self._matches = dict(matches)
         self._selected: dict[Unit, Selection] = {}
@@ -108,53 +116,18 @@ class RuleGraph:
             return self.decisions[key]
         unset = self._unset.get(name) or self._unset_of(name)
         if unset is None:
-            close = self._meant(name)
+            close = self._lookup.meant(name)
             raise UnknownDecision(f"no decision `{name}`" + (f"; did you mean `{close}`?" if close else ""))
         return self._unset.setdefault(name, unset)
 
-    def _meant(self, name: str) -> str | None:
-        """The decision that a mistyped name most likely stood for: the same target, or nearly the same."""
-        target, kind = self._target_of(name)
-        if kind is None:
-            said, _, field = name.partition(".")
-            of, _, subject = said.partition("/")
-            near = nearest(of, {unit.kind.name for unit in self.units}) or of
-            subjects = self.subjects(near)
-            subject = subject if subject in subjects else nearest(subject, subjects) or ""
-            if subject not in subjects:
-                return None
-            target = f"{near}/{subject}" if subject else near
-        else:
-            field = name[len(target) + 1 :]
-        fields = [key.field for key in self.decisions if key.target == target]
-        close = field if field in fields else nearest(field, fields)
-        return f"{target}.{close}" if close else None
+    @cached_property
+    def _lookup(self) -> Names:
+        return Names(self.units, self.decisions.keys())
 
     def _unset_of(self, name: str) -> Decision | None:
         """A slot of a subject there is that no document fills: a decision without rules."""
-        target, kind = self._target_of(name)
-        if kind is None:
-            return None
-        field = name[len(target) + 1 :]
-        pattern = _ITEM.sub("[*]", field)
-        for declared in slots(kind.spec):
-            if declared.field == pattern and self._has_item(target, field):
-                key = DecisionKey(kind.name, target[len(kind.name) + 1 :], field)
-                return decision_of(key, kind, declared.slot)
-        return None
-
-    def _target_of(self, name: str) -> tuple[str, Kind | None]:
-        """The `Kind/subject` that a decision's name begins with, the longest there is."""
-        fitting = [unit for unit in self.units if name.startswith(f"{unit.target}.")]
-        best = max(fitting, key=lambda unit: len(unit.target), default=None)
-        return (best.target, best.kind) if best is not None else ("", None)
-
-    def _has_item(self, target: str, field: str) -> bool:
-        """Whether the named list item that a field stands in exists."""
-        if "[" not in field or "." not in field.partition("]")[2]:
-            return True
-        item = field.partition("]")[0] + "]"
-        return any(key.target == target and key.field.startswith(item) for key in self.decisions)
+        found = self._lookup.declared(name)
+        return None if found is None else decision_of(found.key, found.kind, found.slot)
 
     @property
     def constants(self) -> Mapping[tuple[str, str], ir.Node]:
@@ -255,11 +228,52 @@ class RuleGraph:
 
     def for_component(self, component: Component) -> "RuleGraph":
         """The part that one component can ever ask; same digest, since it is the same revision."""
-        kept = {key: d for key, d in self.decisions.items() if component in d.components}
-        return RuleGraph(self.digest, self.units, self.classes, kept, self._constants, self._matches)
+        kept = {key: d for key, d in self._ordinary.items() if component in d.components}
+        return self._like(kept, self._exceptional.for_component(component))
+
+    @property
+    def in_force(self) -> frozenset[Terms]:
+        """The exceptions whose rules take part."""
+        return self._exceptional.in_force
+
+    @cached_property
+    def exceptions(self) -> tuple[Terms, ...]:
+        """The exceptions of the revision, whether they hold or not, by their ends."""
+        return self._exceptional.terms
+
+    def at(self, moment: Timestamp) -> "RuleGraph":
+        """The same revision with the exceptions of this moment in force, above all other rules.
+
+        Asked twice for moments with the same exceptions, it gives the same graph, programs and all.
+        """
+        holding = frozenset(terms for terms in self.exceptions if terms.holds(moment))
+        known = self._moments.get(holding)
+        if known is None:
+            made = self._like(self._ordinary, self._exceptional.at(holding))
+            made._moments = self._moments  # noqa: SLF001 - of one class: what either makes, both know
+            known = self._moments.setdefault(holding, made)
+        return known
+
+    def changes_after(self, moment: Timestamp) -> Timestamp | None:
+        """When `at` gives another graph than at this moment; None when it never does again."""
+        return next_change(self.exceptions, moment)
+
+    def _like(self, ordinary: Decisions, exceptional: Exceptional) -> "RuleGraph":
+        return RuleGraph(
+            self._revision,
+            self.units,
+            self.classes,
+            ordinary,
+            self._constants,
+            self._matches,
+            exceptional,
+        )
 
     def with_rules(self, rules: Iterable[Rule]) -> "RuleGraph":
-        """The same graph, these rules deciding alone where they stand: what a test or a question supposes."""
+        """The same graph, these rules deciding alone where they stand: what a test or a question supposes.
+
+        The exceptions in force stay in force, at whatever moment it is asked for.
+        """
         decisions = dict(self.decisions)
         for rule in rules:
             decisions[rule.key] = replace(self.decision(str(rule.key)), rules=(rule,))
@@ -339,7 +353,7 @@ class RuleGraph:
 
 
 def _ref(rule: Rule) -> RuleRef:
-    return RuleRef(str(rule.key), rule.document, rule.layer, rule.span, rule.text)
+    return RuleRef(str(rule.key), rule.document, rule.layer, rule.span, rule.text, rule.terms)
 
 
 def _read(root: str, path: str, record: object) -> FactRead:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import total_ordering
 
 from koordpolicy.diagnostics import Span
+from koordpolicy.graph.terms import Terms
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.facts import Component
@@ -31,7 +32,7 @@ class DecisionKey:
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """Which of two matching rules wins: explicit precedence, then bundle over pack, then narrowness.
+    """Which of two matching rules wins: exceptions, then precedence, then bundle over pack, then narrowness.
 
     `narrowness` is 3 with a pod selector, 2 with namespaces, 1 with nodes, 0 without a selector.
     """
@@ -39,13 +40,15 @@ class Rank:
     precedence: int
     layer: int
     narrowness: int
+    exceptional: bool = False
+
+    @property
+    def order(self) -> tuple[bool, int, int, int]:
+        """The higher one wins."""
+        return (self.exceptional, self.precedence, self.layer, self.narrowness)
 
     def __lt__(self, other: "Rank") -> bool:
-        return (self.precedence, self.layer, self.narrowness) < (
-            other.precedence,
-            other.layer,
-            other.narrowness,
-        )
+        return self.order < other.order
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ class Rule:
 
     `value` is the typed expression with variables inlined; parameters are still references to
     their decisions, and `parameters` names those that value and match use. `text` is what the author
-    wrote, and `variables` are those of the document, resolved like the value, for explanations.
+    wrote, and `variables` are those of the document, resolved like the value, for explanations. `terms` are
+    those of the exception that the rule comes from; None for every other rule.
     """
 
     key: DecisionKey
@@ -92,6 +96,7 @@ class Rule:
     text: str
     parameters: frozenset[str] = frozenset()
     variables: Mapping[str, ir.Node] = field(default_factory=dict)
+    terms: Terms | None = None
 
     @property
     def id(self) -> str:

@@ -13,7 +13,7 @@ from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ir_walk import substitute
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, Type
-from koordpolicy.language.kinds import PolicySpec, type_name
+from koordpolicy.language.kinds import Match, PolicySpec, type_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def scope_of(unit: Unit, base: Vocabulary, texts: Texts) -> Scope:
         if node is not None:
             inlined[name] = inline(node, inlined)
     scope = Scope(base.extended(variables=types), inlined, None)
-    return replace(scope, match=_match(unit, texts, scope))
+    return replace(scope, match=match_of(unit, unit.spec.match, scope, texts))
 
 
 def inline(node: ir.Node, variables: Mapping[str, ir.Node]) -> ir.Node:
@@ -108,10 +108,8 @@ def _after_needs(
         yield at, name
 
 
-def _match(unit: Unit, texts: Texts, scope: Scope) -> RuleMatch | None:
-    """The selectors and the condition as one test; None after findings."""
-    assert isinstance(unit.spec, PolicySpec)
-    match = unit.spec.match
+def match_of(unit: Unit, match: Match | None, scope: Scope, texts: Texts) -> RuleMatch | None:
+    """The selectors and the condition of a document's match as one test; None after findings."""
     lines = requirements(match)
     test: ir.Node | None = None
     source = as_cel(lines)

@@ -1,11 +1,20 @@
 """From a kind's slots to decisions: their roots in one order, their defaults as constants."""
 
+from functools import cache
+
 from koordpolicy.graph.constants import constant
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.values import NONE
 from koordpolicy.language.facts import ROOTS
-from koordpolicy.language.kinds import Kind, Slot, literal_value
+from koordpolicy.language.kinds import Kind, Slot, literal_value, slots
+
+
+@cache
+def nameable_roots(kind: Kind) -> frozenset[str]:
+    """The roots that expressions of a kind may name in one slot or another; which slot, `roots_of` says."""
+    own = (found.slot.roots for found in slots(kind.spec) if found.slot.roots is not None)
+    return kind.roots.union(*own)
 
 
 def roots_of(kind: Kind, slot: Slot) -> tuple[str, ...]:

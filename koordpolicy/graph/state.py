@@ -9,6 +9,8 @@ from koordpolicy.graph.catalogue import Classes
 from koordpolicy.graph.expressions import Path, Vocabulary
 from koordpolicy.graph.layers import Layer, PackFinder
 from koordpolicy.graph.rules import Decision, DecisionKey, Rank, Rule, RuleMatch
+from koordpolicy.graph.slots import nameable_roots
+from koordpolicy.graph.terms import Terms
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
@@ -16,6 +18,7 @@ from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents import Document
 from koordpolicy.language.facts import ROOTS
 from koordpolicy.language.kinds import Kind, PolicySpec, Slot, Spec, cel_values, slot_values
+from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.slots import Value
 
 
@@ -43,19 +46,21 @@ class Unit:
     @property
     def rank(self) -> Rank:
         """The rank that all rules of the document have."""
-        match = self.spec.match if isinstance(self.spec, PolicySpec) else None
+        exceptional = isinstance(self.spec, PolicyExceptionSpec)
+        match = self.spec.match if isinstance(self.spec, PolicySpec | PolicyExceptionSpec) else None
         narrowness = 0
         if match is not None:
             selectors = ((3, match.pods), (2, match.namespaces), (1, match.nodes))
             narrowness = next((level for level, given in selectors if given is not None), 0)
-        return Rank(getattr(self.spec, "precedence", 0), self.layer, narrowness)
+        return Rank(getattr(self.spec, "precedence", 0), self.layer, narrowness, exceptional)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draft:
     """A slot that a document sets: a rule before its text has a meaning.
 
-    `conditions` lead to the conditions of the list items that the slot stands in.
+    `conditions` lead to the conditions of the list items that the slot stands in. A PolicyException sets slots
+    of others: `of` is then a document of the target whose slot it is, and `terms` are the exception's.
     """
 
     key: DecisionKey
@@ -64,6 +69,13 @@ class Draft:
     path: Path
     raw: Value
     conditions: tuple[Path, ...] = ()
+    of: Unit | None = None
+    terms: Terms | None = None
+
+    @property
+    def home(self) -> Unit:
+        """A document of the target that the slot belongs to: its names are those of the draft's expressions."""
+        return self.of or self.unit
 
 
 @dataclass(slots=True)
@@ -100,7 +112,7 @@ class State:
         known = self.target_vocabularies.get(unit.target)
         if known is None:
             known = self.target_vocabularies[unit.target] = self.vocabulary.extended(
-                roots={name: ROOTS[name].type for name in unit.kind.roots},
+                roots={name: ROOTS[name].type for name in nameable_roots(unit.kind)},
                 parameters=self.parameter_types(unit.target),
             )
         return known
@@ -112,3 +124,6 @@ def texts_of(unit: Unit) -> Iterator[tuple[Path, str]]:
         yield bare.path, bare.text
     for slot in slot_values(unit.spec):
         yield from slot.expressions
+    if isinstance(unit.spec, PolicyExceptionSpec):
+        for name, override in unit.spec.overrides.items():
+            yield from override.expressions(("spec", "overrides", name))

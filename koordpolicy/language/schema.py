@@ -54,7 +54,8 @@ class _Generator(GenerateJsonSchema):
             result["propertyNames"] = names
         if values:
             result["additionalProperties"] = values
-        return result
+        sizes = {"minProperties": schema.get("min_length"), "maxProperties": schema.get("max_length")}
+        return result | {key: size for key, size in sizes.items() if size is not None}
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         if schema.get("default") is None or "default_factory" in schema or schema["default"] == []:

@@ -3,16 +3,22 @@
 import pytest
 
 from koordpolicy import resources
+from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.catalogue import CATALOGUE, Code
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Layer, compile_policies
+from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.testing import with_tests
+from koordpolicy.language.cel.values_time import parse_timestamp
 
 ELSEWHERE = {
     "KP001": "files are read before anything is compiled",
     "KP211": "a text long enough would fill pages",
 }
 """Codes whose example the compiler alone cannot report."""
+
+MOMENT = parse_timestamp("2026-06-01T00:00:00Z")
+"""When the pages are read: exceptions are over, or are not, by the clock."""
 
 EACH = [pytest.param(code, id=code.code) for code in CATALOGUE.values()]
 COMPILED = [pytest.param(code, id=code.code) for code in CATALOGUE.values() if code.code not in ELSEWHERE]
@@ -32,7 +38,10 @@ def check(text: str, pack: Layer) -> tuple[set[str], str]:
     """The codes that a file above the built-in pack is reported with, and the report."""
     own = Layer("example", {"example.yaml": text + "\n"})
     done = with_tests(compile_policies(own, lambda name: pack if name == pack.name else None))
-    return {finding.code for finding in done.found}, render("text", done.found, done.sources)
+    found = Diagnostics()
+    found.extend(done.found)
+    found.extend(judge_exceptions(done.units, MOMENT))
+    return {finding.code for finding in found}, render("text", found, done.sources)
 
 
 @pytest.mark.parametrize("code", COMPILED)

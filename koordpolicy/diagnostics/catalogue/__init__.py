@@ -1,7 +1,8 @@
 """A page for every diagnostic code: what it means, why it matters, what to do.
 
 Codes are stable: a code keeps its meaning for ever and is not used again when its check goes. The hundreds
-group them: 0 reading, 1 schema, 2 expressions, 3 the rule graph, 4 meaning, 5 policy tests, 6 cost.
+group them: 0 reading, 1 schema, 2 expressions, 3 the rule graph, 4 meaning, 5 policy tests, 6 cost, 7 exceptions and
+rollouts.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from types import MappingProxyType
 
 from koordpolicy.diagnostics.catalogue.code import Code
 from koordpolicy.diagnostics.catalogue.cost import COST
+from koordpolicy.diagnostics.catalogue.exceptions import EXCEPTIONS
 from koordpolicy.diagnostics.catalogue.expressions import EXPRESSIONS
 from koordpolicy.diagnostics.catalogue.graph import GRAPH
 from koordpolicy.diagnostics.catalogue.meaning import MEANING
@@ -28,6 +30,7 @@ GROUPS: Mapping[str, tuple[Code, ...]] = MappingProxyType(
         "Meaning": MEANING,
         "Policy tests": POLICY_TESTS,
         "Cost": COST,
+        "Exceptions and rollouts": EXCEPTIONS,
     }
 )
 """The codes in order, by what they are about."""

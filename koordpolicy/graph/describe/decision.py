@@ -14,6 +14,7 @@ from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.kinds import Combine, PolicySpec, type_name
+from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 
 COMBINATIONS = {
     Combine.OVERRIDE: "the first rule that applies decides",
@@ -105,7 +106,11 @@ def _rule(graph: RuleGraph, at: int, rule: Rule, width: int) -> Iterator[str]:
 
 
 def applies(graph: RuleGraph, rule: Rule, width: int) -> Iterator[str]:
-    """When a rule applies: precedence, selectors and condition; nothing where it always does."""
+    """When a rule applies: whose exception it is, precedence, selectors, condition; nothing where it always does."""
+    if rule.terms is not None:
+        yield from labelled("exception", f"of {rule.terms.owner}", width, 3, 14)
+        yield from labelled("until", rule.terms.until, width, 3, 14)
+        yield from labelled("because", " ".join(rule.terms.reason.split()), width, 3, 14)
     if rule.rank.precedence:
         yield from labelled("precedence", str(rule.rank.precedence), width, 3, 14)
     where = in_words(rule.match.requirements)
@@ -122,7 +127,8 @@ def condition_of(graph: RuleGraph, rule: Rule) -> str | None:
     """The condition of a rule's document, on one line."""
     unit = unit_of(graph, rule)
     spec = unit.spec if unit is not None else None
-    condition = spec.match.condition if isinstance(spec, PolicySpec) and spec.match is not None else None
+    match = spec.match if isinstance(spec, PolicySpec | PolicyExceptionSpec) else None
+    condition = match.condition if match is not None else None
     return None if condition is None else " ".join(condition.split())
 
 

@@ -85,6 +85,8 @@ def _report_ties(
     for left, right in _pairs(reaches):
         if left.rule.rank != right.rule.rank or left.rule.value == right.rule.value:
             continue
+        if left.rule.terms and right.rule.terms and not left.rule.terms.meets(right.rule.terms):
+            continue  # exceptions that follow each other
         later = max(left.rule, right.rule, key=lambda rule: rule.span)
         if (later.document, later.layer, decision.key.field) in told:
             continue  # it meets several others; one of them is enough to see it
@@ -118,10 +120,16 @@ def _common_input(decision: Decision, left: Reach, right: Reach) -> Facts | None
 
 
 def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, str, str]]) -> None:
-    """A rule below one that applies wherever it does; overriding a lower layer is what layers are for."""
+    """A rule below one that applies wherever it does; overriding a lower layer is what layers are for.
+
+    An exception ends, so it leaves an ordinary rule its time; only another exception may outlast it.
+    """
     winners: dict[ir.Node | None, Reach] = {}
     for reach in reaches:
         rule = reach.rule
+        if rule.terms is not None:
+            _report_outlasted(state, reaches, reach, told)
+            continue
         winner = winners.get(None) or winners.get(reach.test)
         if winner is not None and winner.rule.rank > rule.rank and winner.rule.layer == rule.layer:
             names = (rule.document, winner.rule.document, rule.key.field)
@@ -136,6 +144,27 @@ def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, st
                     severity=Severity.ERROR,
                 )
         winners.setdefault(reach.test, reach)
+
+
+def _report_outlasted(
+    state: State, reaches: list[Reach], reach: Reach, told: set[tuple[str, str, str]]
+) -> None:
+    """KP304 for an exception that another one of higher rank and equal match covers for all of its time."""
+    rule = reach.rule
+    for other in reaches:
+        above = other.rule
+        if above.terms is None or rule.terms is None or not above.terms.covers(rule.terms):
+            continue
+        names = (rule.document, above.document, rule.key.field)
+        if other.test == reach.test and above.rank > rule.rank and names not in told:
+            told.add(names)
+            state.found.add(
+                "KP304",
+                rule.span,
+                f"this rule of `{rule.document}` for `{rule.key}` is never reached",
+                notes=(Note(f"`{above.document}` outranks it for all of its time", above.span),),
+                help="remove it, or give it a higher `precedence`",
+            )
 
 
 def _pairs(reaches: list[Reach]) -> Iterator[tuple[Reach, Reach]]:

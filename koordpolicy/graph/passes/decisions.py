@@ -22,7 +22,7 @@ def decisions(state: State) -> None:
         ordered = sorted(grouped[key], key=lambda rule: rule.id)
         ordered.sort(key=lambda rule: rule.rank, reverse=True)
         draft = drafts[key]
-        state.decisions[key] = decision_of(key, draft.unit.kind, draft.slot, tuple(ordered))
+        state.decisions[key] = decision_of(key, draft.home.kind, draft.slot, tuple(ordered))
     _add_unset_parameters(state)
     finished: set[DecisionKey] = set()
     for key in list(state.decisions):

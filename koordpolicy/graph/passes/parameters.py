@@ -96,11 +96,11 @@ def _typed(
     if not draft.key.field.startswith(PREFIX):
         return draft
     name = draft.key.field.removeprefix(PREFIX)
-    kind = state.parameters[draft.unit.target][name]
+    kind = state.parameters[draft.home.target][name]
     if kind == ERROR:
         return None
     inner = kind.params[0] if kind.name == "optional_type" else kind
-    first, _ = declared[draft.unit.target][name]
+    first, _ = declared[draft.home.target][name]
     said = draft.slot.type if draft.slot.type != DYN else None
     if said not in (None, inner):
         problem = f"`{name}` is a `{type_name(inner)}`, here it is called a `{type_name(said)}`"

@@ -8,15 +8,17 @@ from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.constants import constant
 from koordpolicy.graph.expressions import Path, Texts, Vocabulary
 from koordpolicy.graph.fits import fitted
+from koordpolicy.graph.passes.exceptions import report_broad
 from koordpolicy.graph.references import referenced
 from koordpolicy.graph.rules import Rule, RuleMatch
-from koordpolicy.graph.scope import Scope, conjunction, inline, scope_of, true_or_false
+from koordpolicy.graph.scope import Scope, conjunction, inline, match_of, scope_of, true_or_false
 from koordpolicy.graph.state import Draft, State, Unit, texts_of
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import refs_of
 from koordpolicy.language.cel.types import DYN, Type, list_of
 from koordpolicy.language.cel.values import Optional
 from koordpolicy.language.kinds import BadLiteral, Expression, PolicySpec, literal_value
+from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +32,14 @@ class _Outcome:
 
 def rules(state: State) -> None:
     """Fill `rules` and `matches`. A draft whose text or match is wrong is reported and yields no rule."""
-    drafts: dict[Unit, list[Draft]] = {unit: [] for unit in state.units}
-    for draft in state.drafts:
-        drafts[draft.unit].append(draft)
-    for unit, own in drafts.items():
-        base = state.vocabulary_of(unit)
-        # Whatever else can change what a document means shows in its vocabulary.
-        key = ("rules", unit, base.key, len(own))
+    drafts: dict[tuple[Unit, str], list[Draft]] = {(unit, unit.target): [] for unit in state.units}
+    for draft in state.drafts:  # those of an exception are grouped by whose decisions they override
+        drafts.setdefault((draft.unit, draft.home.target), []).append(draft)
+    for (unit, _), own in drafts.items():
+        base = state.vocabulary_of(own[0].home if own else unit)
+        # Whatever else can change what a document means shows in its vocabulary, or in the slots it sets.
+        slots = tuple((draft.key, draft.slot.type) for draft in own)
+        key = ("rules", unit, base.key, slots)
         outcome = state.cache.get(key, partial(_outcome, state.cache, unit, own, base))
         state.found.extend(outcome.found)
         state.rules += outcome.rules
@@ -46,10 +49,21 @@ def rules(state: State) -> None:
 
 def _outcome(cache: Cache, unit: Unit, drafts: list[Draft], base: Vocabulary) -> _Outcome:
     texts = Texts(cache, Diagnostics())
-    scope = scope_of(unit, base, texts)
+    scope = _narrow(unit, base, texts) if drafts and drafts[0].terms else scope_of(unit, base, texts)
     _report_unused(unit, texts)
     made = [_rule(draft, scope, texts) for draft in drafts]
     return _Outcome(texts.found, scope.match, tuple(rule for rule in made if rule is not None))
+
+
+def _narrow(unit: Unit, base: Vocabulary, texts: Texts) -> Scope:
+    """The scope of an exception, in the names of the target that it overrides; its match must say something."""
+    assert isinstance(unit.spec, PolicyExceptionSpec)
+    scope = Scope(base, {}, None)
+    match = match_of(unit, unit.spec.match, scope, texts)
+    if match is not None and match.test is None:
+        report_broad(unit, texts.found)
+        return scope
+    return replace(scope, match=match)
 
 
 def _rule(draft: Draft, scope: Scope, texts: Texts) -> Rule | None:
@@ -72,6 +86,7 @@ def _rule(draft: Draft, scope: Scope, texts: Texts) -> Rule | None:
             if space == "parameters"
         ),
         variables=scope.variables,
+        terms=draft.terms,
     )
 
 

@@ -18,6 +18,7 @@ from koordpolicy.graph.testing.findings import report_coverage, report_failure, 
 from koordpolicy.graph.testing.overlay import overlay
 from koordpolicy.graph.testing.results import CaseResult, Expectation, Failure, Outcome, Results
 from koordpolicy.language.cel.types import DYN, Type
+from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import BadLiteral
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec, PolicyCase, PolicyTestSpec
@@ -114,6 +115,8 @@ class _Case:
         wrong = Diagnostics()
         own = read_facts(self.case.given, document, (*self.path, "given"), wrong)
         said = laid_over(self.suite.shared, own)
+        if isinstance(moment := said.get(("now", "")), Timestamp):
+            self.graph = self.graph.at(moment)  # exceptions hold in cases that say when they take place
         keys = [self.graph.decision(one.decision).key for one in expectations]
         where = (*self.path, "parameters")
         self.graph = overlay(self.graph, self.suite.unit, where, self.case.parameters, keys, wrong)

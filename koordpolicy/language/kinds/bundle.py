@@ -37,6 +37,13 @@ class TestOptions(PolicyModel):
     """Share of rules, in percent, that tests must reach."""
 
 
+class ExceptionOptions(PolicyModel):
+    """How `koordpolicy check` speaks of the bundle's PolicyExceptions."""
+
+    warn_days: Annotated[int, Whole(0, 100_000)] = 14
+    """How many days before its end an exception is warned of."""
+
+
 class PolicyBundleSpec(Spec):
     """The root of a policy repository: what it extends and what it reads."""
 
@@ -50,6 +57,8 @@ class PolicyBundleSpec(Spec):
     """Limits of what expressions may cost."""
     tests: Given[TestOptions] = None
     """How tests are treated."""
+    exceptions: Given[ExceptionOptions] = None
+    """How exceptions are treated."""
 
 
 class FunctionParameter(PolicyModel):

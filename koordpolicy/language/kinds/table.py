@@ -10,6 +10,7 @@ from koordpolicy.language.kinds.admission import AdmissionRuleSpec, ColocationPr
 from koordpolicy.language.kinds.base import PolicySpec, Spec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
+from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.hooks import ContainerHookSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
@@ -144,6 +145,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 frozenset({Component.SCHEDULER}),
                 _roots("pod", "node", "namespaceObject", "cluster", "now"),
                 lambda spec, _name: str(spec.scheduler_name),
+            ),
+            Kind(
+                "PolicyException",
+                PolicyExceptionSpec,
+                "A narrow, owned override of decisions, with a reason and an end date.",
+                _COMPILER,
+                _roots(),
+                _by_name,
             ),
             Kind(
                 "PolicyTest",

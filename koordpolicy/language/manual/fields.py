@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from koordpolicy.language.kinds import Cel, Slot, type_name
+from koordpolicy.language.kinds.exceptions import Override
 from koordpolicy.language.kinds.fields import Flag, FreeObject, Text, Whole
 from koordpolicy.language.kinds.parameters import Parameter
 from koordpolicy.language.manual.markdown import code
@@ -97,6 +98,8 @@ def _described(annotation: Any, marks: list[Any]) -> _Described:
                 return _Described("mapping of anything")
     if annotation is Parameter:
         return _Described("value, `{cel: ...}` or `{type, value, optional, description}`")
+    if annotation is Override:
+        return _Described("value or `{cel: ...}`")
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return _Described("structure")
     return _Described(str(annotation))

@@ -24,6 +24,7 @@ from koordpolicy.language.cel.types import (
     Type,
 )
 from koordpolicy.language.kinds import API_VERSION, KINDS, Cel, Slot
+from koordpolicy.language.kinds.exceptions import Override
 from koordpolicy.language.kinds.fields import Flag, FreeObject, Text, Whole
 from koordpolicy.language.kinds.parameters import Parameter
 
@@ -44,7 +45,7 @@ LITERALS: Mapping[Type, Any] = MappingProxyType(
         DYN: [1, "x"],
     }
 )
-TEXTS = ("word", "int", "**/*.yaml")
+TEXTS = ("word", "int", "**/*.yaml", "2026-03-01", "Overcommit/batch.cpu")
 
 
 def sample(kind: str) -> dict[str, Any]:
@@ -110,6 +111,8 @@ def of_type(annotation: Any) -> Any:
         return [of_type(arguments[0])]
     if origin is dict:
         return {of_type(arguments[0]): of_type(arguments[1])}
+    if annotation is Override:
+        return "word"
     if annotation is Parameter:
         return {"type": "percent", "value": "60%", "description": "d"}
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):

@@ -1,0 +1,166 @@
+"""On whom a difference falls: both graphs asked about every node and pod of a cluster."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from koordpolicy.graph.diff.changes import Told
+from koordpolicy.graph.diff.compare import answer_of
+from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.language.cel.ir_walk import facts_of
+from koordpolicy.language.cel.types import Type
+
+Roots = Mapping[str, Any]
+"""Records by root."""
+
+_MOST_SHIFTS = 5
+_MOST_NAMES = 5
+
+
+class Estate(Protocol):
+    """A cluster as records for questions. Each graph has its own, since classes and bands are policy."""
+
+    def nodes(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
+        """Every node by name, as the component sees it that asks decisions of this target."""
+        ...
+
+    def zones(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
+        """Every NUMA zone of every node."""
+        ...
+
+    def pods(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
+        """Every pod with its namespace."""
+        ...
+
+    def containers(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
+        """Every container with its pod."""
+        ...
+
+    def placements(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
+        """Every pod that has a node, with that node."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """One thing that is answered for differently."""
+
+    name: str
+    old: Told
+    new: Told
+
+
+@dataclass(frozen=True, slots=True)
+class Affected:
+    """How one decision comes out on a cluster.
+
+    `things` says what was asked about: nodes, zones, pods, containers, pods where they are, or the cluster. Of
+    `total`, `changed` are answered differently. For amounts `old` and `new` are their sums over all, and `largest`
+    the greatest changes; `kinds` counts equal changes, the commonest first, with some names each. `failing` counts
+    those that one of the graphs has no answer for.
+    """
+
+    decision: str
+    things: str
+    type: Type
+    total: int
+    changed: int
+    failing: int
+    old: float | None = None
+    new: float | None = None
+    largest: tuple[Shift, ...] = ()
+    kinds: tuple[tuple[Shift, int, tuple[str, ...]], ...] = field(default=())
+
+
+_THINGS: tuple[tuple[frozenset[str], str], ...] = (
+    (frozenset({"zone"}), "zones"),
+    (frozenset({"pod", "node"}), "placements"),
+    (frozenset({"container"}), "containers"),
+    (frozenset({"pod"}), "pods"),
+    (frozenset({"namespaceObject"}), "pods"),
+    (frozenset({"node"}), "nodes"),
+)
+"""What to ask about, by the roots that a decision reads; the first that is covered."""
+
+_EVERYWHERE = frozenset({"now", "cluster", "operation"})
+_WORDS = {"placements": "pods on their nodes"}
+
+
+def affected(old: RuleGraph, new: RuleGraph, estate: Estate, decisions: Iterable[str]) -> Iterator[Affected]:
+    """Ask both graphs for each decision. Those about things a cluster at rest has not (victims) are left out."""
+    for name in decisions:
+        reads = _reads(old, name) | _reads(new, name)
+        things = _things(reads)
+        if things is None:
+            continue
+        if things == "cluster":
+            pairs: Iterable[tuple[str, Roots, Roots]] = [("", {}, {})]
+        else:
+            target = str((new if name in new else old).decision(name).key.target)
+            first, second = (dict(getattr(estate, things)(graph, target)) for graph in (old, new))
+            pairs = [(one, first[one], second[one]) for one in first if one in second]
+        yield _counted(name, _WORDS.get(things, things), [_shift(old, new, name, *pair) for pair in pairs])
+
+
+def _reads(graph: RuleGraph, name: str) -> frozenset[str]:
+    """The roots that a decision reads anything of."""
+    if name not in graph:
+        return frozenset()
+    own = graph.decision(name).roots
+    return frozenset(root for root, _ in facts_of(graph.expression(name)) if root in own)
+
+
+def _things(reads: frozenset[str]) -> str | None:
+    if reads <= _EVERYWHERE:
+        return "cluster"
+    if reads & {"victim", "nominated", "candidate", "oldPod"}:
+        return None
+    return next((things for needed, things in _THINGS if needed <= reads), None)
+
+
+def _shift(old: RuleGraph, new: RuleGraph, name: str, thing: str, before: Roots, after: Roots) -> Shift:
+    return Shift(thing, answer_of(old, name, before), answer_of(new, name, after))
+
+
+def _counted(name: str, things: str, shifts: list[Shift]) -> Affected:
+    good = [one for one in shifts if one.old.error is None and one.new.error is None]
+    changed = [one for one in shifts if not one.old.same(one.new)]
+    amounts = [one for one in good if _is_amount(one.old.value) and _is_amount(one.new.value)]
+    type = next((one.new.type for one in changed), shifts[0].new.type if shifts else Type("dyn"))
+    summed = bool(amounts) and len(amounts) == len(good) and len(shifts) > 1
+    largest = sorted(
+        (one for one in amounts if not one.old.same(one.new)),
+        key=lambda one: (-abs(one.new.value - one.old.value), one.name),
+    )
+    return Affected(
+        name,
+        things,
+        type,
+        len(shifts),
+        len(changed),
+        len(shifts) - len(good),
+        sum(one.old.value for one in amounts) if summed else None,
+        sum(one.new.value for one in amounts) if summed else None,
+        tuple(largest[:_MOST_SHIFTS]) if summed else (),
+        _kinds(changed),
+    )
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _kinds(changed: list[Shift]) -> tuple[tuple[Shift, int, tuple[str, ...]], ...]:
+    """Equal changes together."""
+    names: dict[tuple[str, str], list[str]] = {}
+    first: dict[tuple[str, str], Shift] = {}
+    for one in changed:
+        key = (repr((one.old.value, one.old.error)), repr((one.new.value, one.new.error)))
+        names.setdefault(key, []).append(one.name)
+        first.setdefault(key, one)
+    counts = Counter({key: len(found) for key, found in names.items()})
+    return tuple(
+        (first[key], count, tuple(sorted(names[key])[:_MOST_NAMES]))
+        for key, count in counts.most_common(_MOST_SHIFTS)
+    )

@@ -1,0 +1,126 @@
+"""A difference as plain values, for text, JSON and Markdown alike."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from koordpolicy.diagnostics import Span
+from koordpolicy.graph.reads import ShownFact
+from koordpolicy.language.cel.types import Type
+
+
+class How(StrEnum):
+    """What became of a rule, a document or a setting."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one graph answers: a value of a type, or the error that it ends in."""
+
+    type: Type
+    value: Any = None
+    error: str | None = None
+
+    def same(self, other: "Told") -> bool:
+        """Whether both say the same; 1, 1.0 and true are told apart."""
+        return (self.error, repr(self.value)) == (other.error, repr(other.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An input, and what each of the two graphs answered when it was asked.
+
+    `on` is the input in a phrase, `facts` are those that the answers depend on.
+    """
+
+    on: str
+    facts: tuple[ShownFact, ...]
+    old: Told
+    new: Told
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A rule that was added, removed or changed.
+
+    `where` says in words what it applies to, "" for everything. `old` and `new` are its values as written, None
+    where there is no such rule. `constant` tells that both answers follow without looking at facts.
+    `example` is an input that the rule decides and on which the answers differ; None when none was found.
+    """
+
+    how: How
+    document: str
+    layer: str
+    where: str
+    old: str | None
+    new: str | None
+    span: Span
+    constant: bool
+    example: Example | None
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A decision that nobody edited, but that answers differently because of what it reads."""
+
+    decision: str
+    example: Example
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionChange:
+    """A decision whose rules changed, and others that change with it.
+
+    Without edits it is what `cause` brought about: a library, a class, a pack.
+    """
+
+    decision: str
+    meaning: str
+    edits: tuple[Edit, ...]
+    effects: tuple[Effect, ...] = ()
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    """A key of a document that is no decision: an order, a reference, a limit. None where it is absent."""
+
+    document: str
+    path: str
+    old: str | None
+    new: str | None
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChange:
+    """A whole document that came or went; `says` what is worth knowing of it at once."""
+
+    how: How
+    document: str
+    span: Span
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Everything that differs between two revisions. `old` and `new` are the digests of their graphs.
+
+    `unproven` are decisions that are written differently, but for which no input was found that tells them apart.
+    """
+
+    old: str
+    new: str
+    decisions: tuple[DecisionChange, ...] = ()
+    settings: tuple[SettingChange, ...] = ()
+    documents: tuple[DocumentChange, ...] = ()
+    unproven: tuple[str, ...] = field(default=())
+
+    @property
+    def empty(self) -> bool:
+        """Whether the revisions mean the same."""
+        return not (self.decisions or self.settings or self.documents or self.unproven)

@@ -1,0 +1,247 @@
+"""Two graphs side by side: which decisions differ, who edited them, and an input that shows it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.graph.decide import parameter_key
+from koordpolicy.graph.describe.answer import value_type
+from koordpolicy.graph.describe.decision import condition_of, value_text
+from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Effect, Example, How, Told
+from koordpolicy.graph.diff.documents import changed_documents, changed_settings
+from koordpolicy.graph.diff.inputs import Input, inputs
+from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.reads import ShownFact, shown_facts
+from koordpolicy.graph.rules import Decision, DecisionKey, Rule
+from koordpolicy.graph.selectors import in_words
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.types import DYN
+
+_Name = tuple[str, str]
+"""A rule of a decision by its layer and document."""
+
+
+def compare(old: RuleGraph, new: RuleGraph) -> Difference:
+    """What differs. Every example was asked of both graphs; the same graphs give the same result."""
+    names = sorted({str(key) for key in (*old.decisions, *new.decisions)})
+    pairs = {name: pair for name in names if (pair := _Pair.of(old, new, name)).differs}
+    edited = {name: pair.edits() for name, pair in pairs.items() if pair.edited}
+    effects = {name: pair.example() for name, pair in pairs.items() if not pair.edited}
+    shown = {name: example for name, example in effects.items() if example is not None}
+    causes = {name: pairs[name].parameters() & set(edited) for name in shown}
+    causes = {name: sorted(found) or [""] for name, found in causes.items()}
+    cause = _cause(old, new)
+    decisions = [
+        DecisionChange(
+            name,
+            pairs[name].decision.meaning,
+            found,
+            tuple(Effect(one, shown[one]) for one, why in causes.items() if why[0] == name),
+        )
+        for name, found in edited.items()
+    ]
+    decisions += [
+        DecisionChange(
+            name,
+            pairs[name].decision.meaning,
+            (),
+            (Effect(name, shown[name]),),
+            cause or "what it reads",
+        )
+        for name, why in causes.items()
+        if why == [""]
+    ]
+    return Difference(
+        old.digest,
+        new.digest,
+        tuple(decisions),
+        changed_settings(old.units, new.units),
+        changed_documents(old.units, new.units),
+        tuple(name for name, example in effects.items() if example is None),
+    )
+
+
+def _cause(old: RuleGraph, new: RuleGraph) -> str:
+    """The documents behind changes of what everybody reads: libraries, classes, bands, the bundle's packs."""
+    kinds = ("Library", "QoSClass", "PriorityBand", "PolicyBundle")
+    before, after = (
+        {(unit.layer_name, unit.id): unit.document.data for unit in graph.units if unit.kind.name in kinds}
+        for graph in (old, new)
+    )
+    changed = sorted({name for _, name in before.keys() ^ after.keys()})
+    changed += sorted(
+        key[1] for key in before.keys() & after.keys() if before[key].get("spec") != after[key].get("spec")
+    )
+    return ", ".join(changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tried:
+    """An input with both answers, and the rules that gave them."""
+
+    made: Input
+    old: Told
+    new: Told
+    old_rule: Rule | None
+    new_rule: Rule | None
+
+    @property
+    def rank(self) -> tuple[bool, bool]:
+        """Examples without errors and negative amounts say more."""
+        both = (self.old, self.new)
+        return (
+            any(told.error is not None for told in both),
+            any(isinstance(told.value, int | float) and told.value < 0 for told in both),
+        )
+
+
+class _Pair:
+    """One decision in both graphs."""
+
+    def __init__(self, old: RuleGraph, new: RuleGraph, name: str, decision: Decision) -> None:
+        self.old, self.new = old, new
+        self.name = name
+        self.decision = decision
+        self._tried: list[_Tried] | None = None
+
+    @classmethod
+    def of(cls, old: RuleGraph, new: RuleGraph, name: str) -> "_Pair":
+        return cls(old, new, name, (new if name in new else old).decision(name))
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two would be evaluated differently at all, or say it in other rules."""
+        return self._expression(self.old) != self._expression(self.new) or self.edited
+
+    @property
+    def edited(self) -> bool:
+        """Whether its own rules differ, whatever they read."""
+        return _meanings(self._rules(self.old)) != _meanings(self._rules(self.new))
+
+    def edits(self) -> tuple[Edit, ...]:
+        """What became of each rule, the winning ones first."""
+        before, after = self._rules(self.old), self._rules(self.new)
+        found = []
+        for name, rule in after.items():
+            earlier = before.get(name)
+            if earlier is None:
+                found.append(self._edit(How.ADDED, name, None, rule))
+            elif _meaning(earlier) != _meaning(rule):
+                found.append(self._edit(How.CHANGED, name, earlier, rule))
+        found += [
+            self._edit(How.REMOVED, name, rule, None) for name, rule in before.items() if name not in after
+        ]
+        return tuple(found)
+
+    def _edit(self, how: How, name: _Name, old: Rule | None, new: Rule | None) -> Edit:
+        rule, graph = (new, self.new) if new is not None else (old, self.old)
+        assert rule is not None
+        example = self.example(name)
+        return Edit(
+            how,
+            rule.document,
+            rule.layer,
+            _where(graph, rule),
+            None if old is None else value_text(old),
+            None if new is None else value_text(new),
+            rule.span,
+            example is not None and not example.facts,
+            example,
+        )
+
+    def example(self, of: _Name | None = None) -> Example | None:
+        """The most telling input that the graphs answer differently; with `of`, one that this rule decides."""
+        fitting = [
+            one
+            for one in self._differing()
+            if of is None or of in (_name(one.old_rule), _name(one.new_rule))
+        ]
+        best = min(fitting, key=lambda one: one.rank, default=None)
+        if best is None:
+            return None
+        facts = self._facts(self.new, best.made.records) or self._facts(self.old, best.made.records)
+        return Example(best.made.phrase, facts, best.old, best.new)
+
+    def _facts(self, graph: RuleGraph, records: Mapping[str, Any]) -> tuple[ShownFact, ...]:
+        """What the graph's answer depends on."""
+        if self.name not in graph:
+            return ()
+        return shown_facts(graph.ask(self.name, **records), graph.decision(self.name).roots)
+
+    def _differing(self) -> list[_Tried]:
+        if self._tried is None:
+            expressions = (self._expression(self.old), self._expression(self.new))
+            self._tried = []
+            for made in inputs(*expressions):
+                old, old_rule = _told(self.old, self.name, made.records)
+                new, new_rule = _told(self.new, self.name, made.records)
+                if not old.same(new):
+                    self._tried.append(_Tried(made, old, new, old_rule, new_rule))
+        return self._tried
+
+    def parameters(self) -> frozenset[str]:
+        """The names of all parameter decisions that either side depends on."""
+        found: set[DecisionKey] = set()
+        waiting = [(graph, rule) for graph in (self.old, self.new) for rule in self._rules(graph).values()]
+        while waiting:
+            graph, rule = waiting.pop()
+            for name in rule.parameters:
+                key = parameter_key(rule.key, name)
+                if key not in found:
+                    found.add(key)
+                    known = graph.decisions.get(key)
+                    waiting += [(graph, inner) for inner in (known.rules if known is not None else ())]
+        return frozenset(map(str, found))
+
+    def _expression(self, graph: RuleGraph) -> ir.Node:
+        return graph.expression(self.name) if self.name in graph else self.decision.default
+
+    def _rules(self, graph: RuleGraph) -> dict[_Name, Rule]:
+        rules = graph.decision(self.name).rules if self.name in graph else ()
+        return {(rule.layer, rule.document): rule for rule in rules}
+
+
+def _meanings(rules: Mapping[_Name, Rule]) -> dict[_Name, object]:
+    return {name: _meaning(rule) for name, rule in rules.items()}
+
+
+def _meaning(rule: Rule) -> object:
+    """What a rule says and when; where it stands and how many packs lie below it do not count."""
+    rank = rule.rank
+    terms = None if rule.terms is None else (rule.terms.begins, rule.terms.ends)
+    return rule.value, rule.match.test, rank.precedence, rank.narrowness, terms
+
+
+def _name(rule: Rule | None) -> _Name | None:
+    return None if rule is None else (rule.layer, rule.document)
+
+
+def _told(graph: RuleGraph, name: str, records: Mapping[str, Any]) -> tuple[Told, Rule | None]:
+    """A graph's answer, and the rule that gave it. A graph without the decision decides nothing."""
+    if name not in graph:
+        return Told(DYN), None
+    decision = graph.decision(name)
+    given = [records.get(root, {}) for root in decision.roots]
+    rule = graph.deciding_rule(name, *given)
+    type = value_type(decision, rule)
+    try:
+        return Told(type, graph.program(name).call(*given)), rule
+    except CelError as error:
+        return Told(type, None, error.message), rule
+
+
+def answer_of(graph: RuleGraph, name: str, records: Mapping[str, Any]) -> Told:
+    """A graph's answer on these records; nothing where it has no such decision."""
+    return _told(graph, name, records)[0]
+
+
+def _where(graph: RuleGraph, rule: Rule) -> str:
+    """What a rule applies to, in words; "" for everything."""
+    parts: Iterable[str | None] = (
+        in_words(rule.match.requirements),
+        (condition := condition_of(graph, rule)) and f"if {condition}",
+        rule.terms and f"by exception of {rule.terms.owner} until {rule.terms.until}",
+    )
+    return ", ".join(part for part in parts if part)
+

@@ -1,0 +1,108 @@
+"""Inputs on which two expressions might differ: the boundaries of everything they compare, in everyday situations.
+
+Nothing is claimed here. Whoever uses an input asks both graphs.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.graph.analysis.example import example
+from koordpolicy.graph.analysis.region import EVERYTHING, Box, boxes
+from koordpolicy.graph.diff.situations import Situation, situations
+from koordpolicy.graph.samples import fill
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.ir_walk import walk
+from koordpolicy.language.facts import ROOTS
+
+MOST_INPUTS = 600
+"""Inputs tried for one decision."""
+
+_MOST_REGIONS = 40
+_MOST_EDGES = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Records by root, and the situation they were made from."""
+
+    phrase: str
+    records: dict[str, Any]
+
+
+def inputs(*expressions: ir.Node) -> Iterator[Input]:
+    """At most `MOST_INPUTS` inputs: first each region that a rule matches, in every situation, then its boundaries."""
+    regions = [EVERYTHING, *_distinct(_regions(expressions))][: _MOST_REGIONS + 1]
+    edges = _distinct(_edges(expressions))[:_MOST_EDGES]
+    count = 0
+    for made in _all(regions, edges):
+        if count == MOST_INPUTS:
+            return
+        count += 1
+        yield made
+
+
+def _all(regions: list[Box], edges: list[Box]) -> Iterator[Input]:
+    for situation in situations():
+        for region in regions:
+            yield from _within(region, situation)
+    for situation in situations():
+        for region in regions:
+            for edge in edges:
+                met = region.meet(edge)
+                if met is not None:
+                    yield from _within(met, situation)
+
+
+def _within(box: Box, situation: Situation) -> Iterator[Input]:
+    """The situation with the facts that the box asks for."""
+
+    def value(root: str, path: str) -> object:
+        record = situation.records.get(root)
+        known = record.get(path) if isinstance(record, dict) and path else record
+        return fill(root, path) if known is None else known
+
+    facts = example(box, frozenset((place.root, place.path) for place in box.domains), value)
+    if facts is None:
+        return
+    records = dict(situation.records)
+    for root, said in facts.items():
+        known = records.get(root)
+        if isinstance(known, dict):
+            records[root] = {**known, **said}
+        elif "" in said:
+            records[root] = said[""]
+    for place, domain in box.domains.items():
+        if domain.present is False and place.key is None and isinstance(records.get(place.root), dict):
+            records[place.root].pop(place.path, None)
+    yield Input(situation.phrase, records)
+
+
+def _regions(expressions: tuple[ir.Node, ...]) -> Iterator[Box]:
+    """Where each rule matches, those of parameters too: the conditions of all choices in the expressions."""
+    for node in walk(*expressions):
+        if isinstance(node, ir.Cond):
+            yield from (box for box in boxes(node.condition) if box.domains and _is_of_roots(box))
+
+
+def _edges(expressions: tuple[ir.Node, ...]) -> Iterator[Box]:
+    """Both sides of every comparison of a fact, wherever it stands."""
+    for node in walk(*expressions):
+        if node.type.name != "bool" or isinstance(node, ir.Const | ir.And | ir.Or | ir.Cond):
+            continue
+        for side in (node, ir.Call(node.type, "!_(bool)", (node,))):
+            for box in boxes(side):
+                if box.domains and not box.opaque and _is_of_roots(box):
+                    yield box
+
+
+def _is_of_roots(box: Box) -> bool:
+    """Whether a box speaks only of records that questions come with, not of elements of lists."""
+    return all(place.root in ROOTS for place in box.domains)
+
+
+def _distinct(found: Iterator[Box]) -> list[Box]:
+    known: dict[frozenset[object], Box] = {}
+    for box in found:
+        known.setdefault(frozenset(box.domains.items()), box)
+    return list(known.values())

@@ -1,0 +1,140 @@
+"""Inputs of everyday life, from which examples are made: a server half used, a service, a batch job.
+
+An example shall tell something: on a node of four idle cores most formulas give nothing at all. The figures
+mean nothing else; no decision is made from them.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph.neutral import records_of
+from koordpolicy.graph.testing.facts import laid_over, read_facts
+from koordpolicy.language.documents import read_documents
+
+_HALF_USED = """
+node:
+  name: node-1
+  capacity: {cpu: 64, memory: 256Gi, pods: 110}
+  allocatable: {cpu: 62, memory: 248Gi, pods: 110}
+  physical: {cpu: 62, memory: 248Gi, pods: 110}
+  requested: {cpu: 40, memory: 160Gi, pods: 2}
+  free: {cpu: 22, memory: 88Gi, pods: 108}
+  reserved: {cpu: 2, memory: 8Gi}
+  usage:
+    total: {cpu: 28, memory: 112Gi}
+    system: {cpu: 2, memory: 8Gi}
+    prod: {cpu: 20, memory: 80Gi}
+    highPriority: {cpu: 20, memory: 80Gi}
+    avg: {cpu: 26, memory: 108Gi}
+    p50: {cpu: 26, memory: 108Gi}
+    p90: {cpu: 30, memory: 114Gi}
+    p95: {cpu: 32, memory: 116Gi}
+    p99: {cpu: 36, memory: 120Gi}
+  load: {cpu: 30, memory: 116Gi, prod: {cpu: 22, memory: 84Gi}}
+  metric: {known: true, age: 30s, updatedAt: "2025-12-31T23:59:30Z"}
+  prediction: {prodReclaimable: {cpu: 12, memory: 40Gi}}
+  pods:
+    - name: web
+      namespace: default
+      qos: LS
+      qosLabel: LS
+      band: prod
+      priority: 9500
+      kubernetesQoS: Burstable
+      request: {cpu: 30, memory: 120Gi}
+      usage: {cpu: 20, memory: 80Gi}
+    - name: job
+      namespace: default
+      qos: BE
+      qosLabel: BE
+      band: batch
+      priority: 5500
+      kubernetesQoS: BestEffort
+      usage: {cpu: 6, memory: 24Gi}
+zone:
+  capacity: {cpu: 32, memory: 128Gi}
+  allocatable: {cpu: 31, memory: 124Gi}
+  requested: {cpu: 20, memory: 80Gi}
+pod:
+  name: web
+  namespace: default
+  qos: LS
+  qosLabel: LS
+  band: prod
+  priority: 9500
+  kubernetesQoS: Burstable
+  request: {cpu: 2, memory: 4Gi}
+  usage: {cpu: 1, memory: 2Gi}
+namespaceObject: {name: default}
+"""
+
+_ANOTHER_POD = """
+pod:
+  name: job
+  qos: BE
+  qosLabel: BE
+  band: batch
+  priority: 5500
+  kubernetesQoS: BestEffort
+  request: {cpu: 4, memory: 8Gi}
+  usage: {cpu: 4, memory: 6Gi}
+"""
+
+_NEARLY_IDLE = """
+node:
+  requested: {cpu: 4, memory: 16Gi}
+  free: {cpu: 58, memory: 232Gi}
+  usage:
+    total: {cpu: 3, memory: 12Gi}
+    system: {cpu: 1, memory: 4Gi}
+    prod: {cpu: 2, memory: 8Gi}
+    highPriority: {cpu: 2, memory: 8Gi}
+    p95: {cpu: 4, memory: 16Gi}
+  load: {cpu: 3, memory: 12Gi}
+  pods: []
+"""
+
+_NEARLY_FULL = """
+node:
+  requested: {cpu: 60, memory: 240Gi}
+  free: {cpu: 2, memory: 8Gi}
+  usage:
+    total: {cpu: 58, memory: 232Gi}
+    system: {cpu: 4, memory: 12Gi}
+    prod: {cpu: 50, memory: 200Gi}
+    highPriority: {cpu: 50, memory: 200Gi}
+    p95: {cpu: 60, memory: 240Gi}
+  load: {cpu: 59, memory: 236Gi}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Records of all roots, and what they show in a phrase."""
+
+    phrase: str
+    records: dict[str, Any]
+
+
+@cache
+def situations() -> tuple[Situation, ...]:
+    """The situations, the most telling first. Their records are shared: copy before changing one."""
+    return (
+        Situation("a node half used", _records(_HALF_USED)),
+        Situation("a batch pod", _records(_HALF_USED, _ANOTHER_POD)),
+        Situation("a node nearly idle", _records(_HALF_USED, _NEARLY_IDLE)),
+        Situation("a node nearly full", _records(_HALF_USED, _NEARLY_FULL)),
+        Situation("nothing known", records_of({})),
+    )
+
+
+def _records(*texts: str) -> dict[str, Any]:
+    found = Diagnostics()
+    said: Any = {}
+    for text in texts:
+        [document] = read_documents("situations.yaml", text, found)
+        said = laid_over(said, read_facts(document.data, document, (), found))
+    assert not len(found), [one.message for one in found]
+    return records_of(said)
