@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench lock clean
+.PHONY: help demo test parts lint bench lock clean
 
 # Evaluated when a recipe runs, not before: `make help` and `make clean` set nothing up.
 ENVIRONMENT = venv=$$(bash .ci/environment)
@@ -16,7 +16,10 @@ demo: ## a co-located day of 100 nodes in the embedded cluster
 	@$(ENVIRONMENT); "$$venv/bin/koordpolicy" demo $(ARGS)
 
 test: ## the whole test suite
-	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 $(ARGS)
+	@$(ENVIRONMENT); "$$venv/bin/python" -m pytest -n auto --maxprocesses 8 --dist loadgroup $(ARGS)
+
+parts: ## what the tests need of real programs, once; ARGS=--list says what is there
+	@$(ENVIRONMENT); "$$venv/bin/python" -m tests.parts $(ARGS)
 
 lint: ## lint, format and types
 	@$(ENVIRONMENT); \

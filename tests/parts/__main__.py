@@ -5,27 +5,26 @@ import sys
 import time
 from collections.abc import Sequence
 
-from tests.parts import cache
+from tests.parts import cache, table
 from tests.parts.finding import CannotMake, Missing, Part
-from tests.parts.table import PARTS, prepare, there
 
 
 def main(arguments: Sequence[str]) -> int:
     """0 when all parts that were asked for are there, 1 when one is missing, 2 when there is no such part."""
     parser = argparse.ArgumentParser(prog="python -m tests.parts", description=__doc__)
-    parser.add_argument("name", nargs="*", help=f"parts; all when none is named: {', '.join(PARTS)}")
+    parser.add_argument("name", nargs="*", help=f"parts; all when none is named: {', '.join(table.PARTS)}")
     parser.add_argument("--list", action="store_true", help="say what is there, make nothing")
     parser.add_argument(
         "--keep-going", action="store_true", help="exit with 0 whatever is missing: the tests skip it by name"
     )
     chosen = parser.parse_args(arguments)
-    if unknown := [name for name in chosen.name if name not in PARTS]:
+    if unknown := [name for name in chosen.name if name not in table.PARTS]:
         parser.error(f"no such part: {', '.join(unknown)}")
-    names = chosen.name or list(PARTS)
+    names = chosen.name or list(table.PARTS)
     missing = 0
     for at, name in enumerate(names, start=1):
         began = time.monotonic()
-        line = _listed(PARTS[name]) if chosen.list else _prepared(name, f"[{at}/{len(names)}]")
+        line = _listed(table.PARTS[name]) if chosen.list else _prepared(name, f"[{at}/{len(names)}]")
         spent = time.monotonic() - began
         missing += line.startswith("-")
         print(
@@ -36,7 +35,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def _listed(part: Part) -> str:
     try:
-        found = there(part)
+        found = table.there(part)
     except CannotMake as error:
         return f"- {error}"
     if found is None:
@@ -47,7 +46,7 @@ def _listed(part: Part) -> str:
 
 def _prepared(name: str, prefix: str) -> str:
     try:
-        found = prepare(name, lambda line: cache.tell(f"{prefix} {line}"))
+        found = table.prepare(name, lambda line: cache.tell(f"{prefix} {line}"))
     except Missing as error:
         return f"- {error.reason}"
     return f"{found.version:10} {found.path} ({found.origin})"

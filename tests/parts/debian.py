@@ -20,6 +20,22 @@ LAYOUT = 1
 
 
 @dataclass(frozen=True, slots=True)
+class Installed:
+    """A program that works only where it is installed, by the owner of the machine."""
+
+    package: str
+
+    def says(self) -> str:
+        return f"installed by hand (Debian: {self.package})"
+
+    def made(self, program: str) -> Path | None:
+        return None
+
+    def make(self, program: str, tell: Tell) -> Path:
+        raise CannotMake(f"not installed, or too old (Debian: apt-get install {self.package})")
+
+
+@dataclass(frozen=True, slots=True)
 class DebianPackages:
     """Packages that together hold a program: the one named first, and the libraries a bare machine may lack."""
 

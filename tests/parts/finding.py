@@ -22,7 +22,7 @@ class Missing(Exception):
 
 
 class Maker(Protocol):
-    """A way to have a program that the machine lacks. `Missing` is for the caller to raise: failures are OSError."""
+    """A way to have a program that the machine lacks."""
 
     def says(self) -> str:
         """What it does, in a few words."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tests.parts import cache
 from tests.parts.cache import Tell, tell
-from tests.parts.debian import DebianPackages
+from tests.parts.debian import DebianPackages, Installed
 from tests.parts.finding import CannotMake, Found, Missing, Part, new_enough, version_of
 from tests.parts.golang import GoModule
 
@@ -35,7 +35,7 @@ _NEW = (1, 34)
 PARTS: Mapping[str, Part] = {
     part.name: part
     for part in (
-        Part("git", "sources in Git", ("--version",), (2, 30), DebianPackages(("git",), "usr/bin/git")),
+        Part("git", "sources in Git", ("--version",), (2, 30), Installed("git")),
         Part(
             "etcd",
             "what the API server keeps its objects in",

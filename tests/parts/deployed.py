@@ -1,0 +1,91 @@
+"""What is shipped in `deploy/`, applied to a test's API server as `kubectl apply --server-side` does."""
+
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from ruamel.yaml import YAML
+
+from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
+from tests.parts.processes import Ended
+
+Document: TypeAlias = Mapping[str, Any]
+
+DEPLOY: Final = Path(__file__).resolve().parents[2] / "deploy"
+_FIRST: Final = ("Namespace", "CustomResourceDefinition", "ServiceAccount", "ClusterRole", "Role")
+"""Kinds that others need, in order."""
+
+
+def install(access: Access) -> None:
+    """Apply all definitions and roles of `deploy/`, once for a server; the definitions are served afterwards."""
+    access.once("deployed", lambda: _install(access))
+
+
+def _install(access: Access) -> None:
+    apply(access, [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM_NAMESPACE}}])
+    apply(access, manifests(DEPLOY / "crds"))
+    apply(access, manifests(DEPLOY / "rbac"))
+
+
+def manifests(folder: Path) -> Iterator[Document]:
+    """The objects in a folder's files; what is there for kustomize itself is left out."""
+    for file in sorted(folder.glob("*.yaml")):
+        if file.name != "kustomization.yaml":
+            yield from (document for document in YAML(typ="safe").load_all(file) if document)
+
+
+def apply(access: Access, documents: Iterable[Document]) -> None:
+    """Server-side apply, those that others need first; waits until definitions are served. Raises Ended."""
+    ordered = sorted(
+        documents, key=lambda one: _FIRST.index(one["kind"]) if one["kind"] in _FIRST else len(_FIRST)
+    )
+    definitions = [one for one in ordered if one["kind"] == "CustomResourceDefinition"]
+    others = [one for one in ordered if one["kind"] != "CustomResourceDefinition"]
+    for document in definitions:
+        _apply(access, document)
+    for document in definitions:
+        _await_served(access, document)
+    for document in others:
+        _apply(access, document)
+
+
+def path_of(access: Access, document: Document) -> str:
+    """Where the API has the object of a document."""
+    version, metadata = document["apiVersion"], document["metadata"]
+    base = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    plural, namespaced = _resource(access, base, document["kind"])
+    place = f"/namespaces/{metadata.get('namespace', 'default')}" if namespaced else ""
+    return f"{base}{place}/{plural}/{metadata['name']}"
+
+
+def _apply(access: Access, document: Document) -> None:
+    path = path_of(access, document)
+    status, answer = access.request("PATCH", f"{path}?fieldManager=test&force=true", document)
+    if status not in {200, 201}:
+        message = answer.get("message") if isinstance(answer, dict) else answer
+        raise Ended(f"{path} is refused: {status} {message}")
+
+
+@cache
+def _resource(access: Access, base: str, kind: str) -> tuple[str, bool]:
+    status, answer = access.request("GET", base)
+    if status != 200:
+        raise Ended(f"{base} is not served: {status}")
+    for resource in answer["resources"]:
+        if resource["kind"] == kind and "/" not in resource["name"]:
+            return resource["name"], resource["namespaced"]
+    raise Ended(f"{base} has no {kind}")
+
+
+def _await_served(access: Access, definition: Document) -> None:
+    until = time.monotonic() + 60
+    spec = definition["spec"]
+    plural = spec["names"]["plural"]
+    for version in (version["name"] for version in spec["versions"] if version["served"]):
+        path = f"/apis/{spec['group']}/{version}/{plural}?limit=1"
+        while access.request("GET", path)[0] != 200:
+            if time.monotonic() > until:
+                raise Ended(f"{path} is not served after a minute")
+            time.sleep(0.05)
