@@ -36,7 +36,10 @@ class GitTookTooLong(GitFailed):
 
 
 class Git:
-    """Runs Git, with `environment` (else that of this process) and `settings` of its configuration."""
+    """Runs Git, with `environment` (else that of this process) and `settings` of its configuration.
+
+    `program` may be another one that takes no settings.
+    """
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class Git:
         settings: Mapping[str, str] | None = None,
         program: str = "git",
     ) -> None:
-        self._environment = environment
+        self.environment = environment
         self._program = program
         self._settings = tuple(
             part for key, value in (settings or {}).items() for part in ("-c", f"{key}={value}")
@@ -61,7 +64,7 @@ class Git:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,
-                env=self._environment,
+                env=self.environment,
                 # Git starts helpers (ssh, remote-https); a session of their own lets all of them be stopped.
                 start_new_session=True,
             )
@@ -77,14 +80,14 @@ class Git:
                     process.wait(),
                 )
         except TimeoutError:
-            raise GitTookTooLong(f"git did not finish within {seconds:g} s") from None
+            raise GitTookTooLong(f"{self._program} did not finish within {seconds:g} s") from None
         finally:
             await _stop(process)
         errors = said[:_MOST_ERRORS].decode("utf-8", "replace")
         if code != 0:
-            raise GitFailed(f"git failed with exit code {code}", errors, code)
+            raise GitFailed(f"{self._program} failed with exit code {code}", errors, code)
         if len(output) > _MOST_OUTPUT:
-            raise GitFailed(f"git said more than {_MOST_OUTPUT:,} bytes", errors)
+            raise GitFailed(f"{self._program} said more than {_MOST_OUTPUT:,} bytes", errors)
         return output.decode("utf-8", "surrogateescape")
 
 
