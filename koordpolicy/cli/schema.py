@@ -10,6 +10,10 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.crds import write_crds
 from koordpolicy.language.manual import write_manual
 from koordpolicy.language.schema import schemas, write_schemas
+from koordpolicy.runtime.metric_page import metrics_page
+
+PAGES = {"metrics.md": metrics_page()}
+"""Pages of the manual on what stands above the language."""
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +60,7 @@ def _write(arguments: argparse.Namespace) -> list[Path]:
         written = []
         if arguments.write is not None:
             written += write_schemas(arguments.write)
-            written += write_manual(arguments.write / "manual", arguments.whole)
+            written += write_manual(arguments.write / "manual", arguments.whole, PAGES)
         if arguments.crds is not None:
             written += write_crds(arguments.crds)
     except OSError as error:

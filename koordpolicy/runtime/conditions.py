@@ -36,6 +36,11 @@ def failed(reason: str, message: str) -> tuple[Condition, ...]:
     return (Condition(READY, "False", reason, message), Condition(STALLED, "True", reason, message))
 
 
+def superseded(message: str) -> tuple[Condition, ...]:
+    """It was in force, or might have been; nobody waits for it any more."""
+    return (Condition(READY, "False", "Superseded", message),)
+
+
 def settled(
     wanted: Iterable[Condition], standing: Sequence[Mapping[str, Any]], generation: int, now: int
 ) -> tuple[Condition, ...]:

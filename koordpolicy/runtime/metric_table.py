@@ -158,6 +158,19 @@ METRICS: Final = (
         ("verb",),
         _QUICK,
     ),
+    # --- the scheduler
+    Metric(
+        "koordpolicy_scheduler_attempts_total",
+        MetricKind.COUNTER,
+        "Attempts to place a pod, by result (scheduled, unschedulable, error, bind_failed).",
+        ("result",),
+    ),
+    Metric(
+        "koordpolicy_scheduler_malformed_total",
+        MetricKind.COUNTER,
+        "Objects that the scheduler passed over because they are malformed, by resource.",
+        ("resource",),
+    ),
     # --- work queues of controllers
     Metric(
         "koordpolicy_queue_depth",

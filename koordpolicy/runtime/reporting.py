@@ -23,7 +23,18 @@ from koordpolicy.model.policy_revision import (
     status_to_json,
     to_json,
 )
-from koordpolicy.runtime.conditions import failed, good, settled, shown, stands, time_text, under_way
+from koordpolicy.runtime.conditions import (
+    READY,
+    RECONCILING,
+    failed,
+    good,
+    settled,
+    shown,
+    stands,
+    superseded,
+    time_text,
+    under_way,
+)
 from koordpolicy.runtime.live import Active, LivePolicies, Rejected
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.revisions import Candidate, Reason
@@ -315,6 +326,9 @@ class Reporter:
         """Remove the oldest objects that nobody runs, beyond those that are kept."""
         listed = await self._cluster.list(POLICY_REVISIONS)
         keep = set(wanted)
+        for obj in listed.items:
+            if obj["metadata"]["name"] not in keep:
+                await self._supersede(obj)
         old = sorted(
             (obj for obj in listed.items if obj["metadata"]["name"] not in keep and not _running(obj)),
             key=lambda obj: str(obj["metadata"].get("creationTimestamp", "")),
@@ -329,6 +343,22 @@ class Reporter:
                 )
             except NotFound:
                 continue
+
+    async def _supersede(self, obj: Object) -> None:
+        """Say of a revision that decided, or might have, that another has taken its place."""
+        status: Mapping[str, Any] = obj.get("status") or {}
+        standing = status.get("conditions") or ()
+        alive = any(
+            one.get("status") == "True" and one.get("type") in {READY, RECONCILING} for one in standing
+        )
+        if not alive or self._live.active is None:
+            return
+        generation = int(obj["metadata"].get("generation", 1))
+        message = f"{self._live.active.revision.name} has taken its place"
+        conditions = settled(superseded(message), standing, generation, self._now())
+        kept = {key: status[key] for key in ("diagnostics", "diagnosticsTotal", "rules") if key in status}
+        body = {**kept, **status_to_json(RevisionStatus(generation, conditions))}
+        await self._apply(obj["metadata"]["name"], body, f"koordpolicy-{self._who.component}")
 
     def _tell(self, obj: Object, report: _Report) -> None:
         """The audit trail: each outcome of a revision once a process, by the one that speaks for all."""

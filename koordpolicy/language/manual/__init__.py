@@ -6,7 +6,9 @@ of the kind, slot, fact, function, code or argument.
 """
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from koordpolicy.language.manual.commands import commands_page
 from koordpolicy.language.manual.decisions import decisions_page
@@ -19,8 +21,8 @@ from koordpolicy.language.manual.markdown import link_list
 __all__ = ["manual", "write_manual"]
 
 
-def manual(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Name and text of every page; `parser` is that of the whole command line."""
+def manual(parser: argparse.ArgumentParser, more: Mapping[str, str] = MappingProxyType({})) -> dict[str, str]:
+    """Name and text of every page; `parser` is that of the whole command line, `more` are pages on what stands above."""
     pages = {
         "kinds.md": kinds_page(),
         "decisions.md": decisions_page(),
@@ -28,6 +30,7 @@ def manual(parser: argparse.ArgumentParser) -> dict[str, str]:
         "functions.md": functions_page(),
         "diagnostics.md": diagnostics_page(),
         "commands.md": commands_page(parser),
+        **more,
     }
     titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in pages.items()}
     index = "# Manual\n\nGenerated with the schemas: `koordpolicy schema --write schemas`.\n\n" + link_list(
@@ -36,11 +39,13 @@ def manual(parser: argparse.ArgumentParser) -> dict[str, str]:
     return {"README.md": index, **pages}
 
 
-def write_manual(directory: Path, parser: argparse.ArgumentParser) -> list[Path]:
-    """Write all pages into a directory, made if need be; gives the files. Raises `OSError`."""
+def write_manual(
+    directory: Path, parser: argparse.ArgumentParser, more: Mapping[str, str] = MappingProxyType({})
+) -> list[Path]:
+    """Write all pages (see `manual`) into a directory, made if need be; gives the files. Raises `OSError`."""
     directory.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, text in manual(parser).items():
+    for name, text in manual(parser, more).items():
         path = directory / name
         path.write_text(text, encoding="utf-8")
         written.append(path)

@@ -62,7 +62,8 @@ def _unheard(graph: RuleGraph, record: Record, calculations: Sequence[Calculatio
 class OvercommitController:
     """Decides for each node, from a view of the cluster, by the graph that `policies` gives.
 
-    `now` is nanoseconds since 1970. `heard` is told of every decision. It remembers when it settled a node last: a new process settles each once.
+    `now` is nanoseconds since 1970. `heard` is told of every decision. It remembers when it settled a node
+    last: a new process settles each once.
     """
 
     policies: Callable[[], RuleGraph]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.cli.main import COMMANDS, parser
+from koordpolicy.cli.schema import PAGES as MORE
 from koordpolicy.diagnostics.catalogue import CATALOGUE
 from koordpolicy.language.cel.checker_macros import _USAGE as MACROS
 from koordpolicy.language.cel.library import FUNCTIONS
@@ -13,9 +14,10 @@ from koordpolicy.language.facts import FACTS, ROOTS
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.manual import manual
 from koordpolicy.language.schema import schema_files
+from koordpolicy.runtime.metric_table import METRICS
 
 SCHEMAS = schema_files()
-PAGES = manual(parser())
+PAGES = manual(parser(), MORE)
 
 
 @pytest.mark.parametrize("name", SCHEMAS)
@@ -77,6 +79,11 @@ def test_every_command_and_its_arguments_are_in_the_manual() -> None:
     page = PAGES["commands.md"]
     assert [command.name for command in COMMANDS if f"## koordpolicy {command.name}\n" not in page] == []
     assert "--output" in page
+
+
+def test_every_metric_is_in_the_manual() -> None:
+    listed = cells("metrics.md")
+    assert [metric.name for metric in METRICS if f"`{metric.name}`" not in listed] == []
 
 
 def test_every_field_has_a_meaning() -> None:
