@@ -111,27 +111,28 @@ class Manager:
 
     async def _lead(self) -> None:
         component = self._component
-        await component.live.ready.wait()
-        await self._settled()
-        self._leading = True
-        end = component.live.subscribe(self._changed)
-        try:
-            async with Tasks() as tasks:
+        async with Tasks() as tasks:
+            # Before any revision is active: that the very first one is bad has to be told, too.
+            if component.source is not None:
+                writer = StatusWriter(
+                    component.cluster,
+                    component.source,
+                    component.live,
+                    component.process.metrics,
+                    component.backoff(),
+                    now=now_ns,
+                )
+                tasks.start("status", writer.run())
+            await component.live.ready.wait()
+            await self._settled()
+            self._leading = True
+            end = component.live.subscribe(self._changed)
+            try:
                 tasks.start("resync", self._resync())
-                if component.source is not None:
-                    writer = StatusWriter(
-                        component.cluster,
-                        component.source,
-                        component.live,
-                        component.process.metrics,
-                        component.backoff(),
-                        now=now_ns,
-                    )
-                    tasks.start("status", writer.run())
                 await self.queue.run(self._reconcile, self._pace.workers)
-        finally:
-            self._leading = False
-            end()
+            finally:
+                self._leading = False
+                end()
 
     async def _reconcile(self, node: str) -> bool:
         decided = await self.controller.reconcile(self._component.cluster, node)
