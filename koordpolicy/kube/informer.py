@@ -17,6 +17,9 @@ from koordpolicy.kube.resources import Resource
 _PAGE: Final = 500
 """Objects a request while listing."""
 
+_STEADY: Final = 30.0
+"""Seconds after which a stream counts as a success, though nothing happened meanwhile."""
+
 
 class Informer:
     """Feeds `mirror` with the selected objects of a resource for as long as `run` runs.
@@ -52,6 +55,11 @@ class Informer:
     def synced(self) -> bool:
         """Whether the mirror has shown a whole list at least once."""
         return self._synced.is_set()
+
+    @property
+    def failures(self) -> int:
+        """How many requests failed, or streams ended early, in a row: 0 while all is well."""
+        return self._failures
 
     async def wait_synced(self) -> None:
         """Return as soon as the mirror has shown a whole list."""
@@ -105,10 +113,16 @@ class Informer:
             field_selector=self._fields,
             bookmarks=True,
         )
+        clock = asyncio.get_running_loop().time
         async with stream as events:
-            async for event in events:
-                self.mirror.apply(event)
-                self._failures = 0
+            began = clock()
+            try:
+                async for event in events:
+                    self.mirror.apply(event)
+                    self._failures = 0
+            finally:
+                if clock() - began >= _STEADY:
+                    self._failures = 0
 
     async def _list(self) -> None:
         items: list[Object] = []

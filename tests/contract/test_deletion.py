@@ -13,8 +13,8 @@ from koordpolicy.kube import (
     Propagation,
     thaw,
 )
-from koordpolicy.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, PODS, RESERVATIONS
-from tests.contract.clusters import World, config, contract, names, pod, refused, version
+from koordpolicy.kube.resources import CONFIG_MAPS, LEASES, NAMESPACES, PODS
+from tests.contract.clusters import HOLDS, World, config, contract, names, pod, refused, version
 
 
 @contract
@@ -255,8 +255,8 @@ async def test_namespaces_know_their_own_name(world: World) -> None:
 
 @contract
 async def test_a_cluster_scoped_owner_takes_its_dependents_along(world: World) -> None:
-    owner = await world.cluster.create(RESERVATIONS, {"metadata": {"name": world.name("hold")}, "spec": {}})
+    owner = await world.cluster.create(HOLDS, {"metadata": {"name": world.name("hold")}, "spec": {}})
     child = config("child", ownerReferences=[owned_by(owner, controller=True)])
     await world.cluster.create(CONFIG_MAPS, child, namespace=world.namespace)
-    await world.cluster.delete(RESERVATIONS, world.name("hold"))
+    await world.cluster.delete(HOLDS, world.name("hold"))
     await world.eventually(lambda: all_gone(world, "child"), "the child is gone")

@@ -15,8 +15,8 @@ from koordpolicy.kube import (
     Rejected,
     StrategicPatch,
 )
-from koordpolicy.kube.resources import CONFIG_MAPS, NODES, PODS, REPLICA_SETS, RESERVATIONS
-from tests.contract.clusters import World, config, contract, pod, refused, version
+from koordpolicy.kube.resources import CONFIG_MAPS, NODES, PODS, REPLICA_SETS
+from tests.contract.clusters import HOLDS, World, config, contract, pod, refused, version
 
 
 @contract
@@ -25,9 +25,9 @@ async def test_a_merge_patch_merges_maps_and_replaces_lists(world: World) -> Non
         "metadata": {"name": world.name("hold")},
         "spec": {"ttl": "1h", "owners": [1, 2], "template": {"a": {"b": 1}}},
     }
-    await world.cluster.create(RESERVATIONS, draft)
+    await world.cluster.create(HOLDS, draft)
     patch = MergePatch({"spec": {"ttl": None, "owners": [3], "template": {"a": {"c": 2}}}})
-    stored = await world.cluster.patch(RESERVATIONS, world.name("hold"), patch)
+    stored = await world.cluster.patch(HOLDS, world.name("hold"), patch)
     assert stored["spec"] == {"owners": [3], "template": {"a": {"b": 1, "c": 2}}}
 
 
@@ -64,8 +64,8 @@ async def test_a_strategic_patch_merges_lists_by_their_key(world: World) -> None
 
 @contract
 async def test_custom_resources_take_no_strategic_patch(world: World) -> None:
-    await world.cluster.create(RESERVATIONS, {"metadata": {"name": world.name("hold")}, "spec": {}})
-    patch = world.cluster.patch(RESERVATIONS, world.name("hold"), StrategicPatch({"spec": {"ttl": "1h"}}))
+    await world.cluster.create(HOLDS, {"metadata": {"name": world.name("hold")}, "spec": {}})
+    patch = world.cluster.patch(HOLDS, world.name("hold"), StrategicPatch({"spec": {"ttl": "1h"}}))
     assert (await refused(Rejected, patch)).code == 415
 
 
@@ -286,12 +286,12 @@ async def test_an_item_stays_while_another_owns_it(world: World) -> None:
 @contract
 async def test_status_is_applied_by_its_own_door(world: World) -> None:
     name = world.name("hold")
-    head = {"apiVersion": RESERVATIONS.api_version, "kind": "Reservation", "metadata": {"name": name}}
+    head = {"apiVersion": HOLDS.api_version, "kind": HOLDS.kind, "metadata": {"name": name}}
     patch = ApplyPatch({**head, "spec": {"ttl": "1h"}, "status": {"phase": "Failed"}}, "git")
-    stored = await world.cluster.patch(RESERVATIONS, name, patch)
+    stored = await world.cluster.patch(HOLDS, name, patch)
     assert "status" not in stored
     patch = ApplyPatch({**head, "status": {"phase": "Available"}}, "scheduler")
-    stored = await world.cluster.patch(RESERVATIONS, name, patch, subresource="status")
+    stored = await world.cluster.patch(HOLDS, name, patch, subresource="status")
     assert (stored["spec"], stored["status"]) == ({"ttl": "1h"}, {"phase": "Available"})
     owners = {entry["manager"]: entry.get("subresource", "") for entry in stored["metadata"]["managedFields"]}
     assert owners == {"git": "", "scheduler": "status"}

@@ -16,7 +16,7 @@ from koordpolicy.kube import (
     TooManyRequests,
     thaw,
 )
-from koordpolicy.kube.resources import POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES, REPLICA_SETS
+from koordpolicy.kube.resources import POD_DISRUPTION_BUDGETS, PODS, PRIORITY_CLASSES, REPLICATION_CONTROLLERS
 from tests.contract.clusters import World, contract, pod, refused, version
 
 
@@ -282,16 +282,17 @@ async def test_concurrent_evictions_share_one_budget(world: World) -> None:
 
 @contract
 async def test_budgets_count_by_the_scale_of_controllers(world: World) -> None:
+    # Of a kind that no controller looks after here: it would make pods of its own.
     spec = {
         "replicas": 4,
-        "selector": {"matchLabels": {"app": "web"}},
+        "selector": {"app": "web"},
         "template": {
             "metadata": {"labels": {"app": "web"}},
             "spec": {"containers": [{"name": "main", "image": "pause"}]},
         },
     }
     owner = await world.cluster.create(
-        REPLICA_SETS, {"metadata": {"name": "web"}, "spec": spec}, namespace=world.namespace
+        REPLICATION_CONTROLLERS, {"metadata": {"name": "web"}, "spec": spec}, namespace=world.namespace
     )
     await running(world, "a", "b", "c", "d", owner=owner)
     await budget(

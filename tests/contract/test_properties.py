@@ -1,11 +1,12 @@
 """What must hold for any sequence of operations, not only for those somebody thought of."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.kube import (
@@ -21,7 +22,7 @@ from koordpolicy.kube import (
 )
 from koordpolicy.kube.mirror import Key, Mirror, key_of
 from koordpolicy.kube.resources import CONFIG_MAPS, PODS
-from tests.contract.clusters import Case, World, config, on_clusters, pod, run_on, version
+from tests.contract.clusters import Case, World, config, pod, run_on, version
 
 NAMES = ("a", "b", "c")
 LABELS = ("web", "db")
@@ -84,15 +85,26 @@ SELECTIONS = (("", ""), ("app=web", ""), ("app!=web", ""), ("", "spec.nodeName=n
 """Label and field selectors."""
 
 
+def both(prop: Callable[..., None], **strategies: st.SearchStrategy[Any]) -> tuple[Any, Any]:
+    """Two tests of a property, which is given a case and what is drawn: in memory, and for fewer draws, for real."""
+
+    @given(**strategies)
+    def in_memory(memory: Case, **drawn: Any) -> None:
+        prop(memory, **drawn)
+
+    @settings(max_examples=10)
+    @given(**strategies)
+    def for_real(real: Case, **drawn: Any) -> None:
+        prop(real, **drawn)
+
+    return in_memory, for_real
+
+
 def state(objects: Any) -> dict[Key, Object]:
     return {key_of(obj): obj for obj in objects}
 
 
-@on_clusters
-@given(steps(), st.sampled_from(SELECTIONS), st.lists(st.integers(1, 5), max_size=6))
-def test_replaying_a_watch_gives_what_a_list_shows(
-    case: Case, todo: list[Step], selection: tuple[str, str], resumes: list[int]
-) -> None:
+def replaying(case: Case, todo: list[Step], selection: tuple[str, str], resumes: list[int]) -> None:
     labels, fields = selection
 
     async def scenario(world: World) -> None:
@@ -142,6 +154,16 @@ def test_replaying_a_watch_gives_what_a_list_shows(
     run_on(case, scenario)
 
 
+test_replaying_a_watch_gives_what_a_list_shows, test_replaying_a_watch_gives_what_a_list_shows_for_real = (
+    both(
+        replaying,
+        todo=steps(),
+        selection=st.sampled_from(SELECTIONS),
+        resumes=st.lists(st.integers(1, 5), max_size=6),
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """A client reads an object, or writes what it last read of it, changed."""
@@ -154,9 +176,7 @@ class Move:
 moves = st.builds(Move, st.integers(0, 2), st.sampled_from(NAMES[:2]), st.booleans())
 
 
-@on_clusters
-@given(st.lists(moves, max_size=30))
-def test_an_update_succeeds_exactly_when_nobody_wrote_since_it_was_read(case: Case, todo: list[Move]) -> None:
+def updating(case: Case, todo: list[Move]) -> None:
     async def scenario(world: World) -> None:
         current: dict[str, Object] = {}
         held: dict[tuple[int, str], Object] = {}
@@ -186,9 +206,16 @@ def test_an_update_succeeds_exactly_when_nobody_wrote_since_it_was_read(case: Ca
     run_on(case, scenario)
 
 
-@on_clusters
-@given(st.integers(2, 6), st.integers(1, 5))
-def test_of_writers_of_one_version_exactly_one_wins(case: Case, writers: int, rounds: int) -> None:
+(
+    test_an_update_succeeds_exactly_when_nobody_wrote_since_it_was_read,
+    test_an_update_succeeds_exactly_when_nobody_wrote_since_it_was_read_for_real,
+) = both(
+    updating,
+    todo=st.lists(moves, max_size=30),
+)
+
+
+def competing(case: Case, writers: int, rounds: int) -> None:
     async def scenario(world: World) -> None:
         made = await world.cluster.create(CONFIG_MAPS, config("one"), namespace=world.namespace)
         for _ in range(rounds):
@@ -208,9 +235,16 @@ def test_of_writers_of_one_version_exactly_one_wins(case: Case, writers: int, ro
     run_on(case, scenario)
 
 
-@on_clusters
-@given(steps())
-def test_refused_requests_leave_no_trace(case: Case, todo: list[Step]) -> None:
+test_of_writers_of_one_version_exactly_one_wins, test_of_writers_of_one_version_exactly_one_wins_for_real = (
+    both(
+        competing,
+        writers=st.integers(2, 6),
+        rounds=st.integers(1, 5),
+    )
+)
+
+
+def refusing(case: Case, todo: list[Step]) -> None:
     async def scenario(world: World) -> None:
         for step in todo:
             before = await world.cluster.list(PODS, namespace=world.namespace)
@@ -223,3 +257,9 @@ def test_refused_requests_leave_no_trace(case: Case, todo: list[Step]) -> None:
                 continue
 
     run_on(case, scenario)
+
+
+test_refused_requests_leave_no_trace, test_refused_requests_leave_no_trace_for_real = both(
+    refusing,
+    todo=steps(),
+)

@@ -11,9 +11,8 @@ from koordpolicy.kube.resources import (
     POD_DISRUPTION_BUDGETS,
     PODS,
     PRIORITY_CLASSES,
-    RESERVATIONS,
 )
-from tests.contract.clusters import World, config, contract, pod, refused, version
+from tests.contract.clusters import HOLDS, World, config, contract, pod, refused, version
 
 
 def changed(obj: Object, /, **data: str) -> dict[str, Any]:
@@ -86,8 +85,8 @@ async def test_an_update_without_a_version_overwrites_where_the_kind_permits(wor
     await world.cluster.create(LEASES, lease, namespace=world.namespace)
     await refused(Invalid, world.cluster.update(LEASES, lease))
     hold = {"metadata": {"name": world.name("hold")}, "spec": {"ttl": "1h"}}
-    await world.cluster.create(RESERVATIONS, hold)
-    await refused(Invalid, world.cluster.update(RESERVATIONS, hold))
+    await world.cluster.create(HOLDS, hold)
+    await refused(Invalid, world.cluster.update(HOLDS, hold))
     budget = {
         "metadata": {"name": "one", "namespace": world.namespace},
         "spec": {"minAvailable": 1, "selector": {}},
@@ -156,17 +155,17 @@ async def test_a_pods_status_cannot_change_its_owners(world: World) -> None:
 @contract
 async def test_status_of_custom_resources_is_written_apart_too(world: World) -> None:
     draft = {"metadata": {"name": world.name("hold")}, "spec": {"ttl": "1h"}}
-    made = thaw(await world.cluster.create(RESERVATIONS, draft))
+    made = thaw(await world.cluster.create(HOLDS, draft))
     made["spec"]["ttl"] = "2h"
     made["metadata"]["labels"] = {"a": "b"}
     made["status"] = {"phase": "Available"}
-    stored = thaw(await world.cluster.update(RESERVATIONS, made, subresource="status"))
+    stored = thaw(await world.cluster.update(HOLDS, made, subresource="status"))
     assert stored["status"] == {"phase": "Available"}
     assert stored["spec"] == {"ttl": "1h"}
     assert "labels" not in stored["metadata"]
     stored["spec"]["ttl"] = "3h"
     del stored["status"]
-    stored = thaw(await world.cluster.update(RESERVATIONS, stored))
+    stored = thaw(await world.cluster.update(HOLDS, stored))
     assert (stored["spec"], stored["status"]) == ({"ttl": "3h"}, {"phase": "Available"})
 
 
@@ -226,11 +225,11 @@ async def test_what_is_not_json_never_reaches_the_cluster(world: World) -> None:
         deep = {"a": deep}
     for data in ({"a": object()}, {1: "a"}, {"a": float("nan")}, deep):
         try:
-            await world.cluster.create(RESERVATIONS, {"metadata": {"name": world.name("x")}, "spec": data})
+            await world.cluster.create(HOLDS, {"metadata": {"name": world.name("x")}, "spec": data})
         except (Rejected, KubeError):
             continue
         raise AssertionError(f"accepted: {str(data)[:100]}")
-    assert await world.gone(RESERVATIONS, world.name("x"))
+    assert await world.gone(HOLDS, world.name("x"))
 
 
 @contract

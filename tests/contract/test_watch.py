@@ -189,9 +189,10 @@ async def test_all_watchers_see_the_same(world: World) -> None:
 
 @contract
 async def test_a_version_out_of_reach_is_gone(world: World) -> None:
-    if world.forget is not None:
-        await put(world, "a")
-        await world.forget()
+    if world.forget is None or not world.forgets_watches:
+        pytest.skip("this cluster cannot be made to forget what it tells watches")
+    await put(world, "a")
+    await world.forget()
     with pytest.raises(Gone):
         async with watching(world, resource_version="1") as seen:
             await seen.next(1)

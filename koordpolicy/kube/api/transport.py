@@ -232,6 +232,11 @@ def _trouble(call: Call, access: Access, error: Exception) -> KubeError:
         error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError
     ):
         return _Unsent(f"{access.server} cannot be reached: {what}")
+    if isinstance(error, aiohttp.ClientOSError) and isinstance(
+        error.__cause__, aiohttp.ClientConnectionResetError
+    ):
+        # An idle connection was closed at the other end, as we notice while writing: nothing left the house.
+        return _Unsent(f"{access.server} closed the connection: {what}")
     return Unreachable(f"{access.server} did not answer {call.verb} of {call.resource}: {what}")
 
 

@@ -16,6 +16,7 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.mirror import Change, Mirror
 from koordpolicy.kube.resources import PODS
 from tests.unit.kube.builders import pod, store
+from tests.virtual_time import run
 
 
 class Enough(Exception):
@@ -155,6 +156,35 @@ def test_streams_that_end_at_once_are_not_reopened_without_pause() -> None:
     scene.play()
     assert scene.slept == [2.0, 4.0, 8.0]
     assert scene.asked == ["list"] + ["watch"] * 4
+
+
+def test_quiet_streams_that_lasted_are_no_failures() -> None:
+    class Quiet(Store):
+        """A store whose watches end after minutes in which nothing happened."""
+
+        def watch(self, *args: Any, **arguments: Any) -> Any:
+            watch = super().watch(*args, **arguments)
+            asyncio.get_running_loop().call_later(300.0, watch.end)
+            return watch
+
+    async def story() -> None:
+        slept: list[float] = []
+
+        async def sleep(seconds: float) -> None:
+            slept.append(seconds)
+            await asyncio.sleep(seconds)
+
+        cluster = MemoryCluster(Quiet(lambda: 0.0))
+        backoff = Backoff(jitter=lambda: 0.0, sleep=sleep)
+        informer = Informer(cluster, PODS, Mirror(), backoff)
+        task = asyncio.create_task(informer.run())
+        await asyncio.sleep(3600)
+        assert slept == []
+        assert informer.failures <= 1
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    run(story())
 
 
 def test_a_server_that_asks_for_patience_gets_it() -> None:

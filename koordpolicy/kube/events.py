@@ -1,0 +1,291 @@
+"""Events: what happened to an object, for the people who look at it.
+
+Recording never waits and never fails: an event that repeats is counted rather than written again, many alike
+become one, an object that causes too many is not heard for a while, and what does not fit into the queue is
+dropped and counted. `run` writes what waits.
+"""
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
+from koordpolicy.kube.port import Cluster, MergePatch, Object
+from koordpolicy.kube.resources import EVENTS
+from koordpolicy.model.time import NANOSECONDS, time_text
+
+Type: TypeAlias = Literal["Normal", "Warning"]
+
+_LONGEST_MESSAGE: Final = 1024
+_LONGEST_NAME: Final = 253
+_COMBINED: Final = "(combined from similar events): "
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class EventLimits:
+    """How much is too much.
+
+    `queue` events wait at most, `remembered` are known again when they repeat. An object may cause `burst` events
+    at once and one each `refill` seconds after that. `alike` events of one object and reason with different
+    messages within `window` seconds become one. `workers` write at a time, `attempts` times at most.
+    """
+
+    queue: int = 1000
+    remembered: int = 4096
+    burst: int = 25
+    refill: float = 300.0
+    alike: int = 10
+    window: float = 600.0
+    workers: int = 4
+    attempts: int = 8
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One event as it is counted here, and how much of it the cluster knows."""
+
+    body: dict[str, Any]
+    first_ns: int
+    last_ns: int
+    count: int = 1
+    name: str = ""
+    stored: bool = False
+    writing: bool = False
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """How many more events an object may cause for now."""
+
+    left: float
+    at_ns: int
+
+
+@dataclass(slots=True)
+class _Alike:
+    """The messages of one object and reason within a window."""
+
+    since_ns: int
+    messages: set[str] = field(default_factory=set)
+
+
+class Recorder:
+    """Writes the events of one `component`; `instance` tells its replicas apart.
+
+    `now_ns` gives nanoseconds since 1970. `dropped` counts what was not written, by reason.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        *,
+        component: str,
+        instance: str,
+        now_ns: Callable[[], int],
+        backoff: Backoff,
+        limits: EventLimits | None = None,
+    ) -> None:
+        self.dropped: dict[str, int] = {"rate": 0, "queue": 0, "refused": 0, "unreachable": 0}
+        self._cluster = cluster
+        self._component = component
+        self._instance = instance
+        self._now_ns = now_ns
+        self._backoff = backoff
+        self._limits = limits or EventLimits()
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._buckets: OrderedDict[Hashable, _Bucket] = OrderedDict()
+        self._alike: OrderedDict[Hashable, _Alike] = OrderedDict()
+        self._waiting: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._news = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._busy = 0
+        self._numbers = 0
+
+    def record(
+        self, regarding: Object, reason: str, message: str, *, type: Type = "Normal", action: str = ""
+    ) -> None:
+        """Note that something happened to an object; written soon, by `run`.
+
+        `regarding` is the object or as much of it as says which one it is: `apiVersion`, `kind`, `metadata`.
+        `reason` is a word for machines in CamelCase, `message` a sentence for people (1,024 characters at most),
+        `action` what was done about it.
+        """
+        now = self._now_ns()
+        about = reference_to(regarding)
+        whose = tuple(about.get(part, "") for part in ("apiVersion", "kind", "namespace", "name", "uid"))
+        if not self._may_speak(whose, now):
+            self.dropped["rate"] += 1
+            return
+        if len(message) > _LONGEST_MESSAGE:
+            message = message[: _LONGEST_MESSAGE - 1] + "…"
+        group = (*whose, type, reason, action)
+        key: Hashable = (*group, message)
+        if self._is_one_of_many(group, message, now):
+            key = group
+            message = (_COMBINED + message)[:_LONGEST_MESSAGE]
+        entry = self._remember(key, about, {"reason": reason, "type": type, "action": action}, now)
+        entry.body["message"] = message
+        self._queue(key, entry)
+
+    async def run(self) -> None:
+        """Write what is recorded until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._limits.workers):
+                group.create_task(self._work())
+
+    async def flush(self) -> None:
+        """Return when nothing waits to be written any more; for the end of a process, under a time limit."""
+        await self._idle.wait()
+
+    def _may_speak(self, whose: Hashable, now: int) -> bool:
+        """Take one from the object's bucket, if there is one left."""
+        limits = self._limits
+        bucket = self._buckets.pop(whose, None) or _Bucket(float(limits.burst), now)
+        gained = max(0, now - bucket.at_ns) / NANOSECONDS / limits.refill
+        bucket.left = min(float(limits.burst), bucket.left + gained)
+        bucket.at_ns = now
+        self._buckets[whose] = bucket
+        _forget_oldest(self._buckets, limits.remembered)
+        if bucket.left < 1.0:
+            return False
+        bucket.left -= 1.0
+        return True
+
+    def _is_one_of_many(self, group: Hashable, message: str, now: int) -> bool:
+        """Whether an object says so many different things for one reason that they are told as one."""
+        found = self._alike.pop(group, None)
+        if found is None or now - found.since_ns > self._limits.window * NANOSECONDS:
+            found = _Alike(now)
+        self._alike[group] = found
+        _forget_oldest(self._alike, self._limits.remembered)
+        if len(found.messages) < self._limits.alike:
+            found.messages.add(message)
+            return False
+        return message not in found.messages
+
+    def _remember(self, key: Hashable, about: dict[str, Any], said: Mapping[str, str], now: int) -> _Entry:
+        """The entry of this event: the one there is, counted, or a new one."""
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            entry = _Entry({"involvedObject": about, **said}, now, now)
+        else:
+            entry.count += 1
+            entry.last_ns = now
+        self._entries[key] = entry
+        _forget_oldest(self._entries, self._limits.remembered)
+        return entry
+
+    def _queue(self, key: Hashable, entry: _Entry) -> None:
+        if key in self._waiting:
+            return
+        if len(self._waiting) >= self._limits.queue:
+            self.dropped["queue"] += 1
+            return
+        self._waiting[key] = entry
+        self._idle.clear()
+        self._news.set()
+
+    async def _work(self) -> None:
+        while True:
+            taken = next(((key, entry) for key, entry in self._waiting.items() if not entry.writing), None)
+            if taken is None:
+                if not self._waiting and not self._busy:
+                    self._idle.set()
+                self._news.clear()
+                await self._news.wait()
+                continue
+            key, entry = taken
+            del self._waiting[key]
+            entry.writing = True
+            self._busy += 1
+            try:
+                await self._write(entry)
+            finally:
+                entry.writing = False
+                self._busy -= 1
+                self._news.set()  # it may have been recorded again in the meantime
+
+    async def _write(self, entry: _Entry) -> None:
+        """Tell the cluster of an entry as it is now."""
+        for attempt in range(1, self._limits.attempts + 1):
+            try:
+                await self._send(entry)
+            except AlreadyExists:
+                # Names are drawn: what bears ours is ours, from an attempt whose answer was lost.
+                entry.stored = attempt > 1
+                if entry.stored:
+                    return
+                entry.name = ""
+            except (Unreachable, TooManyRequests) as error:
+                if attempt == self._limits.attempts:
+                    self._give_up("unreachable", error)
+                    return
+                wait = self._backoff.delay(attempt)
+                await self._backoff.sleep(max(wait, getattr(error, "retry_after", 0.0)))
+            except KubeError as error:
+                self._give_up("refused", error)
+                return
+            else:
+                return
+
+    def _give_up(self, why: str, error: KubeError) -> None:
+        self.dropped[why] += 1
+        _log.info("an event was not written: %s", error)
+
+    async def _send(self, entry: _Entry) -> None:
+        namespace = entry.body["involvedObject"].get("namespace") or "default"
+        count, last = entry.count, time_text(entry.last_ns)
+        if entry.stored:
+            patch = {"count": count, "lastTimestamp": last, "message": entry.body["message"]}
+            try:
+                await self._cluster.patch(EVENTS, entry.name, MergePatch(patch), namespace=namespace)
+            except NotFound:
+                entry.stored, entry.name = False, ""  # events live an hour; this one begins again
+            else:
+                return
+        if not entry.name:
+            entry.name = self._name(entry)
+        event = {
+            "metadata": {"name": entry.name, "namespace": namespace},
+            **{name: value for name, value in entry.body.items() if value},
+            "count": count,
+            "firstTimestamp": time_text(entry.first_ns),
+            "lastTimestamp": last,
+            "source": {"component": self._component, "host": self._instance},
+            "reportingComponent": self._component,
+            "reportingInstance": self._instance,
+        }
+        await self._cluster.create(EVENTS, event, namespace=namespace)
+        entry.stored = True
+
+    def _name(self, entry: _Entry) -> str:
+        """A name no other event has: the object's, the moment, and a number for events of one moment."""
+        self._numbers += 1
+        ending = f".{entry.last_ns:x}{self._numbers:x}"
+        about: str = entry.body["involvedObject"]["name"]
+        return about[: _LONGEST_NAME - len(ending)] + ending
+
+
+def reference_to(obj: Object) -> dict[str, Any]:
+    """An ObjectReference to an object."""
+    metadata = obj.get("metadata") or {}
+    parts = {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "namespace": metadata.get("namespace"),
+        "name": metadata.get("name") or "unknown",
+        "uid": metadata.get("uid"),
+        "resourceVersion": metadata.get("resourceVersion"),
+    }
+    return {name: value for name, value in parts.items() if value}
+
+
+def _forget_oldest(known: "OrderedDict[Hashable, Any]", most: int) -> None:
+    while len(known) > most:
+        known.popitem(last=False)
