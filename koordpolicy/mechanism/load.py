@@ -102,6 +102,14 @@ class NodeLoad:
         """The pods on the node, in the order they came."""
         return self._pods.values()
 
+    def copy(self) -> "NodeLoad":
+        """Another load that begins with the same pods and report."""
+        other = NodeLoad(self._resources, prod_includes_system=self._prod_includes_system)
+        other._report = self._report
+        other._pods, other._shares = dict(self._pods), dict(self._shares)
+        other._sums = self._sums.copy()
+        return other
+
     def set_report(self, report: LoadReport | None) -> None:
         """Take a new report, or forget the last; everything is computed anew."""
         self._report = report
@@ -210,6 +218,12 @@ class _Sums:
     estimated: dict[str, int] = field(default_factory=dict)
     node_extra: dict[str, int] = field(default_factory=dict)
     prod_extra: dict[str, int] = field(default_factory=dict)
+
+    def copy(self) -> "_Sums":
+        """The same sums, to be changed apart."""
+        return _Sums(
+            dict(self.prod_usage), dict(self.estimated), dict(self.node_extra), dict(self.prod_extra)
+        )
 
     def change(self, share: _Share, sign: int) -> None:
         """Add a pod's share, or with sign -1 take it away."""

@@ -6,9 +6,15 @@ from typing import Final
 
 from koordpolicy.model.facts import BASIC, COUNTED, REQUESTABLE, Record, Times, paths, put_all, put_present
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric
-from koordpolicy.model.node import Node, annotation_reserved, normalization_ratio, physical_allocatable
+from koordpolicy.model.node import (
+    Node,
+    amplification_ratios,
+    annotation_reserved,
+    normalization_ratio,
+    physical_allocatable,
+)
 from koordpolicy.model.pod import larger
-from koordpolicy.model.protocol import EPHEMERAL_STORAGE, PODS
+from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, PODS
 from koordpolicy.model.reading import NOTHING, Amounts, ObjectError
 
 AGGREGATIONS: Final = ("avg", "p50", "p90", "p95", "p99")
@@ -76,9 +82,11 @@ def node_facts(
     put_all(record, _RESERVED, larger(kubelet, annotation))
     put_all(record, _RESERVED_KUBELET, kubelet)
     put_all(record, _RESERVED_ANNOTATION, annotation)
-    speed = _normalization(node)
+    speed, amplified = _normalization(node), _amplification(node)
     if speed is not None:
         record["cpuNormalization"] = speed
+    if amplified is not None:
+        record["amplification.cpu"] = amplified
     for path, resource in _FREE:
         record[path] = node.allocatable.get(resource, 0) - requested.get(resource, 0)
     return record
@@ -148,6 +156,13 @@ def cluster_facts(name: str, nodes: int, pods: int, allocatable: Amounts, reques
         **{f"allocatable.{step}": allocatable.get(resource, 0) for step, resource in _BASIC},
         **{f"requested.{step}": requested.get(resource, 0) for step, resource in _BASIC},
     }
+
+
+def _amplification(node: Node) -> float | None:
+    try:
+        return amplification_ratios(node.annotations).get(CPU)
+    except ObjectError:
+        return 0.0
 
 
 def _normalization(node: Node) -> float | None:

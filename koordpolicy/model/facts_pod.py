@@ -41,6 +41,7 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
         "phase": phase,
         "schedulerName": pod.scheduler_name,
         "priorityClassName": pod.priority_class_name,
+        "preemptionPolicy": pod.preemption_policy,
         "subPriority": pod.sub_priority,
         "kubernetesQoS": pod.kubernetes_qos,
         "ownedByDaemonSet": any(owner.kind == DAEMON_SET for owner in pod.owners),
@@ -60,6 +61,8 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
         record["priority"] = pod.priority
     if pod.created_at is not None:
         record["createdAt"] = times.timestamp(pod.created_at)
+    if pod.started_at is not None:
+        record["startedAt"] = times.timestamp(pod.started_at)
     return record
 
 

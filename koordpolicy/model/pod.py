@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.integers import parse_int_any_base
 from koordpolicy.model.protocol import (
     CONDITION_RESIZE_PENDING,
@@ -113,6 +114,8 @@ class Pod:
     conditions: tuple[Condition, ...] = ()
     created_at: int | None = None
     deleted_at: int | None = None
+    started_at: int | None = None
+    nominated_node: str = ""
     resource_version: str = ""
     raw: Json = field(default_factory=dict, compare=False, repr=False)
 
@@ -193,6 +196,8 @@ def read_pod(obj: Json) -> Pod:
         conditions=tuple(read_condition(found) for found in objects(status, "conditions", "status")),
         created_at=read_time(metadata, "creationTimestamp", "metadata"),
         deleted_at=read_time(metadata, "deletionTimestamp", "metadata"),
+        started_at=read_time(status, "startTime", "status"),
+        nominated_node=text(status, "nominatedNodeName", "status"),
         resource_version=text(metadata, "resourceVersion", "metadata"),
         raw=obj,
     )
@@ -240,6 +245,18 @@ def allocated_zones(annotations: Mapping[str, str]) -> tuple[int, ...]:
         zone = integer(allocated, "node", RESOURCE_STATUS)
         zones.append(0 if zone is None else zone)
     return tuple(zones)
+
+
+def owned_cpus(annotations: Mapping[str, str]) -> frozenset[int]:
+    """The CPUs that the scheduler allotted to a pod alone; none without an allocation. Raises ObjectError."""
+    source = annotations.get(RESOURCE_STATUS)
+    if not source:
+        return frozenset()
+    listed = text(embedded_object(source, RESOURCE_STATUS), "cpuset", RESOURCE_STATUS)
+    try:
+        return parse_cpuset(listed)
+    except ValueError as error:
+        raise ObjectError(f"{RESOURCE_STATUS}.cpuset: {error}") from error
 
 
 def read_owner(reference: Json) -> Owner:

@@ -169,9 +169,23 @@ CONDITION_SCHEDULED = "PodScheduled"
 CONDITION_INITIALIZED = "Initialized"
 CONDITION_READY = "Ready"
 CONDITION_RESIZE_PENDING = "PodResizePending"
+CONDITION_DISRUPTION_TARGET = "DisruptionTarget"
+REASON_PREEMPTION = "PreemptionByScheduler"
 RESIZE_INFEASIBLE = "Infeasible"
 RESTART_ALWAYS = "Always"
 DAEMON_SET = "DaemonSet"
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+LEGACY_ZONE = "failure-domain.beta.kubernetes.io/zone"
+LEGACY_REGION = "failure-domain.beta.kubernetes.io/region"
+
+# Volumes
+
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+LEGACY_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
 
 def is_scalar(resource: str) -> bool:

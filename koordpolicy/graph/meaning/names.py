@@ -27,6 +27,12 @@ def names(state: State) -> None:
 def _mechanisms(state: State) -> None:
     for key, decision in state.decisions.items():
         entry = _ENTRY.match(key.field) if key.kind == "SchedulingProfile" else None
+        if key.kind == "SchedulingProfile" and key.field == "preemption.mechanism":
+            preempting = {name for name, one in MECHANISMS.items() if one.preempts}
+            for rule, name in constants_of(state, decision):
+                if name not in preempting:
+                    what = f"no mechanism `{name}` makes room for pods"
+                    report_unknown(state, rule.span, what, str(name), preempting)
         if entry is None:
             continue
         able = {name for name, one in MECHANISMS.items() if getattr(one, entry["list"])}

@@ -2,6 +2,7 @@
 
 from koordpolicy.language.cel.types import (
     BOOL,
+    CPU,
     DOUBLE,
     DURATION,
     INT,
@@ -150,6 +151,19 @@ NODE = Record(
             "How fast the node's CPUs are, compared with those of a common model, by the node's annotation.",
             _NODE,
             may_be_missing=True,
+        ),
+        Fact(
+            "amplification.cpu",
+            DOUBLE,
+            "How often the node's CPUs are sold, by the node's annotation; 0 where that cannot be read.",
+            _NODE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "ownedCPU",
+            CPU,
+            "CPUs of the node that pods have for themselves.",
+            frozenset({Component.SCHEDULER}),
         ),
         Fact(
             "suppression.byQuota",

@@ -54,6 +54,12 @@ POD = Record(
             "priority", INT, "Numeric priority (`spec.priority`), when set.", EVERYWHERE, may_be_missing=True
         ),
         Fact("priorityClassName", STRING, "Name of its PriorityClass; empty without one.", EVERYWHERE),
+        Fact(
+            "preemptionPolicy",
+            STRING,
+            "Whether the pod may displace others, by its spec: `Never`, `PreemptLowerPriority` or empty.",
+            EVERYWHERE,
+        ),
         Fact("subPriority", INT, "Priority within the band, from the label; 0 without one.", EVERYWHERE),
         Fact(
             "kubernetesQoS",
@@ -110,6 +116,13 @@ POD = Record(
             EVERYWHERE,
         ),
         Fact("createdAt", TIMESTAMP, "When the pod was created.", _PLACED, usual=USUAL_TIME),
+        Fact(
+            "startedAt",
+            TIMESTAMP,
+            "When the node took the pod on; absent until it says so.",
+            _PLACED,
+            may_be_missing=True,
+        ),
         Fact(
             "queuedAt",
             TIMESTAMP,

@@ -1,12 +1,13 @@
 """The table of all records, and the small ones."""
 
-from koordpolicy.language.cel.types import CPU, INT, MEMORY, STRING, map_of
+from koordpolicy.language.cel.types import CPU, INT, MEMORY, STRING, TIMESTAMP, list_of, map_of, record
 from koordpolicy.language.facts.node import NODE
 from koordpolicy.language.facts.pod import CONTAINER, POD
 from koordpolicy.language.facts.table import (
     BASIC,
     CENTRAL,
     TIERS,
+    USUAL_TIME,
     Component,
     Components,
     Fact,
@@ -80,5 +81,27 @@ CLUSTER = Record(
     ),
 )
 
-FACTS = FactTable((NODE, POD, CONTAINER, NAMESPACE, ZONE, HOST_APPLICATION, CLUSTER))
+_SCHEDULER: Components = frozenset({Component.SCHEDULER})
+
+CANDIDATE = Record(
+    "candidate",
+    "A node with the pods that would have to go for another one.",
+    (
+        Fact("node", STRING, "Name of the node.", _SCHEDULER),
+        Fact("violations", INT, "How many of the pods a PodDisruptionBudget would keep.", _SCHEDULER),
+        Fact("victims", INT, "How many pods would have to go.", _SCHEDULER, usual=1),
+        Fact("highestPriority", INT, "Highest priority among them.", _SCHEDULER),
+        Fact("prioritySum", INT, "Sum over them of priority + 2147483648, which is never negative.", _SCHEDULER),
+        Fact(
+            "earliestStart",
+            TIMESTAMP,
+            "When the first of those with the highest priority was taken on; now for one that is not yet.",
+            _SCHEDULER,
+            usual=USUAL_TIME,
+        ),
+        Fact("pods", list_of(record("pod")), "The pods, the most important first.", _SCHEDULER),
+    ),
+)
+
+FACTS = FactTable((NODE, POD, CONTAINER, NAMESPACE, ZONE, HOST_APPLICATION, CLUSTER, CANDIDATE))
 """Every record of the language."""

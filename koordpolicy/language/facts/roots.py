@@ -51,6 +51,24 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 may_be_missing=True,
             ),
             Root(
+                "victim",
+                record("pod"),
+                "A pod on a node that might have to go for the pod that is decided on.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
+                "nominated",
+                record("pod"),
+                "A pod that waits for its place on a node, which others are leaving for it.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
+                "candidate",
+                record("candidate"),
+                "A node on which the pod that is decided on would fit if some pods went.",
+                frozenset({Component.SCHEDULER}),
+            ),
+            Root(
                 "namespaceObject",
                 record("namespace"),
                 "The namespace of the pod, named as in Kubernetes: `namespace` is a reserved word.",

@@ -19,6 +19,7 @@ class MechanismName:
     meaning: str
     filters: bool = False
     scores: bool = False
+    preempts: bool = False
     parameters: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
 
 
@@ -60,6 +61,59 @@ MECHANISMS: Mapping[str, MechanismName] = MappingProxyType(
                 ),
             ),
             MechanismName(
+                "NodePorts", "Nodes where another pod has a host port that the pod wants.", filters=True
+            ),
+            MechanismName(
+                "VolumeRestrictions",
+                "Disks that are in use elsewhere, and claims of the mode ReadWriteOncePod that another pod has.",
+                filters=True,
+            ),
+            MechanismName(
+                "NodeVolumeLimits",
+                "Nodes to which a storage driver can attach no more volumes.",
+                filters=True,
+            ),
+            MechanismName(
+                "VolumeBinding",
+                "Nodes that the pod's volumes cannot come to; chooses volumes for claims that wait for a pod.",
+                filters=True,
+                parameters=MappingProxyType(
+                    {"bindTimeout": "How long a pod waits on its node's choice for its volumes to be bound."}
+                ),
+            ),
+            MechanismName(
+                "VolumeZone",
+                "Nodes outside the zones that the pod's volumes are labelled with.",
+                filters=True,
+            ),
+            MechanismName(
+                "PodTopologySpread",
+                "As a filter, constraints of even spread that must hold; as a score, those that had better hold.",
+                filters=True,
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "defaultConstraints": "Greatest skew by topology label, for pods without constraints that "
+                        "services or controllers select; only scores.",
+                        "requiredDefaultConstraints": "The same for constraints that refuse nodes.",
+                        "scoreNodesWithoutLabel": "Whether default constraints score nodes that lack a label.",
+                    }
+                ),
+            ),
+            MechanismName(
+                "InterPodAffinity",
+                "As a filter, required affinity and anti-affinity between pods; as a score, the preferred ones.",
+                filters=True,
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "hardPodAffinityWeight": "Weight, 0 to 100, of a pod on the node that requires the new one.",
+                        "ignorePreferredTermsOfExistingPods": "Whether only pods with wishes of their own are scored.",
+                    }
+                ),
+            ),
+            MechanismName("ImageLocality", "How much of the pod's images a node has already.", scores=True),
+            MechanismName(
                 "NodeResourcesBalancedAllocation",
                 "How evenly a node's resources would be used.",
                 scores=True,
@@ -69,6 +123,34 @@ MECHANISMS: Mapping[str, MechanismName] = MappingProxyType(
                         "variant": "`classic` for the balance with the pod, `delta` for how the pod changes it.",
                     }
                 ),
+            ),
+            MechanismName(
+                "NodeResourcesFitPlus",
+                "How well a pod fits when each resource has a strategy of its own.",
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "strategies": "`LeastAllocated` or `MostAllocated` by resource; others are not looked at.",
+                        "weights": "Weight of each of them.",
+                    }
+                ),
+            ),
+            MechanismName(
+                "ScarceResourceAvoidance",
+                "How little of what a node has beyond the pod's needs is scarce.",
+                scores=True,
+                parameters=MappingProxyType({"resources": "Names of the scarce resources."}),
+            ),
+            MechanismName(
+                "AmplifiedCPU",
+                "On nodes whose CPUs are sold more than once, pods that own CPUs count as often as these are sold.",
+                filters=True,
+                parameters=MappingProxyType({"owns": "Whether the pod gets CPUs of its own."}),
+            ),
+            MechanismName(
+                "DefaultPreemption",
+                "Fewest and least important pods go from one node, disruption budgets kept as far as possible.",
+                preempts=True,
             ),
         )
     }

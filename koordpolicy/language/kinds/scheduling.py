@@ -59,6 +59,15 @@ class Queue(PolicyModel):
             roots=_POD,
         ),
     ] = None
+    confirm_within: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long a pod keeps its place on a node without the cluster confirming it; 0 for ever.",
+            default="0s",
+            roots=_POD,
+        ),
+    ] = None
 
 
 class Estimator(PolicyModel):
@@ -189,16 +198,88 @@ class SchedulingScore(PolicyModel):
     ] = None
 
 
-class Preemption(PolicyModel):
-    """Whether room is made by evicting others."""
+class PreemptionSearch(PolicyModel):
+    """How many nodes are looked at before one is chosen."""
 
+    share: Annotated[
+        Value,
+        Slot(
+            PERCENT,
+            "Share of the nodes that must be found to be candidates before the search ends.",
+            default="100%",
+            roots=_POD,
+        ),
+    ] = None
+    least: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How many candidates are sought in any case.",
+            default=100,
+            minimum=1,
+            maximum=1_000_000,
+            roots=_POD,
+        ),
+    ] = None
+
+
+class Preemption(PolicyModel):
+    """Whether room is made by evicting others, and who they are."""
+
+    mechanism: Annotated[
+        Value,
+        Slot(STRING, "Built-in algorithm that finds who has to go; none makes no room.", roots=_NOWHERE),
+    ] = None
     policy: Annotated[
         Value,
         Slot(
             STRING,
-            "`Never`, or `PreemptLowerPriority` as far as the pod's own policy permits.",
+            "Whether a pod without a node may displace others: `Never`, or `PreemptLowerPriority`.",
             choices=("Never", "PreemptLowerPriority"),
             roots=_POD,
+        ),
+    ] = None
+    eligible: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a pod on a node may be displaced by the pod that is decided on.",
+            default=False,
+            roots=_POD | {"victim"},
+        ),
+    ] = None
+    importance: Annotated[
+        Value,
+        Slot(
+            DYN,
+            "Sort keys of the pods that may be displaced, the first deciding first; the pod with the smallest keys "
+            "is the most important one and stays wherever it can.",
+            combine=Combine.ORDER,
+            roots=frozenset({"victim", "now"}),
+            many=True,
+        ),
+    ] = None
+    order: Annotated[
+        Value,
+        Slot(
+            DYN,
+            "Sort keys of the nodes on which pods would have to go, the first deciding first; the node with the "
+            "smallest keys is taken.",
+            combine=Combine.ORDER,
+            roots=_POD | {"candidate"},
+            many=True,
+        ),
+    ] = None
+    search: Given[PreemptionSearch] = None
+    """How many nodes are looked at."""
+    respects: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a pod counts as if it were already on the node that others are leaving for it, when the pod "
+            "that is decided on looks at that node.",
+            default=False,
+            roots=_POD | {"nominated"},
         ),
     ] = None
 

@@ -48,6 +48,7 @@ POD = Pod(
     owners=(Owner("ReplicaSet", "web", controller=True),),
     priority=9000,
     created_at=7 * NANOSECONDS,
+    started_at=8 * NANOSECONDS,
     overhead={"cpu": 50},
     init_containers=(Container("i", requests={"cpu": 900}), Container("s", sidecar=True)),
     containers=(Container("c", "web:1", {"cpu": 500, wire.BATCH_CPU: 300}, {"cpu": 1000, "memory": 5}),),
@@ -59,6 +60,7 @@ NODE = Node(
         wire.NODE_RESERVATION: '{"resources": {"memory": "2Gi"}}',
         wire.RAW_ALLOCATABLE: '{"cpu": "8"}',
         wire.CPU_NORMALIZATION_RATIO: "1.2",
+        wire.RESOURCE_AMPLIFICATION_RATIO: '{"cpu": 1.5}',
         wire.USAGE_THRESHOLDS: (
             '{"usageThresholds": {"cpu": 60}, "prodUsageThresholds": {"cpu": 50}, "aggregatedUsage":'
             ' {"usageThresholds": {"cpu": 55}, "usageAggregationType": "p95", "usageAggregatedDuration": "5m"}}'
@@ -101,6 +103,7 @@ def whole_node() -> Record:
         **load_facts(Loads(USED, USED, USED, USED)),
         **threshold_facts(NODE, TIMES),
         "metric.known": True,
+        "ownedCPU": 2000,
         "hostApplications": [],
         "suppression.byQuota": True,
     }

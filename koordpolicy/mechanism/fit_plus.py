@@ -1,0 +1,86 @@
+"""How well a pod fits when each resource has a strategy of its own: scarce ones packed, plain ones spread.
+
+Only what the pod requests counts. cpu and memory are counted with the non-zero totals of nodes, all else
+with the plain ones, as in `fit_score`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from koordpolicy.mechanism.columns import Column, Columns
+from koordpolicy.mechanism.fit_score import BEST, Strategy
+from koordpolicy.mechanism.pod_request import STOCK_UNSTATED, effective_requests
+from koordpolicy.model.pod import Container, Pod
+from koordpolicy.model.protocol import CPU, MEMORY, PODS
+from koordpolicy.model.reading import Amounts
+
+STRATEGIES: Final = (Strategy.LEAST_ALLOCATED, Strategy.MOST_ALLOCATED)
+
+_COUNTED_NONZERO: Final = (CPU, MEMORY)
+
+
+@dataclass(frozen=True, slots=True)
+class FitPlus:
+    """Strategy and weight by resource. Strategies are those of `STRATEGIES`, weights from 0."""
+
+    strategies: Mapping[str, Strategy]
+    weights: Mapping[str, int]
+
+    def score_all(
+        self, pod: Pod, allocatable: Columns, requested: Columns, nonzero_requested: Columns, count: int
+    ) -> Column:
+        """The score of all `count` nodes, 0 to 100; 100 where nothing that is configured is requested."""
+        asked = fit_plus_requests(pod)
+        total, weights = np.zeros(count, dtype=np.int64), 0
+        for resource in sorted(effective_requests(pod)):
+            weight = self.weights.get(resource, 0)
+            if resource not in self.strategies or effective_requests(pod)[resource] <= 0:
+                continue
+            used = (nonzero_requested if resource in _COUNTED_NONZERO else requested)[resource]
+            part = _scores(self.strategies[resource], used + asked.get(resource, 0), allocatable[resource])
+            total += part * weight
+            weights += weight
+        return total // weights if weights else np.full(count, BEST, dtype=np.int64)
+
+
+def _scores(strategy: Strategy, wanted: Column, has: Column) -> Column:
+    """One resource's score of each node; 0 where the node has none of it."""
+    divisor = np.where(has == 0, 1, has)
+    if strategy is Strategy.LEAST_ALLOCATED:
+        part: Column = np.where(wanted > has, 0, (has - wanted) * BEST // divisor)
+    else:
+        part = np.minimum(wanted, has) * BEST // divisor
+    return np.where(has == 0, 0, part)
+
+
+def fit_plus_requests(pod: Pod) -> dict[str, int]:
+    """The pod's request as this score counts it.
+
+    Containers add up; then init containers in order of declaration: a sidecar adds, an ordinary one counts
+    where it is larger than all so far. Containers that leave out cpu or memory count a little of it.
+    Pod-level requests are left out; overhead comes on top.
+    """
+    total: dict[str, int] = {}
+    for container in pod.containers:
+        _add(total, _stated(container))
+    for container in pod.init_containers:
+        if container.sidecar:
+            _add(total, _stated(container))
+        else:
+            for resource, value in _stated(container).items():
+                total[resource] = max(total.get(resource, 0), value)
+    _add(total, pod.overhead)
+    total.pop(PODS, None)
+    return total
+
+
+def _stated(container: Container) -> Amounts:
+    return {**STOCK_UNSTATED, **container.requests}
+
+
+def _add(total: dict[str, int], more: Amounts) -> None:
+    for resource, value in more.items():
+        total[resource] = total.get(resource, 0) + value
