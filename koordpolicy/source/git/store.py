@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.source.git.program import Git, GitFailed
-from koordpolicy.source.git.trouble import SyncError
+from koordpolicy.source.git.trouble import SyncError, explained
 from koordpolicy.source.place import COMMIT
 
 FETCHED: Final = "refs/koordpolicy/fetched"
@@ -176,12 +176,16 @@ class Store:
         inside = self._inside(commit, administration)
         await self._git.run(*inside, "reset", "--quiet", "--hard", commit, seconds=self._seconds)
         if submodules:
-            await self._git.run(
-                "-C", str(tree), "submodule", "--quiet", "update", "--init", "--recursive", "--depth=1",
-                seconds=self._seconds,
-            )  # fmt: skip
+            await self._add_submodules(tree, commit)
         self._whole.add(commit)
         return tree
+
+    async def _add_submodules(self, tree: Path, commit: str) -> None:
+        command = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth=1")
+        try:
+            await self._git.run("-C", str(tree), *command, seconds=self._seconds)
+        except GitFailed as error:
+            raise explained(error, "a submodule", commit) from error
 
     def _refer_back(self, tree: Path) -> Path:
         """Make the tree refer to the store by a relative path, as the volume may be mounted elsewhere."""

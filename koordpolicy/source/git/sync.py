@@ -240,7 +240,7 @@ class GitSync:
             raise self._explained(error) from error
 
     def _explained(self, error: GitFailed) -> SyncError:
-        return explained(error, self.address.shown, self.settings.ref)
+        return explained(error, f"`{self.address.shown}`", self.settings.ref)
 
     async def _fetch(self) -> str:
         depth = [f"--depth={self.settings.depth}"] if self.settings.depth else []

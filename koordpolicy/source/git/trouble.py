@@ -80,7 +80,7 @@ _MISSING: Final = "there is no program `git`: install Git 2.34 or newer"
 _FULL: Final = re.compile("No space left|Disk quota exceeded")
 _CORRUPT: Final = re.compile(
     r"not a git repository|bad object|object file .* is empty|loose object .* corrupt|packfile .*(corrupt|cannot be)"
-    r"|missing (blob|tree|commit)|unable to read (tree|sha1)|shallow file|inflate|bad (ref|config)|index file (corrupt|smaller)"
+    r"|missing (blob|tree|commit)|unable to read (tree|sha1)|shallow file|invalid shallow|inflate|bad (ref|config|shallow)|index file (corrupt|smaller)"
     r"|Could not read [0-9a-f]{40}|did not send all necessary objects"
 )
 _ADDRESS: Final = re.compile(
@@ -106,16 +106,16 @@ def at_home(error: GitFailed, directory: str) -> SyncError:
     return SyncError("GitFailed", f"git fails in `{directory}`: {scrubbed(error.said) or error}")
 
 
-def explained(error: GitFailed, shown: str, ref: str) -> SyncError:
-    """Why Git failed with the repository that is shown so."""
+def explained(error: GitFailed, what: str, ref: str) -> SyncError:
+    """Why Git failed with a repository that is called so in a sentence."""
     if isinstance(error, GitMissing):
         return SyncError("GitMissing", _MISSING)
     if isinstance(error, GitTookTooLong):
-        return SyncError("TimedOut", f"`{shown}` gives no answer in time: {error}")
+        return SyncError("TimedOut", f"{what} gives no answer in time: {error}")
     for pattern, reason, words in _KNOWN:
         if re.search(pattern, error.said):
-            return SyncError(reason, f"`{shown}` {words.format(ref=ref)}")
-    return SyncError("GitFailed", f"git fails with `{shown}`: {scrubbed(error.said) or error}")
+            return SyncError(reason, f"{what} {words.format(ref=ref)}")
+    return SyncError("GitFailed", f"git fails with {what}: {scrubbed(error.said) or error}")
 
 
 def scrubbed(said: str) -> str:
