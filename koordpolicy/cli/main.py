@@ -6,7 +6,20 @@ import sys
 from collections.abc import Sequence
 
 from koordpolicy import __version__
-from koordpolicy.cli import check, demo, explain, fmt, graph, manager, schema, simulate, test
+from koordpolicy.cli import (
+    check,
+    demo,
+    diff,
+    explain,
+    fmt,
+    graph,
+    manager,
+    schema,
+    scheduler,
+    simulate,
+    snapshot,
+    test,
+)
 from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
@@ -18,9 +31,12 @@ COMMANDS: tuple[Command, ...] = (
     fmt.COMMAND,
     explain.COMMAND,
     graph.COMMAND,
+    diff.COMMAND,
+    snapshot.COMMAND,
     simulate.COMMAND,
     demo.COMMAND,
     manager.COMMAND,
+    scheduler.COMMAND,
     schema.COMMAND,
 )
 """All commands, in the order of `--help`."""

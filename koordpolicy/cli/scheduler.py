@@ -1,0 +1,38 @@
+"""`koordpolicy scheduler`: places the pods of a cluster."""
+
+import argparse
+
+from koordpolicy.cli.command import CannotRunError, Command
+from koordpolicy.cli.process import EPILOG, add_process_flags, run_component, settings_of
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.runtime.process import Process
+from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
+from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    add_process_flags(parser, port=10251)
+    parser.add_argument(
+        "--profile",
+        metavar="NAME",
+        default=DEFAULT_PROFILE,
+        help=f"SchedulingProfile to schedule by, for pods of its schedulerName (default: {DEFAULT_PROFILE})",
+    )
+    parser.add_argument(
+        "--in-flight", metavar="N", type=int, default=256, help="bindings on their way at most (default: 256)"
+    )
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    if arguments.in_flight < 1:
+        raise CannotRunError("--in-flight takes a number from 1")
+    settings = settings_of(arguments)
+    choice = Choice(arguments.profile, arguments.in_flight)
+
+    async def main(process: Process) -> None:
+        await run_scheduler(process, settings, choice)
+
+    return run_component(arguments, NAME, main)
+
+
+COMMAND = Command("scheduler", "place the pods of a cluster by policy", _add, _run, EPILOG)

@@ -1,0 +1,269 @@
+"""A backlog of pods drained end to end: ours and kube-scheduler on the same real API server, in one run.
+
+The pods are there before the scheduler starts. Speed is from the first binding to the last; CPU and memory are the
+scheduler's own, over its whole life. The loop that only posts bindings shows what the API server can do.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.benchmarks.measure import Row
+from tests.parts import Missing, find
+from tests.parts.apiserver import Access, ApiServer
+
+WORKLOADS = ((1_000, 3_000, False), (5_000, 10_000, True))
+"""Nodes, pods, and whether the pods differ in size."""
+
+PATIENCE = 300.0
+"""Seconds after which a run is given up."""
+
+_REQUESTS = 64
+_SERVER = ("--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500")
+_JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A scheduler: its name in the table, the schedulerName of its pods, how it is started."""
+
+    name: str
+    scheduler_name: str
+    command: Sequence[str]
+
+
+@dataclass(slots=True)
+class Backlog:
+    """Nodes and unscheduled pods on a server."""
+
+    access: Access
+    session: aiohttp.ClientSession
+    nodes: int
+    pods: int
+    varied: bool
+
+    async def prepare(self, scheduler_name: str) -> str:
+        """Make what is missing and delete what is left over; gives the version from which to watch."""
+        await self.call("DELETE", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0")
+        known = len((await self.call("GET", "/api/v1/nodes"))["items"])
+        await self._all("POST", "/api/v1/nodes", map(_node, range(known, self.nodes)))
+        # Without a node controller nobody takes away the taint of nodes that are not ready yet.
+        tainted = [
+            f"/api/v1/nodes/{node['metadata']['name']}"
+            for node in (await self.call("GET", "/api/v1/nodes"))["items"]
+            if node["spec"].get("taints")
+        ]
+        patch = {"Content-Type": "application/merge-patch+json"}
+        await asyncio.gather(*(self.call("PATCH", one, {"spec": {"taints": None}}, patch) for one in tainted))
+        pods = (_pod(at, scheduler_name, self.varied) for at in range(self.pods))
+        await self._all("POST", "/api/v1/namespaces/default/pods", pods)
+        await asyncio.sleep(2)
+        listed = await self.call("GET", "/api/v1/namespaces/default/pods?limit=1")
+        return str(listed["metadata"]["resourceVersion"])
+
+    async def call(self, method: str, path: str, body: Any = None, headers: Any = None) -> Any:
+        """One request; fails the benchmark when the server refuses it."""
+        data = None if body is None else json.dumps(body)
+        async with self.session.request(
+            method, path, data=data, headers={**_JSON, **(headers or {})}
+        ) as answer:
+            found = await answer.json()
+            assert answer.status < 400, found
+            return found
+
+    async def _all(self, method: str, path: str, bodies: Iterator[Any]) -> None:
+        async def work() -> None:
+            for body in bodies:  # the workers share the iterator
+                await self.call(method, path, body)
+
+        await asyncio.gather(*(work() for _ in range(_REQUESTS)))
+
+    async def bindings(self, version: str, times: list[float]) -> None:
+        """Note the time of each first binding, until cancelled."""
+        bound: set[bytes] = set()
+        path = f"/api/v1/namespaces/default/pods?watch=1&resourceVersion={version}"
+        async with self.session.get(path, timeout=aiohttp.ClientTimeout(total=None)) as answer:
+            async for line in answer.content:
+                if b'"nodeName":"' in line:
+                    name = line.split(b'"name":"', 1)[1][:7]
+                    if name not in bound:
+                        bound.add(name)
+                        times.append(time.perf_counter())
+
+
+def _node(at: int) -> Any:
+    name = f"n{at:05d}"
+    room = {"cpu": "32", "memory": "128Gi", "pods": "110"}
+    labels = {"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": f"z{at % 3}"}
+    ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+    status = {"capacity": room, "allocatable": room, "conditions": [ready]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": labels},
+        "status": status,
+    }
+
+
+def _pod(at: int, scheduler_name: str, varied: bool) -> Any:
+    cpu, memory = (f"{50 + at % 977}m", f"{64 + at % 1499}Mi") if varied else ("100m", "256Mi")
+    container = {"name": "c", "image": "pause", "resources": {"requests": {"cpu": cpu, "memory": memory}}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"p{at:06d}", "labels": {"app": f"bench{at % 7 if varied else 0}"}},
+        "spec": {
+            "schedulerName": scheduler_name,
+            "terminationGracePeriodSeconds": 0,
+            "automountServiceAccountToken": False,
+            "containers": [container],
+        },
+    }
+
+
+async def _bare(backlog: Backlog) -> Row:
+    """Nothing but bindings, posted as fast as the server takes them."""
+    await backlog.prepare("nobody")
+    begin, used = time.perf_counter(), time.process_time()
+
+    def bindings() -> Iterator[tuple[str, Any]]:
+        for at in range(backlog.pods):
+            target = {"kind": "Node", "name": f"n{at % backlog.nodes:05d}"}
+            binding = {
+                "apiVersion": "v1",
+                "kind": "Binding",
+                "metadata": {"name": f"p{at:06d}"},
+                "target": target,
+            }
+            yield f"/api/v1/namespaces/default/pods/p{at:06d}/binding", binding
+
+    left = bindings()
+
+    async def work() -> None:
+        for path, body in left:
+            await backlog.call("POST", path, body)
+
+    await asyncio.gather(*(work() for _ in range(_REQUESTS)))
+    spent = time.perf_counter() - begin
+    return _row("bindings only", backlog, backlog.pods / spent, None, time.process_time() - used, None)
+
+
+async def _drain(backlog: Backlog, contender: Contender, log: Path) -> Row:
+    version = await backlog.prepare(contender.scheduler_name)
+    times: list[float] = []
+    watching = asyncio.create_task(backlog.bindings(version, times))
+    await asyncio.sleep(0.5)
+    begin = time.perf_counter()
+    with log.open("wb") as out:
+        process = subprocess.Popen(contender.command, stdout=out, stderr=subprocess.STDOUT)  # noqa: ASYNC220  # our own words
+    try:
+        while len(times) < backlog.pods:
+            ended = process.poll()
+            assert ended is None, f"{contender.name} ended with {ended}:\n{_tail(log)}"
+            assert time.perf_counter() - begin < PATIENCE, (
+                f"{contender.name}: {backlog.pods - len(times)} pods are not bound\n{_tail(log)}"
+            )
+            await asyncio.sleep(0.05)
+        peak = _peak(process.pid)
+    finally:
+        watching.cancel()
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+            _, status, usage = await asyncio.to_thread(os.wait4, process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+    rate = (len(times) - 1) / (times[-1] - times[0])
+    return _row(contender.name, backlog, rate, times[0] - begin, usage.ru_utime + usage.ru_stime, peak)
+
+
+def _tail(log: Path) -> str:
+    return log.read_text(encoding="utf-8", errors="replace")[-2000:]
+
+
+def _peak(pid: int) -> float:
+    """The most memory that a process ever held, MiB."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def _row(
+    who: str, backlog: Backlog, rate: float, first: float | None, cpu: float, peak: float | None
+) -> dict[str, object]:
+    row: dict[str, object] = {
+        "nodes": backlog.nodes,
+        "pods": f"{backlog.pods:,} {'of differing size' if backlog.varied else 'equal'}",
+        "who": who,
+        "pods/s": round(rate),
+        "CPU s": round(cpu, 1),
+    }
+    if first is not None:
+        row["start to first s"] = round(first, 1)
+    if peak is not None:
+        row["peak MiB"] = round(peak)
+    return row
+
+
+def _contenders(access: Access, folder: Path) -> Iterator[Contender]:
+    kubeconfig = access.kubeconfig("admin")
+    ours = [sys.executable, "-m", "koordpolicy.cli", "scheduler", "--kubeconfig", str(kubeconfig)]
+    yield Contender(
+        "koordpolicy scheduler",
+        "koord-scheduler",
+        [*ours, "--state-dir", str(folder / "state"), "--no-leader-elect", "--http", "127.0.0.1:0"],
+    )
+    with contextlib.suppress(Missing):
+        theirs = find("kube-scheduler").path
+        configuration = folder / "kube-scheduler.yaml"
+        configuration.write_text(
+            json.dumps(
+                {
+                    "apiVersion": "kubescheduler.config.k8s.io/v1",
+                    "kind": "KubeSchedulerConfiguration",
+                    "leaderElection": {"leaderElect": False},
+                    # The usual 50 requests a second would measure the limit, not the scheduler.
+                    "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 10000},
+                }
+            )
+        )
+        yield Contender(
+            "kube-scheduler",
+            "default-scheduler",
+            [str(theirs), f"--config={configuration}", "--secure-port=0"],
+        )
+
+
+def run() -> Iterator[Row]:
+    """Each workload: the bare loop, ours, kube-scheduler. Nothing where there is no API server to be had."""
+    try:
+        find("kube-apiserver")
+    except Missing as why:
+        yield {"who": f"left out: {why}"}
+        return
+    for nodes, pods, varied in WORKLOADS:
+        with tempfile.TemporaryDirectory() as folder, ApiServer(Path(folder), arguments=_SERVER) as server:
+            yield from asyncio.run(_workload(server.access, Path(folder), nodes, pods, varied))
+
+
+async def _workload(access: Access, folder: Path, nodes: int, pods: int, varied: bool) -> list[Row]:
+    tls = ssl.create_default_context(cafile=str(access.authority))
+    headers = {"Authorization": f"Bearer {access.token('admin')}"}
+    connector = aiohttp.TCPConnector(ssl=tls, limit=_REQUESTS + 1)
+    async with aiohttp.ClientSession(access.url, connector=connector, headers=headers) as session:
+        backlog = Backlog(access, session, nodes, pods, varied)
+        rows = [await _bare(backlog)]
+        for contender in _contenders(access, folder):
+            print(f"{contender.name}: {pods:,} pods on {nodes:,} nodes", file=sys.stderr, flush=True)
+            rows.append(await _drain(backlog, contender, folder / "scheduler.log"))
+    return rows
