@@ -1,0 +1,168 @@
+"""The server of a process, asked over real sockets."""
+
+import asyncio
+import json
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from koordpolicy.runtime.fixed import FixedSource
+from koordpolicy.runtime.health import health_routes
+from koordpolicy.runtime.http import Limits, Request, Response, Route, Server, Tls
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.process import Process
+from tests.unit.runtime.certificates import certificate
+from tests.unit.runtime.scenes import broken, live_of, running, tree, until
+
+
+async def ask(
+    server: Server, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+) -> tuple[int, str, Mapping[str, str]]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.request(
+            method, f"http://127.0.0.1:{server.port}{path}", data=body, headers=headers
+        ) as answer,
+    ):
+        return answer.status, await answer.text(), answer.headers
+
+
+async def echo(request: Request) -> Response:
+    said = {"method": request.method, "query": dict(request.query), "x": request.headers.get("x-test")}
+    return Response(201, json.dumps(said).encode() + request.body, "application/json", {"X-Echo": "yes"})
+
+
+async def fail(_: Request) -> Response:
+    raise RuntimeError("a secret")
+
+
+async def sleep(_: Request) -> Response:
+    await asyncio.sleep(60)
+    return Response.text("late")
+
+
+ROUTES = (Route("POST", "/echo", echo), Route("GET", "/fail", fail), Route("GET", "/sleep", sleep))
+
+
+def test_routes_answer_and_others_do_not(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        metrics = Metrics("test")
+        limits = Limits(body=1000, seconds=0.3)
+        async with Server("127.0.0.1", 0, ROUTES, metrics, limits=limits) as server:
+            status, text, headers = await ask(server, "/echo?a=1", "POST", b"body", **{"X-Test": "t"})
+            assert (status, text) == (201, '{"method": "POST", "query": {"a": "1"}, "x": "t"}body')
+            assert (headers["X-Echo"], headers["Content-Type"]) == ("yes", "application/json")
+            assert (await ask(server, "/echo"))[0] == 405
+            assert (await ask(server, "/nothing"))[0] == 404
+            assert (await ask(server, "/echo", "POST", b"x" * 1001))[0] == 413
+            status, text, _ = await ask(server, "/fail")
+            assert (status, "secret" in text) == (500, False)
+            assert (await ask(server, "/sleep"))[0] == 504
+
+            async def parts() -> AsyncIterator[bytes]:
+                for _ in range(20):
+                    yield b"x" * 100
+
+            async with (
+                aiohttp.ClientSession() as session,
+                session.post(f"http://127.0.0.1:{server.port}/echo", data=parts()) as answer,
+            ):
+                assert answer.status == 413
+        assert metrics.value("koordpolicy_http_requests_total", path="/echo", code="413") == 2
+        assert metrics.value("koordpolicy_http_requests_total", path="other", code="404") == 1
+
+    asyncio.run(scene())
+    assert "a secret" in caplog.text
+
+
+def test_a_port_that_is_taken_is_an_error() -> None:
+    async def scene() -> None:
+        async with Server("127.0.0.1", 0, ROUTES) as server:
+            with pytest.raises(OSError, match="in use"):
+                async with Server("127.0.0.1", server.port, ROUTES):
+                    raise AssertionError
+
+    asyncio.run(scene())
+
+
+def test_health_readiness_metrics_and_status() -> None:
+    async def scene() -> None:
+        process = Process("manager", "m1", Metrics("manager"))
+        process.readiness.wait_for("policies", "no revision is active yet")
+        source = FixedSource("memory", tree(1))
+        live = live_of(source, process.metrics)
+        routes = health_routes(process, live, lambda: {"nodes": 3})
+        async with running(live.run()), Server("127.0.0.1", 0, routes, process.metrics) as server:
+            assert (await ask(server, "/healthz"))[:2] == (200, "ok\n")
+            assert (await ask(server, "/readyz"))[:2] == (503, "policies: no revision is active yet\n")
+            await live.ready.wait()
+            process.readiness.reached("policies")
+            assert (await ask(server, "/readyz"))[:2] == (200, "ok\n")
+            source.give(broken())
+            await until(lambda: live.rejected)
+            status, text, headers = await ask(server, "/statusz?format=json")
+            assert (status, headers["Content-Type"]) == (200, "application/json")
+            told = json.loads(text)
+            assert (told["component"], told["instance"], told["ready"], told["nodes"]) == (
+                "manager",
+                "m1",
+                True,
+                3,
+            )
+            assert told["policies"]["active"]["bundle"] == "fleet"
+            assert told["policies"]["rejected"]["reason"] == "CompileFailed"
+            (finding,) = told["policies"]["rejected"]["findings"]
+            assert (finding["code"], finding["file"], finding["line"]) == ("KP203", "all.yaml", 5)
+            assert [past["result"] for past in told["policies"]["history"]] == ["rejected", "activated"]
+            assert json.loads((await ask(server, "/statusz", Accept="application/json"))[1])["ready"]
+            words = (await ask(server, "/statusz"))[1]
+            assert "koordpolicy manager" in words
+            assert "error[KP203]" in words
+            assert "nodes: 3" in words
+            status, text, headers = await ask(server, "/metrics")
+            assert status == 200
+            assert headers["Content-Type"].startswith("text/plain; version=")
+            assert "koordpolicy_active_revision_info{" in text
+            process.stop("the test is over")
+            assert (await ask(server, "/readyz"))[0] == 503
+            assert (await ask(server, "/healthz"))[0] == 200
+
+    asyncio.run(scene())
+
+
+async def serial(server: Server, authority: Path) -> str:
+    """The serial number of the certificate that a new connection sees."""
+    context = ssl.create_default_context(cafile=str(authority))
+    _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
+    try:
+        return str(writer.get_extra_info("peercert")["serialNumber"])
+    finally:
+        writer.close()
+
+
+def test_a_renewed_certificate_is_taken_and_a_half_written_pair_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pem, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    first, second = certificate(1), certificate(2)
+    pem.write_bytes(first.pem), key.write_bytes(first.key)
+    both = tmp_path / "both.pem"
+    both.write_bytes(first.pem + second.pem)
+
+    async def scene() -> None:
+        routes = (Route("GET", "/fail", fail),)
+        tls = Tls(pem, key)
+        async with Server("127.0.0.1", 0, routes, tls=tls, limits=Limits(reread=0.02)) as server:
+            before = await serial(server, both)
+            pem.write_bytes(second.pem)  # the key is still the old one's
+            await until(lambda: "of no use yet" in caplog.text)
+            assert await serial(server, both) == before
+            key.write_bytes(second.key)
+            await until(lambda: "was renewed" in caplog.text)
+            assert await serial(server, both) != before
+
+    caplog.set_level("INFO", "koordpolicy")
+    asyncio.run(scene())

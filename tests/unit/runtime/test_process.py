@@ -1,0 +1,89 @@
+"""The frame of a process: it stops when told, in order, and says how it ended."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from koordpolicy.runtime.process import CANNOT_START, CRASHED, OK, CannotStart, Process, Tasks, run_process
+
+
+def run(main: Callable[[Process], Awaitable[None]], grace: float = 20.0) -> int:
+    return run_process(main, "test", "t1", grace=grace)
+
+
+def test_it_stops_in_order_when_told() -> None:
+    told: list[str] = []
+
+    async def work(name: str) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            told.append(name)
+
+    async def main(process: Process) -> None:
+        process.readiness.reached("policies")
+        async with Tasks() as tasks:
+            for name in ("first", "second", "third"):
+                tasks.start(name, work(name))
+            asyncio.get_running_loop().call_later(0.05, os.kill, os.getpid(), signal.SIGTERM)
+            await process.stopped()
+            assert process.readiness.missing == {"running": "the process is stopping"}
+        told.append("main")
+
+    assert run(main) == OK
+    assert told == ["third", "second", "first", "main"]
+
+
+def test_a_task_that_fails_ends_the_process(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail() -> None:
+        raise RuntimeError("out of order")
+
+    async def main(process: Process) -> None:
+        async with Tasks() as tasks:
+            tasks.start("fail", fail())
+            await process.stopped()
+
+    assert run(main) == CRASHED
+    assert "out of order" in caplog.text
+
+
+def test_one_that_cannot_start_says_why_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    async def main(_: Process) -> None:
+        raise CannotStart("no cluster: there is no kubeconfig")
+
+    assert run(main) == CANNOT_START
+    (record,) = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert record.getMessage() == "test cannot start: no cluster: there is no kubeconfig"
+    assert record.exc_info is None
+
+
+def test_a_stop_that_takes_too_long_is_cut_short(caplog: pytest.LogCaptureFixture) -> None:
+    async def main(process: Process) -> None:
+        process.stop("the test")
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.Event().wait()
+
+    assert run(main) == CRASHED
+
+    async def slow(_: Process) -> None:
+        asyncio.get_running_loop().call_later(0.01, os.kill, os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+
+    assert run(slow, grace=0.05) == CRASHED
+    assert "cut short" in caplog.text
+
+
+def test_the_loop_is_measured() -> None:
+    seen: list[float | None] = []
+
+    async def main(process: Process) -> None:
+        await asyncio.sleep(1.2)
+        seen.append(process.metrics.value("koordpolicy_event_loop_delay_seconds"))
+
+    assert run(main) == OK
+    assert seen[0] is not None
+    assert seen[0] >= 1
