@@ -34,13 +34,15 @@ class Told:
 class Example:
     """An input, and what each of the two graphs answered when it was asked.
 
-    `on` is the input in a phrase, `facts` are those that the answers depend on.
+    `on` is the input in a phrase ("" where nothing of it counts), `facts` are those that the answers depend on.
+    `constant` tells that the rules behind both answers are plain values, whatever the facts.
     """
 
     on: str
     facts: tuple[ShownFact, ...]
     old: Told
     new: Told
+    constant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Edit:
     """A rule that was added, removed or changed.
 
     `where` says in words what it applies to, "" for everything. `old` and `new` are its values as written, None
-    where there is no such rule. `constant` tells that both answers follow without looking at facts.
+    where there is no such rule.
     `example` is an input that the rule decides and on which the answers differ; None when none was found.
     """
 
@@ -59,7 +61,6 @@ class Edit:
     old: str | None
     new: str | None
     span: Span
-    constant: bool
     example: Example | None
 
 

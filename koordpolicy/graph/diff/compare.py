@@ -1,12 +1,12 @@
 """Two graphs side by side: which decisions differ, who edited them, and an input that shows it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.describe.answer import value_type
-from koordpolicy.graph.describe.decision import condition_of, value_text
+from koordpolicy.graph.describe.decision import condition_of, unit_of, value_text
 from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Effect, Example, How, Told
 from koordpolicy.graph.diff.documents import changed_documents, changed_settings
 from koordpolicy.graph.diff.inputs import Input, inputs
@@ -17,6 +17,7 @@ from koordpolicy.graph.selectors import in_words
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.types import DYN
+from koordpolicy.language.kinds import slot_values
 
 _Name = tuple[str, str]
 """A rule of a decision by its layer and document."""
@@ -29,35 +30,37 @@ def compare(old: RuleGraph, new: RuleGraph) -> Difference:
     edited = {name: pair.edits() for name, pair in pairs.items() if pair.edited}
     effects = {name: pair.example() for name, pair in pairs.items() if not pair.edited}
     shown = {name: example for name, example in effects.items() if example is not None}
-    causes = {name: pairs[name].parameters() & set(edited) for name in shown}
-    causes = {name: sorted(found) or [""] for name, found in causes.items()}
-    cause = _cause(old, new)
+    # What changes with several parameters is told with the first of them.
+    behind = {name: min(pairs[name].parameters() & edited.keys(), default="") for name in shown}
+    cause = _cause(old, new) or "what it reads"
     decisions = [
         DecisionChange(
             name,
             pairs[name].decision.meaning,
             found,
-            tuple(Effect(one, shown[one]) for one, why in causes.items() if why[0] == name),
+            tuple(Effect(one, shown[one]) for one, why in behind.items() if why == name),
         )
         for name, found in edited.items()
     ]
+    decisions.sort(key=lambda one: (one.edits[0].span.file, one.edits[0].span.start.line, one.decision))
+    told = {edit.document for one in decisions for edit in one.edits}
     decisions += [
         DecisionChange(
             name,
             pairs[name].decision.meaning,
             (),
             (Effect(name, shown[name]),),
-            cause or "what it reads",
+            cause,
         )
-        for name, why in causes.items()
-        if why == [""]
+        for name, why in behind.items()
+        if not why
     ]
     return Difference(
         old.digest,
         new.digest,
         tuple(decisions),
         changed_settings(old.units, new.units),
-        changed_documents(old.units, new.units),
+        tuple(one for one in changed_documents(old.units, new.units) if one.document not in told),
         tuple(name for name, example in effects.items() if example is None),
     )
 
@@ -87,12 +90,13 @@ class _Tried:
     new_rule: Rule | None
 
     @property
-    def rank(self) -> tuple[bool, bool]:
-        """Examples without errors and negative amounts say more."""
+    def rank(self) -> tuple[bool, bool, int]:
+        """Examples without errors and negative amounts say more, and those closest to everyday life."""
         both = (self.old, self.new)
         return (
             any(told.error is not None for told in both),
             any(isinstance(told.value, int | float) and told.value < 0 for told in both),
+            self.made.bent,
         )
 
 
@@ -146,22 +150,23 @@ class _Pair:
             None if old is None else value_text(old),
             None if new is None else value_text(new),
             rule.span,
-            example is not None and not example.facts,
             example,
         )
 
     def example(self, of: _Name | None = None) -> Example | None:
         """The most telling input that the graphs answer differently; with `of`, one that this rule decides."""
         fitting = [
-            one
-            for one in self._differing()
-            if of is None or of in (_name(one.old_rule), _name(one.new_rule))
+            one for one in self._differing() if of is None or of in (_name(one.old_rule), _name(one.new_rule))
         ]
         best = min(fitting, key=lambda one: one.rank, default=None)
         if best is None:
             return None
         facts = self._facts(self.new, best.made.records) or self._facts(self.old, best.made.records)
-        return Example(best.made.phrase, facts, best.old, best.new)
+        roots = {fact.path.partition(".")[0] for fact in facts}
+        constant = all(
+            rule is None or isinstance(rule.value, ir.Const) for rule in (best.old_rule, best.new_rule)
+        )
+        return Example(best.made.phrase(roots), facts, best.old, best.new, constant)
 
     def _facts(self, graph: RuleGraph, records: Mapping[str, Any]) -> tuple[ShownFact, ...]:
         """What the graph's answer depends on."""
@@ -238,10 +243,21 @@ def answer_of(graph: RuleGraph, name: str, records: Mapping[str, Any]) -> Told:
 
 def _where(graph: RuleGraph, rule: Rule) -> str:
     """What a rule applies to, in words; "" for everything."""
-    parts: Iterable[str | None] = (
-        in_words(rule.match.requirements),
-        (condition := condition_of(graph, rule)) and f"if {condition}",
-        rule.terms and f"by exception of {rule.terms.owner} until {rule.terms.until}",
-    )
+    parts = [in_words(rule.match.requirements) or ""]
+    conditions = [condition_of(graph, rule), *_entry_conditions(graph, rule)]
+    parts += [f"if {condition}" for condition in conditions if condition is not None]
+    if rule.terms is not None:
+        parts.append(f"by exception of {rule.terms.owner} until {rule.terms.until}")
     return ", ".join(part for part in parts if part)
 
+
+def _entry_conditions(graph: RuleGraph, rule: Rule) -> Iterator[str]:
+    """The conditions of the list entries that a rule stands in, such as a filter's own match."""
+    unit = unit_of(graph, rule)
+    for slot in () if unit is None else slot_values(unit.spec):
+        if slot.field == rule.key.field:
+            for path in slot.conditions:
+                found: Any = unit.document.data if unit is not None else None
+                for step in path:
+                    found = found[step]
+                yield " ".join(str(found).split())

@@ -90,7 +90,9 @@ def _collect(
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             _collect(f"{name}.{key}", (*path, key), inner, decided, found)
-    elif isinstance(value, list) and value and all(isinstance(one, Mapping) and "name" in one for one in value):
+    elif (
+        isinstance(value, list) and value and all(isinstance(one, Mapping) and "name" in one for one in value)
+    ):
         found[name] = (path, [one["name"] for one in value])
         for at, one in enumerate(value):
             rest = {key: inner for key, inner in one.items() if key != "name"}

@@ -4,7 +4,9 @@ Nothing is claimed here. Whoever uses an input asks both graphs.
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from koordpolicy.graph.analysis.example import example
@@ -24,22 +26,27 @@ _MOST_EDGES = 40
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Records by root, and the situation they were made from."""
+    """Records by root, and the situation they were made from; `bent` is how many facts of it had to change."""
 
-    phrase: str
+    situation: Situation
     records: dict[str, Any]
+    bent: int = 0
+
+    def phrase(self, roots: AbstractSet[str]) -> str:
+        """What these roots show: `a batch pod on a node half used`; "" where neither pod nor node is among them."""
+        parts = []
+        if roots & {"pod", "container", "oldPod"}:
+            parts.append(self.situation.pod)
+        if roots & {"node", "zone"}:
+            parts.append(self.situation.node)
+        return " on ".join(parts)
 
 
 def inputs(*expressions: ir.Node) -> Iterator[Input]:
     """At most `MOST_INPUTS` inputs: first each region that a rule matches, in every situation, then its boundaries."""
     regions = [EVERYTHING, *_distinct(_regions(expressions))][: _MOST_REGIONS + 1]
     edges = _distinct(_edges(expressions))[:_MOST_EDGES]
-    count = 0
-    for made in _all(regions, edges):
-        if count == MOST_INPUTS:
-            return
-        count += 1
-        yield made
+    yield from islice(_all(regions, edges), MOST_INPUTS)
 
 
 def _all(regions: list[Box], edges: list[Box]) -> Iterator[Input]:
@@ -75,7 +82,12 @@ def _within(box: Box, situation: Situation) -> Iterator[Input]:
     for place, domain in box.domains.items():
         if domain.present is False and place.key is None and isinstance(records.get(place.root), dict):
             records[place.root].pop(place.path, None)
-    yield Input(situation.phrase, records)
+    bent = sum(
+        place.key is None and value(place.root, place.path) != records.get(place.root, {}).get(place.path)
+        for place in box.domains
+        if isinstance(records.get(place.root), dict)
+    )
+    yield Input(situation, records, bent)
 
 
 def _regions(expressions: tuple[ir.Node, ...]) -> Iterator[Box]:

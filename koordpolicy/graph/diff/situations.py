@@ -112,9 +112,10 @@ node:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Records of all roots, and what they show in a phrase."""
+    """Records of all roots, and what node and pod they show, in phrases."""
 
-    phrase: str
+    node: str
+    pod: str
     records: dict[str, Any]
 
 
@@ -122,11 +123,11 @@ class Situation:
 def situations() -> tuple[Situation, ...]:
     """The situations, the most telling first. Their records are shared: copy before changing one."""
     return (
-        Situation("a node half used", _records(_HALF_USED)),
-        Situation("a batch pod", _records(_HALF_USED, _ANOTHER_POD)),
-        Situation("a node nearly idle", _records(_HALF_USED, _NEARLY_IDLE)),
-        Situation("a node nearly full", _records(_HALF_USED, _NEARLY_FULL)),
-        Situation("nothing known", records_of({})),
+        Situation("a node half used", "a service's pod", _records(_HALF_USED)),
+        Situation("a node half used", "a batch pod", _records(_HALF_USED, _ANOTHER_POD)),
+        Situation("a node nearly idle", "a service's pod", _records(_HALF_USED, _NEARLY_IDLE)),
+        Situation("a node nearly full", "a service's pod", _records(_HALF_USED, _NEARLY_FULL)),
+        Situation("a node without measurements", "a pod that requests nothing", records_of({})),
     )
 
 

@@ -1,0 +1,118 @@
+"""`koordpolicy diff`: which decisions change between two revisions, with examples, and on whom that falls."""
+
+import argparse
+from pathlib import Path
+
+from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.difference import RENDERERS, OnCluster, Shown
+from koordpolicy.cli.estate import SnapshotEstate
+from koordpolicy.cli.revisions import compiled_side, sides
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.diff import Difference, affected, compare
+from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.runtime.clock import now_ns
+
+DIFFERENT = 4
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "old",
+        metavar="OLD",
+        help="a revision as Git names it (main, HEAD~1, a tag), or a directory; `A...B` compares B with what it "
+        "left A at, as a pull request does",
+    )
+    parser.add_argument(
+        "new",
+        metavar="NEW",
+        nargs="?",
+        help="the same; the working tree when it is left out",
+    )
+    parser.add_argument(
+        "-p",
+        "--path",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="where the policies stand in the repository; may be repeated (default: .)",
+    )
+    parser.add_argument(
+        "-c",
+        "--cluster",
+        metavar="SNAPSHOT",
+        help="a file of `koordpolicy snapshot`: ask both revisions about its nodes and pods",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=list(RENDERERS), default="text", help="format of the result"
+    )
+    parser.add_argument(
+        "--exit-code", action="store_true", help=f"exit with {DIFFERENT} when the revisions differ"
+    )
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    snapshot = _snapshot(arguments.cluster)
+    old, new = sides(arguments.old, arguments.new, arguments.path)
+    # Exceptions come and go by time; both revisions are looked at in the same moment.
+    moment = snapshot.taken if snapshot is not None else now_ns()
+    before, after = (_at(compiled_side(side, arguments.compiler).graph, moment) for side in (old, new))
+    difference = compare(before, after)
+    shown = Shown(
+        old.title,
+        new.title,
+        difference,
+        None if snapshot is None else _on_cluster(arguments.cluster, snapshot, before, after, difference),
+        terminal.width,
+        terminal.colour(),
+    )
+    terminal.print(RENDERERS[arguments.output](shown))
+    return DIFFERENT if arguments.exit_code and not difference.empty else OK
+
+
+def _at(graph: RuleGraph | None, moment: int) -> RuleGraph:
+    assert graph is not None
+    return graph.at(Timestamp(moment))
+
+
+def _snapshot(file: str | None) -> Snapshot | None:
+    if file is None:
+        return None
+    try:
+        return read_snapshot(Path(file))
+    except SnapshotError as error:
+        raise CannotRunError(str(error)) from None
+
+
+def _on_cluster(
+    file: str, snapshot: Snapshot, old: RuleGraph, new: RuleGraph, difference: Difference
+) -> OnCluster:
+    estate = SnapshotEstate(snapshot)
+    names = [change.decision for change in difference.decisions]
+    names += [effect.decision for change in difference.decisions for effect in change.effects]
+    names += difference.unproven
+    # A parameter decides nothing by itself; what reads it stands beside it.
+    asked = [name for name in dict.fromkeys(names) if ".parameters." not in name or _alone(name, difference)]
+    return OnCluster(
+        Path(file).name,
+        snapshot.taken_text,
+        len(snapshot.nodes),
+        len(snapshot.pods),
+        tuple(affected(old, new, estate, asked)),
+    )
+
+
+def _alone(name: str, difference: Difference) -> bool:
+    """Whether nothing that reads a parameter changes with it."""
+    return not any(change.decision == name and change.effects for change in difference.decisions)
+
+
+COMMAND = Command(
+    "diff",
+    "show which decisions change between two revisions, with examples",
+    _add,
+    _run,
+    epilog=f"exit code: 0 well, {DIFFERENT} different (with --exit-code), 2 could not run",
+)
+"""`koordpolicy diff OLD [NEW]`."""

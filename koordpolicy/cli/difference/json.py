@@ -1,0 +1,107 @@
+"""A difference as JSON, for programs. Values are written as in policies."""
+
+import json
+from typing import Any
+
+from koordpolicy.cli.difference.shown import OnCluster, Shown
+from koordpolicy.diagnostics import Span
+from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Shift, Told
+from koordpolicy.graph.notation import written
+
+
+def render_json(shown: Shown) -> str:
+    """One object; lists are empty where nothing differs."""
+    difference = shown.difference
+    data: dict[str, Any] = {
+        "from": {"name": shown.old, "digest": difference.old},
+        "to": {"name": shown.new, "digest": difference.new},
+        "different": not difference.empty,
+        "decisions": [_decision(one) for one in difference.decisions],
+        "settings": [
+            {"document": one.document, "path": one.path, "old": one.old, "new": one.new, **_place(one.span)}
+            for one in difference.settings
+        ],
+        "documents": [
+            {"document": one.document, "change": str(one.how), **_place(one.span)}
+            for one in difference.documents
+        ],
+        "unproven": list(difference.unproven),
+    }
+    if shown.cluster is not None:
+        data["cluster"] = _cluster(shown.cluster)
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _decision(change: DecisionChange) -> dict[str, Any]:
+    return {
+        "decision": change.decision,
+        "meaning": change.meaning,
+        "cause": change.cause or None,
+        "edits": [_edit(one) for one in change.edits],
+        "effects": [{"decision": one.decision, "example": _example(one.example)} for one in change.effects],
+    }
+
+
+def _edit(edit: Edit) -> dict[str, Any]:
+    return {
+        "change": str(edit.how),
+        "document": edit.document,
+        "layer": edit.layer,
+        "where": edit.where,
+        "old": edit.old,
+        "new": edit.new,
+        **_place(edit.span),
+        "example": None if edit.example is None else _example(edit.example),
+    }
+
+
+def _example(example: Example) -> dict[str, Any]:
+    return {
+        "on": example.on,
+        "facts": {fact.path: fact.value for fact in example.facts if fact.present},
+        **_answers(example.old, example.new),
+    }
+
+
+def _answers(old: Told, new: Told) -> dict[str, Any]:
+    return {"old": _answer(old), "new": _answer(new)}
+
+
+def _answer(told: Told) -> dict[str, Any]:
+    return {"error": told.error} if told.error is not None else {"value": written(told.type, told.value)}
+
+
+def _cluster(cluster: OnCluster) -> dict[str, Any]:
+    return {
+        "file": cluster.file,
+        "taken": cluster.taken,
+        "nodes": cluster.nodes,
+        "pods": cluster.pods,
+        "decisions": [_affected(one) for one in cluster.affected],
+    }
+
+
+def _affected(one: Affected) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "decision": one.decision,
+        "of": one.things,
+        "total": one.total,
+        "changed": one.changed,
+        "failing": one.failing,
+        "kinds": [
+            {**_answers(shift.old, shift.new), "count": count, "names": list(names)}
+            for shift, count, names in one.kinds
+        ],
+    }
+    if one.old is not None and one.new is not None:
+        data["together"] = _answers(Told(one.type, one.old), Told(one.type, one.new))
+        data["largest"] = [_shift(shift) for shift in one.largest]
+    return data
+
+
+def _shift(shift: Shift) -> dict[str, Any]:
+    return {"name": shift.name, **_answers(shift.old, shift.new)}
+
+
+def _place(span: Span) -> dict[str, Any]:
+    return {"file": span.file, "line": span.start.line, "column": span.start.column}

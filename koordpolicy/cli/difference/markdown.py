@@ -1,0 +1,168 @@
+"""A difference as a comment on a pull request: a table that says it all, expressions folded away."""
+
+from collections.abc import Iterator
+
+from koordpolicy.cli.difference.shown import (
+    MARKS,
+    OnCluster,
+    Shown,
+    applies_to,
+    headline,
+    in_order,
+    telling,
+    texts,
+)
+from koordpolicy.diagnostics import Span
+from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Told
+from koordpolicy.graph.diff.words import distance, pair_text, told_text
+
+_MOST_ROWS = 100
+_LONGEST_CELL = 120
+
+
+def render_markdown(shown: Shown) -> str:
+    """The difference in Markdown as GitHub and GitLab show it."""
+    return "\n".join(_lines(shown)) + "\n"
+
+
+def _lines(shown: Shown) -> Iterator[str]:
+    difference = shown.difference
+    words = headline(difference)
+    yield f"**{words[0].upper()}{words[1:]}** from {_code(shown.old)} to {_code(shown.new)}"
+    if difference.decisions:
+        yield ""
+        yield "| | decision | applies to | before | after | where |"
+        yield "|---|---|---|---|---|---|"
+        rows = [row for change in difference.decisions for row in _rows(change)]
+        yield from rows[:_MOST_ROWS]
+        if len(rows) > _MOST_ROWS:
+            yield ""
+            yield f"and {len(rows) - _MOST_ROWS:,} more"
+    if difference.settings:
+        yield ""
+        yield "| setting | before | after | where |"
+        yield "|---|---|---|---|"
+        for one in difference.settings:
+            yield _row(
+                _code(f"{one.document} {one.path}"), _value(one.old), _value(one.new), _place(one.span)
+            )
+    if difference.documents:
+        yield ""
+        for document in difference.documents:
+            says = f" ({_plain(document.says)})" if document.says else ""
+            yield f"- {document.how} {_code(document.document)}{says}, {_code(document.span.file)}"
+    if difference.unproven:
+        yield ""
+        names = ", ".join(_code(name) for name in difference.unproven)
+        yield f"Written differently, but no input was found on which it matters: {names}"
+    yield from _details(shown)
+    if shown.cluster is not None:
+        yield from _cluster(shown.cluster)
+
+
+def _rows(change: DecisionChange) -> Iterator[str]:
+    name = _code(change.decision)
+    for edit in change.edits:
+        yield _row(MARKS[edit.how], name, _scope(edit), *_pair(edit.example), _place(edit.span))
+        name = ""
+    for effect in change.effects:
+        shown = name if not change.edits else f"↳ {_code(effect.decision)}"
+        why = f"for example {effect.example.on}" if effect.example.on else ""
+        yield _row(
+            "", shown, _plain(why), *_pair(effect.example), "" if change.edits else _plain(change.cause)
+        )
+
+
+def _scope(edit: Edit) -> str:
+    scope = _plain(applies_to(edit))
+    if edit.example is not None and edit.example.on and not edit.example.constant:
+        scope += f", for example {_plain(edit.example.on)}"
+    return scope
+
+
+def _pair(example: Example | None) -> tuple[str, str]:
+    if example is None:
+        return "", "no input was found on which this matters"
+    old, new = example.old, example.new
+    apart = distance(new.type, old.value, new.value) if old.error is None and new.error is None else ""
+    return _plain(told_text(old)), f"**{_plain(told_text(new))}**" + (f" ({apart})" if apart else "")
+
+
+def _details(shown: Shown) -> Iterator[str]:
+    """The expressions, for those who want to see them."""
+    for change in shown.difference.decisions:
+        for edit in change.edits:
+            lines = texts(edit)
+            if not lines:
+                continue
+            yield ""
+            yield f"<details><summary>{_code(change.decision)}, {_plain(applies_to(edit))}</summary>"
+            yield ""
+            yield "```diff"
+            yield from (f"{sign} {line}".replace("```", "'''") for sign, line in lines)
+            yield "```"
+            facts = telling(edit.example) if edit.example is not None else []
+            if facts:
+                yield "Example: " + ", ".join(map(_code, facts))
+            yield "</details>"
+
+
+def _cluster(cluster: OnCluster) -> Iterator[str]:
+    yield ""
+    yield (
+        f"**On {_code(cluster.file)}**: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {_plain(cluster.taken)}"
+    )
+    changed = in_order(cluster.affected)
+    if changed:
+        yield ""
+        yield "| decision | changes for | together | most |"
+        yield "|---|---|---|---|"
+        for one in changed:
+            yield _row(_code(one.decision), *_affected(one))
+    same = len(cluster.affected) - len(changed)
+    if same:
+        yield ""
+        yield f"{same:,} of the decisions above come{'s' if same == 1 else ''} out the same everywhere."
+
+
+def _affected(one: Affected) -> tuple[str, str, str]:
+    scope = f"{one.changed:,} of {one.total:,} {one.things}" if one.things != "cluster" else "the cluster"
+    if one.failing:
+        scope += f", {one.failing:,} without an answer"
+    if one.old is not None and one.new is not None:
+        together = pair_text(Told(one.type, one.old), Told(one.type, one.new))
+        most = "; ".join(f"{shift.name} {pair_text(shift.old, shift.new)}" for shift in one.largest[:3])
+        return scope, _plain(together), _plain(most)
+    kinds = "; ".join(f"{pair_text(shift.old, shift.new)}: {count:,}" for shift, count, _ in one.kinds)
+    names = ", ".join(name for _, _, some in one.kinds[:1] for name in some if name)
+    return scope, _plain(kinds), _plain(names)
+
+
+def _row(*cells: str) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _place(span: Span) -> str:
+    return _code(f"{span.file}:{span.start.line}")
+
+
+def _value(text: str | None) -> str:
+    return "absent" if text is None else _plain(text)
+
+
+def _code(text: str) -> str:
+    """As code, in a table too. No text of a policy file ends the code or the cell."""
+    return "`" + _one_line(text).replace("`", "'").replace("|", "\\|") + "`"
+
+
+def _plain(text: str) -> str:
+    """As text, nothing in it taken for Markdown or HTML."""
+    shown = _one_line(text)
+    for mark in "\\`*_[]<>|":
+        shown = shown.replace(mark, "\\" + mark)
+    return shown
+
+
+def _one_line(text: str) -> str:
+    shown = " ".join(text.split())
+    return shown if len(shown) <= _LONGEST_CELL else shown[: _LONGEST_CELL - 1] + "…"

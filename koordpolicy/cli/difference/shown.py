@@ -1,0 +1,85 @@
+"""What the formats have in common: the difference, its names, and words used by all of them."""
+
+from dataclasses import dataclass
+
+from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How
+
+MARKS = {How.ADDED: "+", How.REMOVED: "-", How.CHANGED: "~"}
+EVERYWHERE = "everywhere"
+
+
+@dataclass(frozen=True, slots=True)
+class OnCluster:
+    """The snapshot that both revisions were asked on: its name, its time, its size, and how decisions came out."""
+
+    file: str
+    taken: str
+    nodes: int
+    pods: int
+    affected: tuple[Affected, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A difference to be shown; `old` and `new` are the titles of the revisions."""
+
+    old: str
+    new: str
+    difference: Difference
+    cluster: OnCluster | None = None
+    width: int = 80
+    colour: bool = False
+
+
+def headline(difference: Difference) -> str:
+    """The whole in half a sentence: `3 decisions and 1 setting change`."""
+    if difference.empty:
+        return "nothing changes"
+    counts = (
+        (len(difference.decisions), "decision"),
+        (len(difference.settings), "setting"),
+        (sum("PolicyTest/" in one.document for one in difference.documents), "test"),
+    )
+    parts = [f"{count:,} {word}{'' if count == 1 else 's'}" for count, word in counts if count]
+    if not parts:
+        return "no decision changes"
+    one = len(parts) == 1 and parts[0].startswith("1 ")
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts) + (
+        " changes" if one else " change"
+    )
+
+
+def applies_to(edit: Edit) -> str:
+    """What a rule applies to, in words."""
+    return edit.where or EVERYWHERE
+
+
+def texts(edit: Edit) -> list[tuple[str, str]]:
+    """The expressions of a rule that is no constant, as lines to take away and to add."""
+    if edit.old == edit.new or (edit.example is not None and edit.example.constant):
+        return []
+    lines = [] if edit.old is None else [("-", edit.old)]
+    return lines + ([] if edit.new is None else [("+", edit.new)])
+
+
+def outcome(example: Example, pair: str) -> str:
+    """The pair of answers, and on what, where that counts."""
+    return pair if example.constant or not example.on else f"{pair} on {example.on}"
+
+
+def telling(example: Example) -> list[str]:
+    """The figures of an example, as policies write them; empty lists and whole records say nothing."""
+    if example.constant:
+        return []
+    return [
+        f"{fact.path} = {fact.value}"
+        for fact in example.facts
+        if fact.present and not fact.value.startswith(("0 ", "the whole ", "[]", "{}"))
+    ]
+
+
+def in_order(found: tuple[Affected, ...]) -> list[Affected]:
+    """Those that change anything, the widest change first."""
+    return sorted(
+        (one for one in found if one.changed), key=lambda one: (-one.changed / one.total, one.decision)
+    )

@@ -1,0 +1,171 @@
+"""A difference for a terminal: each change on a line of its own, why and where below it."""
+
+import textwrap
+from collections.abc import Iterator
+
+from koordpolicy.cli.difference.shown import (
+    MARKS,
+    OnCluster,
+    Shown,
+    applies_to,
+    headline,
+    in_order,
+    outcome,
+    telling,
+    texts,
+)
+from koordpolicy.diagnostics.render.display import safe
+from koordpolicy.graph.describe.layout import place
+from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Effect, Example, Told
+from koordpolicy.graph.diff.words import pair_text
+
+_BOLD, _DIM, _RED, _GREEN, _YELLOW = "1", "2", "31", "32", "33"
+_COLOURS = {"+": _GREEN, "-": _RED, "~": _YELLOW}
+_MOST_FACTS = 6
+_MOST_LINES = 6
+
+
+def render_text(shown: Shown) -> str:
+    """The difference, then on whom it falls."""
+    return "\n".join(_Text(shown).lines()) + "\n"
+
+
+class _Text:
+    """A difference on its way to lines."""
+
+    def __init__(self, shown: Shown) -> None:
+        self.shown = shown
+
+    def lines(self) -> Iterator[str]:
+        difference = self.shown.difference
+        yield from self._wrapped(
+            f"{headline(difference)} from {self.shown.old} to {self.shown.new}", 0, style=_BOLD
+        )
+        for change in difference.decisions:
+            yield ""
+            yield from self._decision(change)
+        if difference.settings:
+            yield ""
+            yield self._paint("settings", _BOLD)
+            for setting in difference.settings:
+                yield from self._wrapped(f"~ {setting.document} {setting.path}", 2)
+                yield from self._wrapped(f"{setting.old or 'absent'} -> {setting.new or 'absent'}", 6)
+                yield self._paint(f"      {place(setting.span)}", _DIM)
+        if difference.documents:
+            yield ""
+            yield self._paint("documents", _BOLD)
+            for one in difference.documents:
+                says = f" ({one.says})" if one.says else ""
+                mark = MARKS[one.how]
+                yield (
+                    f"  {self._paint(mark, _COLOURS[mark])} {safe(one.document)}{safe(says)}  "
+                    + self._paint(safe(one.span.file), _DIM)
+                )
+        if difference.unproven:
+            yield ""
+            yield from self._wrapped(
+                "written differently, but no input was found on which it matters: "
+                + ", ".join(difference.unproven),
+                0,
+            )
+        if self.shown.cluster is not None:
+            yield ""
+            yield from self._cluster(self.shown.cluster)
+
+    def _decision(self, change: DecisionChange) -> Iterator[str]:
+        yield self._paint(safe(change.decision), _BOLD)
+        for edit in change.edits:
+            yield from self._edit(edit)
+        if not change.edits:
+            yield from self._wrapped(f"because of {change.cause}", 2)
+        for effect in change.effects:
+            yield from self._effect(effect, alone=not change.edits)
+
+    def _edit(self, edit: Edit) -> Iterator[str]:
+        mark = MARKS[edit.how]
+        front = f"{applies_to(edit)}: "
+        if edit.example is None:
+            text = front + "no input was found on which this matters"
+        else:
+            text = front + outcome(edit.example, pair_text(edit.example.old, edit.example.new))
+        yield from self._wrapped(text, 4, f"  {self._paint(mark, _COLOURS[mark])} ")
+        for sign, line in texts(edit):
+            yield from self._expression(sign, line)
+        if edit.example is not None:
+            yield from self._facts(edit.example)
+        yield self._paint(f"      {safe(place(edit.span))}", _DIM)
+
+    def _effect(self, effect: Effect, *, alone: bool) -> Iterator[str]:
+        name = "" if alone else f"so {effect.decision}: "
+        text = name + outcome(effect.example, pair_text(effect.example.old, effect.example.new))
+        yield from self._wrapped(text, 4)
+        yield from self._facts(effect.example)
+
+    def _expression(self, sign: str, text: str) -> Iterator[str]:
+        lines = textwrap.wrap(safe(text), self.shown.width - 8, break_long_words=False) or [""]
+        if len(lines) > _MOST_LINES:
+            lines[_MOST_LINES - 1 :] = ["..."]
+        for number, line in enumerate(lines):
+            yield self._paint(f"      {sign if number == 0 else ' '} {line}", _COLOURS[sign])
+
+    def _facts(self, example: Example) -> Iterator[str]:
+        """The figures of the example, as far as they are single ones."""
+        facts = telling(example)
+        if facts:
+            more = f", and {len(facts) - _MOST_FACTS} more" if len(facts) > _MOST_FACTS else ""
+            text = "with " + ", ".join(facts[:_MOST_FACTS]) + more
+            for line in textwrap.wrap(
+                safe(text), self.shown.width, initial_indent=" " * 6, subsequent_indent=" " * 6
+            ):
+                yield self._paint(line, _DIM)
+
+    def _cluster(self, cluster: OnCluster) -> Iterator[str]:
+        yield self._paint(
+            f"on {safe(cluster.file)}: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {cluster.taken}", _BOLD
+        )
+        changed = in_order(cluster.affected)
+        for one in changed:
+            yield from self._affected(one)
+        same = len(cluster.affected) - len(changed)
+        if same:
+            yield f"  {same:,} of the decisions above come{'s' if same == 1 else ''} out the same everywhere"
+
+    def _affected(self, one: Affected) -> Iterator[str]:
+        if one.things == "cluster":
+            [(shift, _, _)] = one.kinds
+            yield from self._wrapped(f"{one.decision}: {pair_text(shift.old, shift.new)}", 4, "  ")
+            return
+        yield from self._wrapped(
+            f"{one.decision}: {one.changed:,} of {one.total:,} {one.things} change", 4, "  "
+        )
+        if one.old is not None and one.new is not None:
+            yield from self._wrapped(f"together  {pair_text(*_sums(one))}", 16, "      ")
+            for number, shift in enumerate(one.largest):
+                front = "most      " if number == 0 else " " * 10
+                yield from self._wrapped(
+                    f"{shift.name}  {pair_text(shift.old, shift.new)}", 16, f"      {front}"
+                )
+        else:
+            for shift, count, names in one.kinds:
+                more = ", ..." if count > len(names) else ""
+                yield from self._wrapped(
+                    f"{pair_text(shift.old, shift.new)}: {count:,}, as {', '.join(names)}{more}", 10, "      "
+                )
+        if one.failing:
+            yield f"      {one.failing:,} without an answer, for lack of facts in the snapshot or in the rule"
+
+    def _wrapped(self, text: str, indent: int, front: str | None = None, style: str = "") -> Iterator[str]:
+        """Lines within the width; `front`, as wide as its letters without colour, stands before the first."""
+        lead = " " * indent if front is None else front
+        lines = textwrap.wrap(
+            safe(text), self.shown.width - indent, break_long_words=False, break_on_hyphens=False
+        )
+        for number, line in enumerate(lines or [""]):
+            yield (lead if number == 0 else " " * indent) + self._paint(line, style)
+
+    def _paint(self, text: str, style: str) -> str:
+        return f"\x1b[{style}m{text}\x1b[0m" if style and self.shown.colour else text
+
+
+def _sums(one: Affected) -> tuple[Told, Told]:
+    return Told(one.type, one.old), Told(one.type, one.new)

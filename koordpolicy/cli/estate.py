@@ -1,0 +1,181 @@
+"""A snapshot as records for questions, made by the same readers that the components use."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
+
+from koordpolicy.agent.facts import agent_record
+from koordpolicy.agent.strategies.suppression import KIND as SUPPRESS
+from koordpolicy.agent.strategies.suppression import CPUSuppression
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.bands import bands_up_to
+from koordpolicy.graph.diff.affected import Roots
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.resources import NAMESPACES, NODE_METRICS, NODE_RESOURCE_TOPOLOGIES
+from koordpolicy.kube.snapshot import Snapshot
+from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.controllers.overcommit import KIND as OVERCOMMIT
+from koordpolicy.mechanism.node_record import NodeSight, node_record
+from koordpolicy.mechanism.records import pod_record, usage_of
+from koordpolicy.model.facts import Record
+from koordpolicy.model.facts_node import amount_facts, cluster_facts
+from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.metric import read_node_metric
+from koordpolicy.model.node import read_node
+from koordpolicy.model.numa import read_zones
+from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.scheduler.cache import ClusterCache
+from koordpolicy.scheduler.loads import LoadPolicy
+from koordpolicy.scheduler.pods import view_of
+from koordpolicy.scheduler.profile import KIND as PROFILE
+
+_T = TypeVar("_T")
+
+
+class SnapshotEstate:
+    """The nodes, zones, pods and containers of a snapshot, each time as the component that asks would see them.
+
+    Malformed objects count as not there, as they do for the components.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def nodes(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
+        """See `Estate`."""
+        common = self._common(graph)
+        if target.startswith(f"{PROFILE}/"):
+            cache = self._cache(graph, target)
+            for name in self._sights:
+                yield name, {**common, "node": cache.table.row(cache.table.index(name))}
+            return
+        read = self._reader(graph, target)
+        for name, sight in self._sights.items():
+            yield name, {**common, "node": read(sight)}
+
+    def zones(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
+        """See `Estate`."""
+        for name, roots in self.nodes(graph, target):
+            for at, zone in enumerate(roots["node"].get("zones", ())):
+                yield f"{name}/zone-{at}", {**roots, "zone": zone}
+
+    def pods(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
+        """See `Estate`."""
+        common = self._common(graph)
+        for pod in self._pods:
+            yield "/".join(pod.key), {**common, **self._of(pod, graph)}
+
+    def containers(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
+        """See `Estate`."""
+        for name, roots in self.pods(graph, target):
+            for container in roots["pod"].get("containers", ()):
+                yield f"{name}/{container['name']}", {**roots, "container": container}
+
+    def placements(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
+        """Every pod that has a node, with that node as it would be without it: would the pod still be put there?"""
+        common = self._common(graph)
+        scheduling = target.startswith(f"{PROFILE}/")
+        cache = self._cache(graph, target) if scheduling else None
+        read = self._reader(graph, target)
+        for pod in self._pods:
+            sight = self._sights.get(pod.node_name)
+            if sight is None or pod.terminal:
+                continue
+            node = read(sight) if cache is None else cache.supposed(pod.node_name, [pod.key])
+            yield "/".join(pod.key), {**common, **self._of(pod, graph), "node": node}
+
+    def _reader(self, graph: RuleGraph, target: str) -> Callable[[NodeSight], Record]:
+        """How the component that decides on a target sees a node."""
+        now = self._snapshot.taken
+        kind, _, subject = target.partition("/")
+        if kind == SUPPRESS:
+            suppression = CPUSuppression(graph)
+            return lambda sight: agent_record(graph, suppression, sight, now)
+
+        def read(sight: NodeSight) -> Record:
+            record = node_record(sight, graph.catalogue, TIMES, now)
+            if kind == OVERCOMMIT:
+                pods: Any = record["pods"]
+                above = usage_of(pods, bands_up_to(graph, subject), outside=True)
+                return {**record, **amount_facts("usage.highPriority", above)}
+            return record
+
+        return read
+
+    def _cache(self, graph: RuleGraph, target: str) -> ClusterCache:
+        """The scheduler's own table of the cluster, for one of its profiles."""
+        policy = LoadPolicy(graph, target.partition("/")[2])
+        cache = ClusterCache(policy, graph.catalogue, frozenset({"pods", "usage.prod.cpu"}))
+        for sight in self._sights.values():
+            cache.set_node(sight.node)
+            if sight.metric is not None:
+                cache.set_metric(sight.metric)
+            for pod in sight.pods:
+                if not pod.terminal:
+                    view = view_of(pod, graph.catalogue, policy.estimate)
+                    cache.place(view, sight.node.name, self._snapshot.taken)
+        cache.renew_metrics(self._snapshot.taken)
+        return cache
+
+    def _of(self, pod: Pod, graph: RuleGraph) -> dict[str, Any]:
+        return {
+            "pod": pod_record(pod, graph.catalogue, TIMES),
+            "namespaceObject": self._namespaces.get(pod.key[0], {}),
+            "operation": "CREATE",
+        }
+
+    def _common(self, graph: RuleGraph) -> dict[str, Any]:
+        """What is the same for all."""
+        sights = self._sights.values()
+        facts = [node_record(sight, graph.catalogue, TIMES, self._snapshot.taken) for sight in sights]
+        return {
+            "now": TIMES.timestamp(self._snapshot.taken),
+            "cluster": cluster_facts(
+                "",
+                len(facts),
+                len(self._pods),
+                _total(one["resources.allocatable"] for one in facts),
+                _total(one["resources.requested"] for one in facts),
+            ),
+        }
+
+    @cached_property
+    def _pods(self) -> tuple[Pod, ...]:
+        return tuple(_read(read_pod, self._snapshot.pods))
+
+    @cached_property
+    def _namespaces(self) -> dict[str, Record]:
+        return {str(one["metadata"]["name"]): namespace_facts(one) for one in self._snapshot.of(NAMESPACES)}
+
+    @cached_property
+    def _sights(self) -> dict[str, NodeSight]:
+        pods: dict[str, list[Pod]] = {}
+        for pod in self._pods:
+            pods.setdefault(pod.node_name, []).append(pod)
+        metrics = dict(_named(read_node_metric, self._snapshot.of(NODE_METRICS)))
+        zones = dict(_named(read_zones, self._snapshot.of(NODE_RESOURCE_TOPOLOGIES)))
+        return {
+            name: NodeSight(node, pods.get(name, ()), metrics.get(name), zones.get(name, ()))
+            for name, node in _named(read_node, self._snapshot.nodes)
+        }
+
+
+def _named(read: Callable[[Object], _T], objects: Iterable[Object]) -> Iterator[tuple[str, _T]]:
+    for one in objects:
+        try:
+            yield str(one["metadata"]["name"]), read(one)
+        except ObjectError:
+            continue
+
+
+def _read(read: Callable[[Object], _T], objects: Iterable[Object]) -> Iterator[_T]:
+    return (value for _, value in _named(read, objects))
+
+
+def _total(lists: Iterable[Any]) -> Mapping[str, int]:
+    total: dict[str, int] = {}
+    for amounts in lists:
+        for resource, amount in amounts.items():
+            total[resource] = total.get(resource, 0) + amount
+    return total

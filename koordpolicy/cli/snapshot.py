@@ -1,0 +1,68 @@
+"""`koordpolicy snapshot`: the objects of a live cluster in one file, for `diff` and other questions."""
+
+import argparse
+import asyncio
+import random
+from pathlib import Path
+
+from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.kube.api import ConfigurationError, Connection, connect
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.snapshot import Snapshot, SnapshotError, take_snapshot, write_snapshot
+from koordpolicy.runtime.clock import now_ns
+
+_USUAL = "cluster.json.gz"
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "file",
+        nargs="?",
+        default=_USUAL,
+        metavar="FILE",
+        help=f"where to put it; `.gz` compresses it (default: {_USUAL})",
+    )
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
+    )
+    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    path = Path(arguments.file)
+    if not path.parent.is_dir():
+        raise CannotRunError(f"there is no directory `{path.parent}`")
+    try:
+        connection = Connection.load(arguments.kubeconfig, arguments.context)
+        snapshot = asyncio.run(_taken(connection))
+        write_snapshot(snapshot, path)
+    except (ConfigurationError, SnapshotError, KubeError) as error:
+        raise CannotRunError(str(error)) from None
+    terminal.print(_told(snapshot, path))
+    if snapshot.absent:
+        terminal.say(f"not served by this cluster: {', '.join(snapshot.absent)}")
+    return OK
+
+
+async def _taken(connection: Connection) -> Snapshot:
+    async with connect(connection, jitter=random.random, component="snapshot") as cluster:
+        return await take_snapshot(cluster, now_ns())
+
+
+def _told(snapshot: Snapshot, path: Path) -> str:
+    size = path.stat().st_size
+    return (
+        f"{path}: {len(snapshot.nodes):,} nodes, {len(snapshot.pods):,} pods, {size:,} bytes, "
+        f"sha256:{snapshot.digest[:12]}"
+    )
+
+
+COMMAND = Command(
+    "snapshot",
+    "save what policies read of a live cluster, without secrets",
+    _add,
+    _run,
+    epilog="exit code: 0 well, 2 could not run",
+)
+"""`koordpolicy snapshot [FILE]`."""

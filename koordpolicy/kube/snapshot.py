@@ -1,0 +1,271 @@
+"""A snapshot: a cluster's objects at rest in one file, so that policies can be asked about them anywhere.
+
+Kept is what decisions may read. Environments, commands, probes, the contents of volumes and last-applied texts are
+never kept: they may hold secrets, and no policy reads them. Secrets and ConfigMaps are not even asked for.
+"""
+
+import asyncio
+import gzip
+import hashlib
+import json
+import os
+import tempfile
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from koordpolicy.kube.errors import Forbidden, Gone, KubeError, NotFound
+from koordpolicy.kube.port import Cluster, Object
+from koordpolicy.kube.resources import (
+    DEVICES,
+    ELASTIC_QUOTA_PROFILES,
+    ELASTIC_QUOTAS,
+    NAMESPACES,
+    NODE_METRICS,
+    NODE_RESOURCE_TOPOLOGIES,
+    NODE_SLOS,
+    NODES,
+    POD_GROUPS,
+    PODS,
+    PRIORITY_CLASSES,
+    RESERVATIONS,
+    Resource,
+)
+
+FORMAT: Final = "koordpolicy-snapshot"
+VERSION: Final = 1
+
+KEPT: Final = (
+    NODES,
+    PODS,
+    NAMESPACES,
+    PRIORITY_CLASSES,
+    NODE_METRICS,
+    NODE_SLOS,
+    NODE_RESOURCE_TOPOLOGIES,
+    ELASTIC_QUOTAS,
+    ELASTIC_QUOTA_PROFILES,
+    POD_GROUPS,
+    DEVICES,
+    RESERVATIONS,
+)
+"""What a snapshot holds, in the order of the file."""
+
+_BUILT_IN: Final = frozenset({NODES, PODS, NAMESPACES, PRIORITY_CLASSES})
+_PAGE: Final = 500
+_ATTEMPTS: Final = 3
+_MOST_BYTES: Final = 2 << 30
+_COMPRESSED: Final = b"\x1f\x8b"
+
+_CONTAINER_LISTS: Final = frozenset({"containers", "initContainers", "ephemeralContainers"})
+_CONTAINER_KEYS: Final = frozenset({"name", "image", "resources", "ports", "restartPolicy", "resizePolicy"})
+_DROPPED: Final = frozenset({"managedFields", "images", "volumesAttached", "volumesInUse", "selfLink"})
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+class SnapshotError(Exception):
+    """A snapshot cannot be taken, read or written; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Objects by the name of their resource (`nodes`, `nodemetrics.slo.koordinator.sh`).
+
+    `taken` is in nanoseconds since 1970; `absent` are resources that the cluster does not serve.
+    """
+
+    taken: int
+    objects: Mapping[str, Sequence[Object]]
+    absent: tuple[str, ...] = field(default=())
+
+    def of(self, resource: Resource) -> Sequence[Object]:
+        """The objects of a resource; none where the cluster has none, or does not serve it."""
+        return self.objects.get(str(resource), ())
+
+    @property
+    def nodes(self) -> Sequence[Object]:
+        return self.of(NODES)
+
+    @property
+    def pods(self) -> Sequence[Object]:
+        return self.of(PODS)
+
+    @property
+    def taken_text(self) -> str:
+        """When it was taken, to the second, in UTC."""
+        return datetime.fromtimestamp(self.taken // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the objects, whatever the layout of the file."""
+        return hashlib.sha256(_canonical(self.objects).encode()).hexdigest()
+
+
+async def take_snapshot(cluster: Cluster, now: int) -> Snapshot:
+    """Read a cluster page by page; each kind is of one moment. Raises `SnapshotError`.
+
+    A kind that the cluster does not serve is left out; one that we may not read is an error, since a snapshot that
+    lacks it would answer wrongly.
+    """
+    objects: dict[str, Sequence[Object]] = {}
+    absent = []
+    for resource in KEPT:
+        try:
+            objects[str(resource)] = [scrubbed(one) for one in await _listed(cluster, resource)]
+        except NotFound as error:
+            if resource in _BUILT_IN:
+                raise SnapshotError(f"the cluster does not serve {resource}: {error}") from error
+            absent.append(str(resource))
+        except Forbidden as error:
+            raise SnapshotError(
+                f"{error}; the ClusterRole `koordpolicy-snapshot` permits all that is needed"
+            ) from error
+        except KubeError as error:
+            raise SnapshotError(f"{resource} cannot be listed: {error}") from error
+    return Snapshot(now, objects, tuple(absent))
+
+
+async def _listed(cluster: Cluster, resource: Resource) -> list[Object]:
+    """All objects of a resource. Begun anew when the server forgot the moment that the first page shows."""
+    attempt = 1
+    while True:
+        try:
+            return await _pages(cluster, resource)
+        except Gone:
+            if attempt == _ATTEMPTS:
+                raise
+            attempt += 1
+            await asyncio.sleep(0)
+
+
+async def _pages(cluster: Cluster, resource: Resource) -> list[Object]:
+    found: list[Object] = []
+    token = ""
+    while True:
+        page = await cluster.list(resource, limit=_PAGE, continue_token=token)
+        found.extend(page.items)
+        token = page.continue_token
+        if not token:
+            return found
+
+
+def scrubbed(value: Any) -> Any:
+    """A copy without what may hold secrets and what no decision reads, wherever it stands (templates too)."""
+    if isinstance(value, Mapping):
+        return {key: _kept(key, inner) for key, inner in value.items() if key not in _DROPPED}
+    return [scrubbed(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _kept(key: str, value: Any) -> Any:
+    if key in _CONTAINER_LISTS and _is_objects(value):
+        return [
+            {name: scrubbed(inner) for name, inner in one.items() if name in _CONTAINER_KEYS} for one in value
+        ]
+    if key == "volumes" and _is_objects(value):
+        return [_volume(one) for one in value]
+    if key == "annotations" and isinstance(value, Mapping):
+        return {name: text for name, text in value.items() if name != _LAST_APPLIED}
+    return scrubbed(value)
+
+
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value)
+
+
+def _volume(volume: Mapping[str, Any]) -> dict[str, Any]:
+    """A volume's name and kind; of claims what they are called, since placement depends on it."""
+    return {
+        key: scrubbed(value) if key in ("name", "persistentVolumeClaim") else {}
+        for key, value in volume.items()
+    }
+
+
+def _canonical(objects: Mapping[str, Any]) -> str:
+    return json.dumps(objects, sort_keys=True, separators=(",", ":"), default=dict, ensure_ascii=False)
+
+
+def write_snapshot(snapshot: Snapshot, path: Path) -> None:
+    """Write the file, compressed when its name ends with `.gz`, whole or not at all, for its owner only.
+
+    Raises `SnapshotError`.
+    """
+    whole = {
+        "format": FORMAT,
+        "version": VERSION,
+        "taken": snapshot.taken_text,
+        "takenNanoseconds": snapshot.taken,
+        "digest": f"sha256:{snapshot.digest}",
+        "absent": list(snapshot.absent),
+        "objects": snapshot.objects,
+    }
+    data = json.dumps(whole, separators=(",", ":"), default=dict, ensure_ascii=False).encode()
+    if path.suffix == ".gz":
+        data = gzip.compress(data, 6, mtime=0)
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        Path(temporary).replace(path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise SnapshotError(f"`{path}` cannot be written: {error.strerror}") from error
+
+
+def read_snapshot(path: Path) -> Snapshot:
+    """Read a file that `write_snapshot` wrote. Raises `SnapshotError` for anything else, and for a damaged one."""
+    try:
+        data = _content(path)
+    except (OSError, EOFError, zlib.error) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise SnapshotError(f"`{path}` cannot be read: {why}") from error
+    try:
+        whole = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise SnapshotError(f"`{path}` is no snapshot: not JSON ({error})") from error
+    if not isinstance(whole, dict) or whole.get("format") != FORMAT:
+        raise SnapshotError(f"`{path}` is no snapshot; `koordpolicy snapshot` makes one")
+    if whole.get("version") != VERSION:
+        raise SnapshotError(
+            f"`{path}` is a snapshot of version {whole.get('version')}, this koordpolicy reads version {VERSION}"
+        )
+    return _read(path, whole)
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        compressed = file.read(2) == _COMPRESSED
+        file.seek(0)
+        data = (gzip.GzipFile(fileobj=file) if compressed else file).read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise SnapshotError(f"`{path}` has more than {_MOST_BYTES:,} bytes")
+    return data
+
+
+def _read(path: Path, whole: Mapping[str, Any]) -> Snapshot:
+    objects, taken, absent = whole.get("objects"), whole.get("takenNanoseconds"), whole.get("absent")
+    if (
+        not isinstance(objects, dict)
+        or not isinstance(taken, int)
+        or not isinstance(absent, list)
+        or not all(isinstance(some, list) and _is_named(some) for some in objects.values())
+    ):
+        raise SnapshotError(f"`{path}` is damaged: take the snapshot again")
+    snapshot = Snapshot(taken, objects, tuple(map(str, absent)))
+    if whole.get("digest") != f"sha256:{snapshot.digest}":
+        raise SnapshotError(f"`{path}` was changed after it was taken: its digest does not fit")
+    return snapshot
+
+
+def _is_named(objects: list[Any]) -> bool:
+    """Whether all of a list are objects with names."""
+    return all(
+        isinstance(one, dict)
+        and isinstance(one.get("metadata"), dict)
+        and isinstance(one["metadata"].get("name"), str)
+        for one in objects
+    )
