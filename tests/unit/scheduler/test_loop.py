@@ -10,9 +10,9 @@ import pytest
 
 from koordpolicy.kube import KubeError, Resource, Unreachable
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.informer import Informer
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NODES, PODS
+from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.feed import Feed
 from koordpolicy.scheduler.loop import SchedulingLoop, Settled
@@ -55,15 +55,16 @@ class World:
         self.feed = Feed(
             self.scheduler, wake=self.loop.wake, on_trouble=lambda *found: pytest.fail(str(found))
         )
-        self.informers = [
-            Informer(self.cluster, resource, mirror, backoff)
+        self.watching = [
+            Watching(self.cluster, resource, mirror, Backoff(lambda: 0.0, initial=0.01))
             for resource, mirror in self.feed.mirrors.items()
         ]
 
     async def run_until(self, done: Callable[[], bool]) -> None:
-        tasks = [asyncio.create_task(informer.run()) for informer in self.informers]
-        for informer in self.informers:
-            await informer.wait_synced()
+        tasks = [asyncio.create_task(watching.run()) for watching in self.watching]
+        async with asyncio.timeout(10):
+            for watching in self.watching:
+                await watching.settled.wait()
         tasks.append(asyncio.create_task(self.loop.run()))
         try:
             for _ in range(2_000):
