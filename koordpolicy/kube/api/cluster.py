@@ -221,8 +221,8 @@ class ApiCluster:
         options = _deletion(preconditions, grace_seconds, propagation, dry_run=dry_run)
         body = encode({"apiVersion": "v1", "kind": "DeleteOptions", **options})
         path = _object_path(resource, namespace, name)
-        # Not repeated blindly: a second answer "not found" would hide that the first attempt did it.
-        await self._transport.request(Call("delete", resource.name, "DELETE", path, body))
+        # When an answer was lost, the next one may be "not found": the object is gone, as was wanted.
+        await self._transport.request(Call("delete", resource.name, "DELETE", path, body, repeatable=True))
 
     async def bind(
         self,

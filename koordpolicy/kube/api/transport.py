@@ -1,6 +1,7 @@
 """Sends requests: bounded in number and time, repeated where that is safe, counted, and refused in our words."""
 
 import asyncio
+import io
 import logging
 import re
 from collections.abc import AsyncIterator, Callable
@@ -22,6 +23,9 @@ Observer: TypeAlias = Callable[[str, str, int, float], None]
 
 _LONGEST_WAIT: Final = 30.0
 """Seconds. A server that asks for more patience than this gets it from our caller, who knows what it waits for."""
+
+_LARGE: Final = 2**19
+"""Bytes of a body that are not sent in one go."""
 
 _WARNINGS: Final = 256
 """Different warnings that are remembered, so that each is logged once."""
@@ -197,7 +201,7 @@ class Transport:
         answer = await self._session.request(
             call.method,
             URL(access.server + call.target, encoded=True),
-            data=call.body,
+            data=_payload(call.body),
             headers=headers,
             timeout=timing,
             ssl=access.tls if access.tls is not None else True,
@@ -215,6 +219,11 @@ class Transport:
                 if text not in self._warned and len(self._warned) < _WARNINGS:
                     self._warned.add(text)
                     _log.warning("the server warns about %s of %s: %s", call.verb, call.resource, text)
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    """What is large goes out in pieces, so that others get their turn."""
+    return io.BytesIO(body) if body is not None and len(body) > _LARGE else body
 
 
 def _is_about_credentials(error: KubeError) -> bool:
