@@ -72,6 +72,10 @@ def _core(
     return Resource("", "v1", plural, kind, namespaced, subresources, counts_generations=generations)
 
 
+def _storage(plural: str, kind: str, *subresources: str, namespaced: bool = False) -> Resource:
+    return Resource("storage.k8s.io", "v1", plural, kind, namespaced, subresources, counts_generations=False)
+
+
 PODS: Final = _core("pods", "Pod", "status", "binding", "eviction", generations=True)
 NODES: Final = _core("nodes", "Node", "status", namespaced=False)
 NAMESPACES: Final = _core("namespaces", "Namespace", "status", namespaced=False)
@@ -79,6 +83,8 @@ EVENTS: Final = _core("events", "Event")
 CONFIG_MAPS: Final = _core("configmaps", "ConfigMap")
 SECRETS: Final = _core("secrets", "Secret")
 SERVICES: Final = _core("services", "Service", "status")
+PERSISTENT_VOLUMES: Final = _core("persistentvolumes", "PersistentVolume", "status", namespaced=False)
+PERSISTENT_VOLUME_CLAIMS: Final = _core("persistentvolumeclaims", "PersistentVolumeClaim", "status")
 REPLICATION_CONTROLLERS: Final = _core(
     "replicationcontrollers", "ReplicationController", "status", "scale", generations=True
 )
@@ -88,6 +94,12 @@ REPLICA_SETS: Final = Resource("apps", "v1", "replicasets", "ReplicaSet", True, 
 STATEFUL_SETS: Final = Resource("apps", "v1", "statefulsets", "StatefulSet", True, ("status", "scale"))
 DAEMON_SETS: Final = Resource("apps", "v1", "daemonsets", "DaemonSet", True, ("status",))
 JOBS: Final = Resource("batch", "v1", "jobs", "Job", True, ("status",))
+
+STORAGE_CLASSES: Final = _storage("storageclasses", "StorageClass")
+CSI_NODES: Final = _storage("csinodes", "CSINode")
+CSI_DRIVERS: Final = _storage("csidrivers", "CSIDriver")
+CSI_STORAGE_CAPACITIES: Final = _storage("csistoragecapacities", "CSIStorageCapacity", namespaced=True)
+VOLUME_ATTACHMENTS: Final = _storage("volumeattachments", "VolumeAttachment", "status")
 
 POD_DISRUPTION_BUDGETS: Final = Resource(
     "policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget", True, ("status",), strict_update=True

@@ -90,9 +90,7 @@ def read_placement(pod: Json) -> Placement:
     required = optional_mapping(affinity, required_key, _AFFINITY)
     return Placement(
         node_selector=texts(spec, "nodeSelector", "spec"),
-        required=None
-        if required is None
-        else tuple(_term(term) for term in _few(required, "nodeSelectorTerms")),
+        required=None if required is None else read_node_terms(required),
         preferred=tuple(
             PreferredTerm(
                 integer(wish, "weight", _AFFINITY) or 0, _term(mapping(wish, "preference", _AFFINITY))
@@ -102,6 +100,11 @@ def read_placement(pod: Json) -> Placement:
         tolerations=tuple(_toleration(one) for one in objects(spec, "tolerations", "spec")),
         gates=tuple(text(gate, "name", "spec.schedulingGates") for gate in objects(spec, "schedulingGates")),
     )
+
+
+def read_node_terms(selector: Json) -> tuple[NodeTerm, ...]:
+    """The terms of a node selector, one of which must hold. Raises ObjectError."""
+    return tuple(_term(term) for term in _few(selector, "nodeSelectorTerms"))
 
 
 def _toleration(one: Json) -> Toleration:

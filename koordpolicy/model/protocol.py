@@ -187,6 +187,14 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 LEGACY_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
+# Commands to a rollout, as annotations of its PolicyRevision
+
+ROLLOUT = "koordpolicy.io/rollout"
+"""`pause`, `resume` or `abort`; the process that leads the rollout takes it away once it has obeyed."""
+ROLLOUT_BY = "koordpolicy.io/rollout-by"
+ROLLOUT_ID = "koordpolicy.io/rollout-id"
+"""Tells a command from an equal one before."""
+
 
 def is_scalar(resource: str) -> bool:
     """Whether the scheduler treats a resource as a scalar: extended, huge pages, volume counts.

@@ -1,0 +1,171 @@
+"""What a pod says of other pods: affinity, anti-affinity, even spread."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.model.labels import LabelSelector, Operator, Requirement, read_selector
+from koordpolicy.model.reading import Json, ObjectError, integer, mapping, objects, sequence, text, texts
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+_MOST_TERMS: Final = 1000
+"""Terms that are looked at, each; the API server permits fewer in practice."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodTerm:
+    """Some pods: those that `selector` matches (None: none) in these namespaces.
+
+    The namespaces are the named ones and those whose labels `namespace_selector` matches (None: no more).
+    """
+
+    selector: LabelSelector | None
+    namespaces: frozenset[str]
+    namespace_selector: LabelSelector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyTerm:
+    """Some pods, and the label by whose value a node counts as near them."""
+
+    pods: PodTerm
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class WeighedTerm:
+    """A wish to be near some pods; below 0 it is one to be away from them."""
+
+    weight: int
+    term: TopologyTerm
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadConstraint:
+    """Pods that `selector` matches shall be spread evenly over the values of the label `key`.
+
+    `hard` ones refuse nodes, the others only score them. `min_domains`: with fewer values the least
+    number of pods counts as 0. `honor_affinity` and `honor_taints` say which nodes count.
+    """
+
+    key: str
+    max_skew: int
+    hard: bool
+    selector: LabelSelector | None
+    min_domains: int = 1
+    honor_affinity: bool = True
+    honor_taints: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """All of it. `near` and `apart` are required, `wishes` are not."""
+
+    near: tuple[TopologyTerm, ...] = ()
+    apart: tuple[TopologyTerm, ...] = ()
+    wishes: tuple[WeighedTerm, ...] = ()
+    spread: tuple[SpreadConstraint, ...] = ()
+
+
+ALONE: Final = Neighbours()
+
+
+def read_neighbours(pod: Json, namespace: str) -> Neighbours:
+    """What a pod's JSON says of other pods. Raises ObjectError with the place of what is malformed."""
+    spec = mapping(pod, "spec")
+    affinity = mapping(spec, "affinity", "spec")
+    near = mapping(affinity, "podAffinity", "spec.affinity")
+    apart = mapping(affinity, "podAntiAffinity", "spec.affinity")
+    if not near and not apart and not spec.get("topologySpreadConstraints"):
+        return ALONE
+    labels = texts(mapping(pod, "metadata"), "labels", "metadata")
+    return Neighbours(
+        near=_required(near, "spec.affinity.podAffinity", namespace, labels),
+        apart=_required(apart, "spec.affinity.podAntiAffinity", namespace, labels),
+        wishes=(
+            *_wishes(near, "spec.affinity.podAffinity", namespace, labels, 1),
+            *_wishes(apart, "spec.affinity.podAntiAffinity", namespace, labels, -1),
+        ),
+        spread=tuple(
+            _spread(constraint, at, labels)
+            for at, constraint in _few(spec, "topologySpreadConstraints", "spec")
+        ),
+    )
+
+
+def _required(parent: Json, at: str, namespace: str, labels: Mapping[str, str]) -> tuple[TopologyTerm, ...]:
+    return tuple(_term(one, place, namespace, labels) for place, one in _few(parent, _REQUIRED, at))
+
+
+def _wishes(
+    parent: Json, at: str, namespace: str, labels: Mapping[str, str], sign: int
+) -> Iterator[WeighedTerm]:
+    for place, one in _few(parent, _PREFERRED, at):
+        term = _term(mapping(one, "podAffinityTerm", place), place, namespace, labels)
+        yield WeighedTerm(sign * (integer(one, "weight", place) or 0), term)
+
+
+def _term(term: Json, at: str, namespace: str, labels: Mapping[str, str]) -> TopologyTerm:
+    named = [one for one in sequence(term, "namespaces", at) if isinstance(one, str)]
+    by_labels = term.get("namespaceSelector")
+    selector = _selector(term, at)
+    selector = _merged(selector, _keys(term, "matchLabelKeys", at), labels, Operator.IN)
+    selector = _merged(selector, _keys(term, "mismatchLabelKeys", at), labels, Operator.NOT_IN)
+    return TopologyTerm(
+        PodTerm(
+            selector,
+            frozenset(named) if named or by_labels is not None else frozenset({namespace}),
+            None
+            if by_labels is None
+            else read_selector(mapping(term, "namespaceSelector", at), f"{at}.namespaceSelector"),
+        ),
+        text(term, "topologyKey", at),
+    )
+
+
+def _spread(constraint: Json, at: str, labels: Mapping[str, str]) -> SpreadConstraint:
+    hard = (text(constraint, "whenUnsatisfiable", at) or "DoNotSchedule") == "DoNotSchedule"
+    return SpreadConstraint(
+        key=text(constraint, "topologyKey", at),
+        max_skew=integer(constraint, "maxSkew", at) or 1,
+        hard=hard,
+        selector=_merged(
+            _selector(constraint, at), _keys(constraint, "matchLabelKeys", at), labels, Operator.IN
+        ),
+        min_domains=(integer(constraint, "minDomains", at) or 1) if hard else 1,
+        honor_affinity=text(constraint, "nodeAffinityPolicy", at) != "Ignore",
+        honor_taints=text(constraint, "nodeTaintsPolicy", at) == "Honor",
+    )
+
+
+def _selector(parent: Json, at: str) -> LabelSelector | None:
+    if parent.get("labelSelector") is None:
+        return None
+    return read_selector(mapping(parent, "labelSelector", at), f"{at}.labelSelector")
+
+
+def _keys(parent: Json, key: str, at: str) -> Sequence[str]:
+    return [one for one in sequence(parent, key, at) if isinstance(one, str)]
+
+
+def _merged(
+    selector: LabelSelector | None, keys: Sequence[str], labels: Mapping[str, str], operator: Operator
+) -> LabelSelector | None:
+    """A selector with the pod's own values of some labels. API servers may have added them already."""
+    if selector is None:
+        return None
+    more = [
+        Requirement(key, operator, frozenset({labels[key]}))
+        for key in keys
+        if key in labels
+    ]  # fmt: skip
+    new = tuple(one for one in more if one not in selector.requirements)
+    return LabelSelector((*selector.requirements, *new)) if new else selector
+
+
+def _few(parent: Json, key: str, at: str) -> Iterator[tuple[str, Json]]:
+    for index, one in enumerate(objects(parent, key, at)):
+        if index >= _MOST_TERMS:
+            raise ObjectError(f"{at}.{key}: more than {_MOST_TERMS} entries")
+        yield f"{at}.{key}[{index}]", one

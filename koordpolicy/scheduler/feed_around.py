@@ -1,0 +1,83 @@
+"""What the scheduler hears of volumes, services and controllers: one ordered table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.kube import Object, Resource, resources
+from koordpolicy.model.volumes import (
+    read_attach_limits,
+    read_attachment,
+    read_capacity_tracking,
+    read_claim,
+    read_storage_capacity,
+    read_storage_class,
+    read_volume,
+)
+from koordpolicy.scheduler.surroundings import Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class HeardAround:
+    """A resource, what an object of it means for the surroundings, and what its end means."""
+
+    resource: Resource
+    is_now: Callable[[Surroundings, Object], None]
+    is_gone: Callable[[Surroundings, str, str], None]
+
+
+def _controller(resource: Resource) -> HeardAround:
+    kind = resource.kind
+    return HeardAround(
+        resource,
+        lambda around, obj: around.workloads.set_controller(kind, obj),
+        lambda around, namespace, name: around.workloads.remove_controller(kind, namespace, name),
+    )
+
+
+AROUND: Final[tuple[HeardAround, ...]] = (
+    HeardAround(
+        resources.STORAGE_CLASSES,
+        lambda around, obj: around.volumes.set_class(read_storage_class(obj)),
+        lambda around, _, name: around.volumes.remove_class(name),
+    ),
+    HeardAround(
+        resources.CSI_DRIVERS,
+        lambda around, obj: around.volumes.set_tracking(*read_capacity_tracking(obj)),
+        lambda around, _, name: around.volumes.remove_tracking(name),
+    ),
+    HeardAround(
+        resources.CSI_NODES,
+        lambda around, obj: around.volumes.set_limits(*read_attach_limits(obj)),
+        lambda around, _, name: around.volumes.remove_limits(name),
+    ),
+    HeardAround(
+        resources.CSI_STORAGE_CAPACITIES,
+        lambda around, obj: around.volumes.set_capacity(read_storage_capacity(obj)),
+        lambda around, namespace, name: around.volumes.remove_capacity(namespace, name),
+    ),
+    HeardAround(
+        resources.PERSISTENT_VOLUMES,
+        lambda around, obj: around.volumes.set_volume(read_volume(obj)),
+        lambda around, _, name: around.volumes.remove_volume(name),
+    ),
+    HeardAround(
+        resources.PERSISTENT_VOLUME_CLAIMS,
+        lambda around, obj: around.volumes.set_claim(read_claim(obj)),
+        lambda around, namespace, name: around.volumes.remove_claim((namespace, name)),
+    ),
+    HeardAround(
+        resources.VOLUME_ATTACHMENTS,
+        lambda around, obj: around.volumes.set_attachment(read_attachment(obj)),
+        lambda around, _, name: around.volumes.remove_attachment(name),
+    ),
+    HeardAround(
+        resources.SERVICES,
+        lambda around, obj: around.workloads.set_service(obj),
+        lambda around, namespace, name: around.workloads.remove_service(namespace, name),
+    ),
+    _controller(resources.REPLICATION_CONTROLLERS),
+    _controller(resources.REPLICA_SETS),
+    _controller(resources.STATEFUL_SETS),
+)
+"""In the order in which they are to be known."""

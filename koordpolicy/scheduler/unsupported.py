@@ -1,0 +1,24 @@
+"""What a pod may ask of a scheduler that this one cannot give. Such a pod waits, and is told why.
+
+To place it nevertheless would be to ignore what it says it needs.
+"""
+
+from typing import Final
+
+from koordpolicy.model.reading import Json, mapping
+
+_NEEDS: Final = (
+    ("resourceClaims", "resource claims, which this scheduler does not allocate"),
+    ("workloadRef", "a place together with its workload, which this scheduler does not know"),
+    ("schedulingGroup", "a place together with its group, which this scheduler does not know"),
+)
+"""Fields of a pod's spec with what they mean that a pod needs."""
+
+
+def unsupported(pod: Json) -> str:
+    """What a pod needs and cannot have, as a reason; empty when it is served. Raises ObjectError."""
+    spec = mapping(pod, "spec")
+    for field, need in _NEEDS:
+        if spec.get(field):
+            return f"pod needs {need} (spec.{field})"
+    return ""
