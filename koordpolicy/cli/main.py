@@ -14,10 +14,11 @@ from koordpolicy.cli import (
     fmt,
     graph,
     manager,
-    schema,
     scheduler,
+    schema,
     simulate,
     snapshot,
+    sync,
     test,
 )
 from koordpolicy.cli.bundle import find_pack
@@ -37,6 +38,7 @@ COMMANDS: tuple[Command, ...] = (
     demo.COMMAND,
     manager.COMMAND,
     scheduler.COMMAND,
+    sync.COMMAND,
     schema.COMMAND,
 )
 """All commands, in the order of `--help`."""

@@ -77,7 +77,7 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings that the flags make. Raises `CannotRunError`."""
-    host, port = _address(arguments.http)
+    host, port = address_of(arguments.http)
     if arguments.decision_log_every < 1:
         raise CannotRunError("--decision-log-every takes a number from 1")
     if arguments.state_dir and (problem := state_directory_problem(arguments.state_dir)):
@@ -107,7 +107,8 @@ def run_component(
     return run_process(main, component, arguments.instance)
 
 
-def _address(said: str) -> tuple[str, int | None]:
+def address_of(said: str) -> tuple[str, int | None]:
+    """Host and port of `--http`, no port where nothing shall be served. Raises `CannotRunError`."""
     if said == "off":
         return "", None
     host, colon, port = said.rpartition(":")

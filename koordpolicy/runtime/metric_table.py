@@ -100,6 +100,65 @@ METRICS: Final = (
         MetricKind.GAUGE,
         "Policy documents of the active revision, packs included.",
     ),
+    # --- a repository that is kept in step
+    Metric(
+        "koordpolicy_sync_total",
+        MetricKind.COUNTER,
+        "Attempts to sync with the repository, by outcome (success, noop, error).",
+        ("outcome",),
+    ),
+    Metric(
+        "koordpolicy_sync_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "Time of an attempt to sync with the repository, by outcome.",
+        ("outcome",),
+        _SLOW,
+    ),
+    Metric(
+        "koordpolicy_sync_last_success_timestamp_seconds",
+        MetricKind.GAUGE,
+        "When the repository was last found in step, or brought there, in seconds since 1970.",
+    ),
+    Metric(
+        "koordpolicy_sync_revision_info",
+        MetricKind.GAUGE,
+        "Always 1; the label names the commit that is published.",
+        ("commit",),
+    ),
+    Metric(
+        "koordpolicy_sync_trouble",
+        MetricKind.GAUGE,
+        "1 while the repository cannot be synced, by reason.",
+        ("reason",),
+    ),
+    Metric(
+        "koordpolicy_sync_hooks_total",
+        MetricKind.COUNTER,
+        "Messages of the repository's host, by what they were worth (triggers, ignored, refused).",
+        ("worth",),
+    ),
+    # --- rollouts
+    Metric(
+        "koordpolicy_rollout_info",
+        MetricKind.GAUGE,
+        "Always 1; the labels say which revision is rolled out, and where that stands.",
+        ("revision", "step", "phase"),
+    ),
+    Metric(
+        "koordpolicy_rollout_compared",
+        MetricKind.GAUGE,
+        "Decisions of the present step on which this process asked both revisions.",
+    ),
+    Metric(
+        "koordpolicy_rollout_disagreements",
+        MetricKind.GAUGE,
+        "Those of them on which the revisions gave different answers.",
+    ),
+    Metric(
+        "koordpolicy_rollout_dropped",
+        MetricKind.GAUGE,
+        "Decisions of this rollout that were to be compared, but came too quickly one after the other.",
+    ),
     # --- decisions
     Metric(
         "koordpolicy_decisions_total",

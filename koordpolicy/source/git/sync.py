@@ -137,16 +137,18 @@ class GitSync:
         """Let others work on the directory."""
         self.store.close()
 
-    async def run(self, max_failures: int = -1) -> None:
-        """Sync for ever, each period and when triggered; longer and longer waits after failures.
+    async def run(self, max_failures: int = -1, *, once: bool = False) -> None:
+        """Sync for ever, each period and when triggered, or until it succeeds `once`.
 
-        Raises the last `SyncError` after more failures in a row than `max_failures`; -1 never gives up.
+        Waits grow longer with failures in a row. Raises the last `SyncError` after more failures in a row than `max_failures`; -1 never gives up.
         """
         try:
             while True:
                 with contextlib.suppress(SyncError):
                     await self.sync()
                 failures, trouble = self.state.failures, self.state.trouble
+                if once and trouble is None:
+                    return
                 if trouble is not None and 0 <= max_failures < failures:
                     raise trouble
                 await self._sleep(self.settings.pause)

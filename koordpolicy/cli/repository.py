@@ -1,0 +1,123 @@
+"""The flags that describe a Git repository to follow."""
+
+import argparse
+from pathlib import Path
+
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values_time import NANOS, parse_duration
+from koordpolicy.source.git.signatures import Signers
+from koordpolicy.source.git.surroundings import Credentials
+from koordpolicy.source.git.sync import SyncSettings
+
+
+def seconds(written: str) -> float:
+    """A duration as `5m`, `1h30m` or `500ms`; a bare number is in seconds."""
+    text = written if written[-1:].isalpha() else f"{written}s"
+    try:
+        duration = parse_duration(text)
+    except CelError:
+        duration = None
+    if duration is None or duration.ns < 0:
+        raise argparse.ArgumentTypeError(f"`{written}` is no duration; write `10s`, `5m` or `1h30m`")
+    return duration.ns / NANOS
+
+
+def add_repository_flags(parser: argparse.ArgumentParser, prefix: str = "") -> None:
+    """Declare what is told of a repository, beside its address; `prefix` comes before the names of the flags."""
+    flag = f"--{prefix}"
+    parser.add_argument(
+        f"{flag}ref",
+        metavar="REF",
+        default="HEAD",
+        help="branch, tag or whole commit (default: HEAD, the repository's main branch)",
+    )
+    parser.add_argument(
+        f"{flag}path",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="part of the repository; may be repeated (default: all of it)",
+    )
+    parser.add_argument(
+        f"{flag}depth", metavar="N", type=int, default=1, help="commits of history, 0 for all (1)"
+    )
+    parser.add_argument(f"{flag}submodules", action="store_true", help="fetch submodules too")
+    times = parser.add_argument_group("times")
+    times.add_argument(
+        f"{flag}period",
+        metavar="TIME",
+        type=seconds,
+        default=10.0,
+        help="from one look to the next (default: 10s)",
+    )
+    times.add_argument(
+        f"{flag}timeout",
+        metavar="TIME",
+        type=seconds,
+        default=120.0,
+        help="of one command of Git's (default: 2m)",
+    )
+    times.add_argument(
+        f"{flag}stale-after",
+        metavar="TIME",
+        type=seconds,
+        default=300.0,
+        help="remove trees so long after they were replaced (default: 5m)",
+    )
+    access = parser.add_argument_group("access, beside what Git's own configuration and the ssh agent know")
+    access.add_argument(f"{flag}username", metavar="NAME", default="", help="for HTTPS")
+    access.add_argument(
+        f"{flag}password-file", metavar="FILE", type=Path, help="password or token, for HTTPS"
+    )
+    access.add_argument(f"{flag}ssh-key", metavar="FILE", type=Path, help="private key, for SSH")
+    access.add_argument(
+        f"{flag}known-hosts", metavar="FILE", type=Path, help="host keys that are accepted, for SSH"
+    )
+    signed = parser.add_argument_group("signatures: with one of these, other commits are refused")
+    signed.add_argument(
+        f"{flag}verify-ssh", metavar="FILE", type=Path, help="allowed signers, as ssh-keygen reads them"
+    )
+    signed.add_argument(
+        f"{flag}verify-gpg",
+        metavar="DIR",
+        type=Path,
+        help="exported public keys (*.asc, *.gpg), or a GnuPG home",
+    )
+
+
+def repository_settings(
+    arguments: argparse.Namespace, repository: str, directory: Path, link: str = "", prefix: str = ""
+) -> SyncSettings:
+    """The settings that the flags make."""
+
+    def given(name: str) -> object:
+        return getattr(arguments, f"{prefix}{name}".replace("-", "_"))
+
+    signers = Signers(_path(given("verify-ssh")), _path(given("verify-gpg")))
+    return SyncSettings(
+        repository,
+        directory,
+        ref=str(given("ref")),
+        link=link,
+        depth=int(str(given("depth"))),
+        paths=tuple(_list(given("path"))),
+        submodules=bool(given("submodules")),
+        signers=signers if signers != Signers() else None,
+        credentials=Credentials(
+            str(given("username")),
+            _path(given("password-file")),
+            _path(given("ssh-key")),
+            _path(given("known-hosts")),
+        ),
+        period=float(str(given("period"))),
+        timeout=float(str(given("timeout"))),
+        stale_after=float(str(given("stale-after"))),
+    )
+
+
+def _path(given: object) -> Path | None:
+    return given if isinstance(given, Path) else None
+
+
+def _list(given: object) -> list[str]:
+    return [str(one) for one in given] if isinstance(given, list) else []
