@@ -3,11 +3,14 @@
 import argparse
 import os
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.repository import add_repository_flags, repository_settings
 from koordpolicy.runtime.component import NAMESPACE, Settings, state_directory_problem
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import Process, run_process
+from koordpolicy.source.git.sync import SyncSettings
 
 EPILOG = "exit code: 0 stopped when told to, 1 failed, 2 could not start"
 
@@ -24,6 +27,23 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
     )
     policies.add_argument(
         "--policies-from-cluster", action="store_true", help="follow the policy objects in the cluster"
+    )
+    policies.add_argument(
+        "--policies-repo", metavar="URL", default="", help="follow a Git repository (HTTPS, SSH, or a path)"
+    )
+    repository = parser.add_argument_group("the repository of --policies-repo")
+    repository.add_argument(
+        "--policies-dir",
+        metavar="DIR",
+        default="",
+        help="keep it there, a directory of its own (default: `repository` in --state-dir)",
+    )
+    add_repository_flags(repository, "policies-")
+    repository.add_argument(
+        "--policies-webhook-secret-file",
+        metavar="FILE",
+        type=Path,
+        help="serve POST /webhook, which syncs at once, for those who know this secret",
     )
     parser.add_argument(
         "--no-policy-tests", action="store_true", help="take revisions whose policy tests fail"
@@ -85,6 +105,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     return Settings(
         policies=arguments.policies,
         policies_from_cluster=arguments.policies_from_cluster,
+        repository=_repository(arguments),
+        webhook_secret=arguments.policies_webhook_secret_file,
         state_directory=arguments.state_dir,
         kubeconfig=arguments.kubeconfig,
         context=arguments.context,
@@ -105,6 +127,17 @@ def run_component(
     """Set up logging and run the process to its end; its exit code."""
     set_up_logging(LogFormat(arguments.log_format), verbose=arguments.verbose)
     return run_process(main, component, arguments.instance)
+
+
+def _repository(arguments: argparse.Namespace) -> SyncSettings | None:
+    if not arguments.policies_repo:
+        return None
+    directory = arguments.policies_dir or (
+        arguments.state_dir and str(Path(arguments.state_dir, "repository"))
+    )
+    if not directory:
+        raise CannotRunError("--policies-repo needs --policies-dir or --state-dir, to be kept there")
+    return repository_settings(arguments, arguments.policies_repo, Path(directory), prefix="policies-")
 
 
 def address_of(said: str) -> tuple[str, int | None]:

@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Any, Protocol
 
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values_time import NANOS, parse_duration
@@ -22,7 +23,15 @@ def seconds(written: str) -> float:
     return duration.ns / NANOS
 
 
-def add_repository_flags(parser: argparse.ArgumentParser, prefix: str = "") -> None:
+class Flags(Protocol):
+    """What flags are declared on: a parser, or a group of one."""
+
+    def add_argument(self, *names: str, **details: Any) -> argparse.Action:
+        """As argparse says."""
+        ...
+
+
+def add_repository_flags(parser: Flags, prefix: str = "") -> None:
     """Declare what is told of a repository, beside its address; `prefix` comes before the names of the flags."""
     flag = f"--{prefix}"
     parser.add_argument(
@@ -42,7 +51,7 @@ def add_repository_flags(parser: argparse.ArgumentParser, prefix: str = "") -> N
         f"{flag}depth", metavar="N", type=int, default=1, help="commits of history, 0 for all (1)"
     )
     parser.add_argument(f"{flag}submodules", action="store_true", help="fetch submodules too")
-    times = parser.add_argument_group("times")
+    times = parser.add_argument_group("times") if isinstance(parser, argparse.ArgumentParser) else parser
     times.add_argument(
         f"{flag}period",
         metavar="TIME",
@@ -64,7 +73,11 @@ def add_repository_flags(parser: argparse.ArgumentParser, prefix: str = "") -> N
         default=300.0,
         help="remove trees so long after they were replaced (default: 5m)",
     )
-    access = parser.add_argument_group("access, beside what Git's own configuration and the ssh agent know")
+    access = (
+        parser.add_argument_group("access, beside Git's own configuration")
+        if isinstance(parser, argparse.ArgumentParser)
+        else parser
+    )
     access.add_argument(f"{flag}username", metavar="NAME", default="", help="for HTTPS")
     access.add_argument(
         f"{flag}password-file", metavar="FILE", type=Path, help="password or token, for HTTPS"
@@ -73,15 +86,20 @@ def add_repository_flags(parser: argparse.ArgumentParser, prefix: str = "") -> N
     access.add_argument(
         f"{flag}known-hosts", metavar="FILE", type=Path, help="host keys that are accepted, for SSH"
     )
-    signed = parser.add_argument_group("signatures: with one of these, other commits are refused")
+    signed = (
+        parser.add_argument_group("signatures") if isinstance(parser, argparse.ArgumentParser) else parser
+    )
     signed.add_argument(
-        f"{flag}verify-ssh", metavar="FILE", type=Path, help="allowed signers, as ssh-keygen reads them"
+        f"{flag}verify-ssh",
+        metavar="FILE",
+        type=Path,
+        help="refuse commits that none of these allowed signers signed",
     )
     signed.add_argument(
         f"{flag}verify-gpg",
         metavar="DIR",
         type=Path,
-        help="exported public keys (*.asc, *.gpg), or a GnuPG home",
+        help="refuse commits that none of these public keys (*.asc, *.gpg, or a GnuPG home) signed",
     )
 
 

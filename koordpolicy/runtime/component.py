@@ -27,7 +27,10 @@ from koordpolicy.runtime.objects import ClusterSource
 from koordpolicy.runtime.packs import BARE
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reporting import Reporter, Who
+from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.source import open_source
+from koordpolicy.source.git.repository import RepositorySource
+from koordpolicy.source.git.sync import GitSync, SyncSettings
 from koordpolicy.source.revision import Source
 
 NAMESPACE: Final = "koordpolicy-system"
@@ -39,12 +42,16 @@ _FAREWELL: Final = 3.0
 class Settings:
     """What an operator sets for a process, by flags.
 
-    Policies come from the path, or else from the objects in the cluster, or else they are the built-in pack.
+    Policies come from the repository, or else from the objects in the cluster, or else from the path, or else they
+    are the built-in pack. `webhook_secret` is a file with what messages of the repository's host must prove to know.
     `instance` tells replicas apart; `node` is the node that the process belongs to.
     """
 
     policies: str = ""
     policies_from_cluster: bool = False
+    repository: SyncSettings | None = None
+    """A repository that this process keeps in step itself, instead of a path."""
+    webhook_secret: Path | None = None
     state_directory: str = ""
     kubeconfig: str | None = None
     context: str | None = None
@@ -132,14 +139,19 @@ async def surroundings(
     process.readiness.wait_for("policies", "no revision is active yet")
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(_cluster(process, settings))
-        source, objects = _source(settings, cluster)
+        sync = None if settings.repository is None else make_sync(settings.repository)
+        source, objects = _source(settings, cluster, sync)
         store = LastGood(settings.state_directory) if settings.state_directory else None
         options = Options(prepare=wishes.prepare, tests=settings.policy_tests, quiet=True)
         live = LivePolicies(source, metrics, store=store, gate=wishes.gate, options=options)
         live.subscribe(lambda _: process.readiness.reached("policies"))
         counts = DecisionCounts(metrics)
         log = _log(process, settings, stack)
-        routes = (*health_routes(process, live, wishes.more), *wishes.routes)
+        routes = (*health_routes(process, live, _more(wishes, sync)), *wishes.routes)
+        if sync is not None:
+            observe(sync, metrics)
+            if settings.webhook_secret is not None:
+                routes = (*routes, hook_route(sync, metrics, settings.webhook_secret))
         await _serve(process, settings, routes, stack)
         recorder = Recorder(
             cluster,
@@ -198,7 +210,15 @@ async def _cluster(process: Process, settings: Settings) -> AsyncIterator[Cluste
         yield cluster
 
 
-def _source(settings: Settings, cluster: Cluster) -> tuple[Source, ClusterSource | None]:
+def _more(wishes: Wishes, sync: GitSync | None) -> More:
+    return wishes.more if sync is None else lambda: {**wishes.more(), **status_of(sync)}
+
+
+def _source(
+    settings: Settings, cluster: Cluster, sync: GitSync | None
+) -> tuple[Source, ClusterSource | None]:
+    if sync is not None:
+        return RepositorySource(sync), None
     if settings.policies_from_cluster:
         objects = ClusterSource(cluster, Component.backoff(longest=15.0))
         return objects, objects
