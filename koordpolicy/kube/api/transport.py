@@ -193,6 +193,8 @@ class Transport:
     async def _send(
         self, call: Call, access: Access, timing: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
+        if self._session.closed:
+            raise Unreachable("this client is closed")
         headers: dict[str, str] = {}
         if call.body is not None:
             headers["Content-Type"] = call.content_type
