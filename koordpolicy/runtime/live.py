@@ -128,6 +128,8 @@ class LivePolicies:
         finally:
             await self._drop_held()
             self._aside.close()
+            if self._store is not None and self._to_keep is not None:
+                self._save(self._store, self._to_keep)  # the loop may end before a thread has begun
 
     # --- the source -------------------------------------------------------------------------------
 
@@ -311,12 +313,19 @@ class LivePolicies:
         while True:
             await self._keeping.wait()
             self._keeping.clear()
-            if self._to_keep is None:
+            revision = self._to_keep
+            if revision is None:
                 continue
-            try:
-                await asyncio.to_thread(store.save, self._to_keep)
-            except OSError as error:
-                LOG.warning("the last good policies cannot be kept: %s", error)
+            await asyncio.to_thread(self._save, store, revision)
+            if self._to_keep is revision:
+                self._to_keep = None
+
+    @staticmethod
+    def _save(store: LastGood, revision: Revision) -> None:
+        try:
+            store.save(revision)
+        except OSError as error:
+            LOG.warning("the last good policies cannot be kept: %s", error)
 
     async def _start_from_store(self) -> None:
         """Take the kept tree where nothing is active. Tried once: what is no good now stays so."""

@@ -98,7 +98,7 @@ def test_health_readiness_metrics_and_status() -> None:
         async with running(live.run()), Server("127.0.0.1", 0, routes, process.metrics) as server:
             assert (await ask(server, "/healthz"))[:2] == (200, "ok\n")
             assert (await ask(server, "/readyz"))[:2] == (503, "policies: no revision is active yet\n")
-            await live.ready.wait()
+            await until(live.ready.is_set)
             process.readiness.reached("policies")
             assert (await ask(server, "/readyz"))[:2] == (200, "ok\n")
             source.give(broken())

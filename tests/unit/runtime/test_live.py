@@ -29,7 +29,7 @@ def test_the_first_revision_and_then_a_newer_one_decide() -> None:
         live.subscribe(lambda active: heard.append(active.revision.commit))
         async with running(live.run()):
             source.give(tree(1000), "a" * 40)
-            await live.ready.wait()
+            await until(live.ready.is_set)
             assert target(live) == 1000
             source.give(tree(2000), "b" * 40)
             await until(lambda: target(live) == 2000)
@@ -52,7 +52,7 @@ def test_nothing_can_be_asked_before_a_revision_is_active() -> None:
         with pytest.raises(NoPolicies):
             _ = live.graph
         with pytest.raises(AttributeError):
-            _ = live.grpah  # type: ignore[attr-defined]
+            _ = live.grpah
 
     asyncio.run(scene())
 
@@ -63,7 +63,7 @@ def test_a_late_subscriber_hears_of_the_active_revision_and_no_more_after_leavin
         live = live_of(source)
         heard: list[Active] = []
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             leave = live.subscribe(heard.append)
             assert [active.graph for active in heard] == [live.graph]
             leave()
@@ -135,7 +135,7 @@ def test_a_bad_revision_is_rejected_as_a_whole_and_the_fix_heals_it(
         refused: list[Rejected] = []
         live.subscribe_rejected(refused.append)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             good = live.graph
             source.say(bad)
             await until(lambda: live.rejected)
@@ -161,7 +161,7 @@ def test_policy_tests_may_be_left_out() -> None:
     async def scene() -> None:
         live = live_of(FixedSource("memory", tree(3, **{"t.test.yaml": FAILING_TEST})), tests=False)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             assert target(live) == 3
 
     asyncio.run(scene())
@@ -176,7 +176,7 @@ def test_a_graph_that_the_component_cannot_work_with_is_rejected() -> None:
         source = FixedSource("memory", tree(1))
         live = live_of(source, prepare=prepare)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             source.give(tree(13))
             await until(lambda: live.rejected)
             assert live.rejected is not None
@@ -202,7 +202,7 @@ def test_a_compiler_that_fails_rejects_the_revision_and_compiles_the_next(
         source = FixedSource("memory", tree(1))
         live = live_of(source, prepare=prepare)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             source.give(tree(13))
             await until(lambda: live.rejected)
             assert live.rejected is not None
@@ -244,8 +244,8 @@ def test_programs_that_were_asked_for_are_ready_in_the_next_revision() -> None:
         source = FixedSource("memory", tree(1))
         live = live_of(source)
         async with running(live.run()):
-            await live.ready.wait()
-            assert live.graph.asked == ()
+            await until(live.ready.is_set)
+            assert not live.graph.asked
             assert target(live) == 1
             source.give(tree(2))
             await until(lambda: live.active and live.active.revision.digest == digest_of(tree(2)))
@@ -259,7 +259,7 @@ def test_trouble_is_told_and_over_when_policies_come_again(caplog: pytest.LogCap
         source, metrics = FixedSource("memory", tree(1)), Metrics("test")
         live = live_of(source, metrics)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             source.say(SourceTrouble("Missing", "the link is gone"))
             await until(lambda: live.trouble)
             assert target(live) == 1
@@ -274,6 +274,10 @@ def test_trouble_is_told_and_over_when_policies_come_again(caplog: pytest.LogCap
 
 
 # --- restarts
+
+
+def reason_of(live: LivePolicies) -> Reason | None:
+    return live.active.reason if live.active is not None else None
 
 
 async def keep(store: LastGood, number: int) -> None:
@@ -301,14 +305,13 @@ def test_a_restart_takes_the_kept_tree_where_the_source_is_bad_or_absent(
             source.say(item)
         live = live_of(source, store=store)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             assert target(live) == 5
-            assert live.active is not None
-            assert live.active.reason is Reason.STARTED_FROM_CACHE
+            assert reason_of(live) is Reason.STARTED_FROM_CACHE
             assert (live.rejected is None) == (not isinstance(item, Revision))
             source.give(tree(6))
             await until(lambda: target(live) == 6)
-            assert live.active.reason is Reason.SUCCEEDED
+            assert reason_of(live) is Reason.SUCCEEDED
             await until(lambda: (kept := store.load()) is not None and kept.files == tree(6))
 
     asyncio.run(scene())
@@ -323,13 +326,13 @@ def test_bad_good_bad_over_a_restart(tmp_path: Path) -> None:
             await until(lambda: live.rejected)
             assert live.active is None
             source.give(tree(1), "c" * 40)
-            await live.ready.wait()
+            await until(live.ready.is_set)
             source.give(broken(**{"more.yaml": "a: 1"}))
             await until(lambda: live.rejected)
             assert target(live) == 1
         again = live_of(FixedSource("memory", broken()), store=store)
         async with running(again.run()):
-            await again.ready.wait()
+            await until(again.ready.is_set)
             assert target(again) == 1
             assert again.active is not None
             assert again.active.revision.commit == "c" * 40
@@ -365,7 +368,7 @@ def test_a_damaged_kept_tree_is_not_used(
             await until(lambda: "of no use" in caplog.text)
             assert live.active is None
             source.give(tree(6))
-            await live.ready.wait()
+            await until(live.ready.is_set)
 
     asyncio.run(scene())
 
@@ -427,14 +430,14 @@ def test_a_gate_holds_back_all_but_the_first_revision() -> None:
         door, source = Door(), FixedSource("memory", tree(1))
         live = live_of(source, gate=door)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             source.give(tree(2))
             await until(lambda: door.asked)
             assert live.candidate is door.asked[0]
             assert target(live) == 1
             door.verdicts.put_nowait(Verdict(accepted=True))
             await until(lambda: target(live) == 2)
-            assert live.candidate is None
+            await until(lambda: live.candidate is None)
             source.give(tree(3))
             await until(lambda: len(door.asked) == 2)
             door.verdicts.put_nowait(Verdict(accepted=False, message="too many nodes change"))
@@ -454,7 +457,7 @@ def test_a_newer_good_revision_takes_the_place_of_a_held_one_and_a_bad_one_does_
         door, source = Door(), FixedSource("memory", tree(1))
         live = live_of(source, gate=door)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             source.give(tree(2))
             await until(lambda: len(door.asked) == 1)
             source.give(broken())
@@ -477,7 +480,7 @@ def test_a_gate_that_fails_turns_the_revision_back(caplog: pytest.LogCaptureFixt
         door, source = Door(), FixedSource("memory", tree(1))
         live = live_of(source, gate=door)
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             source.give(tree(2))
             door.verdicts.put_nowait(RuntimeError("no metrics"))
             await until(lambda: live.rejected)
@@ -539,7 +542,7 @@ def test_reload_under_concurrent_evaluation_is_atomic(numbers: list[int]) -> Non
                 seen.append((first, answer.value, answer.provenance.digest))  # type: ignore[arg-type]
 
         async with running(live.run()):
-            await live.ready.wait()
+            await until(live.ready.is_set)
             threads = [threading.Thread(target=ask, args=(live,)) for _ in range(2)]
             for thread in threads:
                 thread.start()
