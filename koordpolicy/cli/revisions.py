@@ -39,12 +39,22 @@ class Side:
 
 
 def sides(old: str, new: str | None, paths: Sequence[str]) -> tuple[Side, Side]:
-    """Both sides of a comparison. Raises `CannotRunError`.
+    """Both sides of a comparison, one of which may be empty. Raises `CannotRunError`.
 
     `old` and `new` are revisions as Git takes them, or directories. `A..B` names both at once, `A...B` takes what
     `B` has since it left `A`. Without a second one it is the working tree. `paths` narrow what is read of a
     revision or of the working tree.
     """
+    before, after = _sides(old, new, paths)
+    if not before.files and not after.files:
+        where = " below " + ", ".join(f"`{path}`" for path in paths) if paths else ""
+        raise CannotRunError(
+            f"there is no policy file (*.yaml, *.yml){where} in {before.title} or {after.title}"
+        )
+    return before, after
+
+
+def _sides(old: str, new: str | None, paths: Sequence[str]) -> tuple[Side, Side]:
     if new is None and "..." in old:
         left, _, right = old.partition("...")
         left, right = left or "HEAD", right or "HEAD"

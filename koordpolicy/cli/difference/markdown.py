@@ -1,6 +1,7 @@
 """A difference as a comment on a pull request: a table that says it all, expressions folded away."""
 
 from collections.abc import Iterator
+from html import escape
 
 from koordpolicy.cli.difference.shown import (
     MARKS,
@@ -96,7 +97,8 @@ def _details(shown: Shown) -> Iterator[str]:
             if not lines:
                 continue
             yield ""
-            yield f"<details><summary>{_code(change.decision)}, {_plain(applies_to(edit))}</summary>"
+            title = f"{change.decision}, {applies_to(edit)}"
+            yield f"<details><summary>{escape(_one_line(title))}</summary>"
             yield ""
             yield "```diff"
             yield from (f"{sign} {line}".replace("```", "'''") for sign, line in lines)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from koordpolicy.graph.diff.changes import Told
-from koordpolicy.graph.diff.compare import answer_of
+from koordpolicy.graph.diff.compare import answers
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.types import Type
@@ -120,7 +120,7 @@ def _things(reads: frozenset[str]) -> str | None:
 
 
 def _shift(old: RuleGraph, new: RuleGraph, name: str, thing: str, before: Roots, after: Roots) -> Shift:
-    return Shift(thing, answer_of(old, name, before), answer_of(new, name, after))
+    return Shift(thing, *answers(old, new, name, before, after))
 
 
 def _counted(name: str, things: str, shifts: list[Shift]) -> Affected:

@@ -16,7 +16,6 @@ from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.selectors import in_words
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.types import DYN
 from koordpolicy.language.kinds import slot_values
 
 _Name = tuple[str, str]
@@ -179,8 +178,8 @@ class _Pair:
             expressions = (self._expression(self.old), self._expression(self.new))
             self._tried = []
             for made in inputs(*expressions):
-                old, old_rule = _told(self.old, self.name, made.records)
-                new, new_rule = _told(self.new, self.name, made.records)
+                old, old_rule = _told(self.old, self.decision, made.records)
+                new, new_rule = _told(self.new, self.decision, made.records)
                 if not old.same(new):
                     self._tried.append(_Tried(made, old, new, old_rule, new_rule))
         return self._tried
@@ -222,10 +221,12 @@ def _name(rule: Rule | None) -> _Name | None:
     return None if rule is None else (rule.layer, rule.document)
 
 
-def _told(graph: RuleGraph, name: str, records: Mapping[str, Any]) -> tuple[Told, Rule | None]:
-    """A graph's answer, and the rule that gave it. A graph without the decision decides nothing."""
+def _told(graph: RuleGraph, asked: Decision, records: Mapping[str, Any]) -> tuple[Told, Rule | None]:
+    """A graph's answer, and the rule that gave it. Where a graph lacks the decision, its default holds."""
+    name = str(asked.key)
     if name not in graph:
-        return Told(DYN), None
+        default = asked.default
+        return Told(asked.type, default.value if isinstance(default, ir.Const) else None), None
     decision = graph.decision(name)
     given = [records.get(root, {}) for root in decision.roots]
     rule = graph.deciding_rule(name, *given)
@@ -236,9 +237,12 @@ def _told(graph: RuleGraph, name: str, records: Mapping[str, Any]) -> tuple[Told
         return Told(type, None, error.message), rule
 
 
-def answer_of(graph: RuleGraph, name: str, records: Mapping[str, Any]) -> Told:
-    """A graph's answer on these records; nothing where it has no such decision."""
-    return _told(graph, name, records)[0]
+def answers(
+    old: RuleGraph, new: RuleGraph, name: str, before: Mapping[str, Any], after: Mapping[str, Any]
+) -> tuple[Told, Told]:
+    """What both graphs answer, each on its own records of the same thing."""
+    asked = (new if name in new else old).decision(name)
+    return _told(old, asked, before)[0], _told(new, asked, after)[0]
 
 
 def _where(graph: RuleGraph, rule: Rule) -> str:

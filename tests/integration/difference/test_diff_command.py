@@ -1,0 +1,305 @@
+"""`koordpolicy diff` and `snapshot` as a user runs them, on a real Git repository."""
+
+import asyncio
+import io
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.resources import NAMESPACES, NODE_METRICS, NODES, PODS
+from koordpolicy.kube.snapshot import take_snapshot, write_snapshot
+
+HERE = Path(__file__).parent
+NOW = 1_767_225_600 * 10**9
+BUNDLE = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyBundle
+metadata: {name: shop}
+spec: {extends: [koordinator]}
+"""
+OLD = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {name: night}
+spec:
+  match: {nodes: {matchLabels: {pool: night}}}
+  parameters: {threshold: 80%}
+"""
+NEW = """\
+# The night pool may be fuller.
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {name: night}
+spec:
+  match: {nodes: {matchLabels: {pool: night}}}
+  parameters: {threshold: 85%}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: Overcommit
+metadata: {name: gpu}
+spec:
+  resource: batch
+  match: {nodes: {matchLabels: {pool: gpu}}}
+  parameters: {cpuReclaim: 50%}
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: ColocationProfile
+metadata: {name: jobs}
+spec:
+  match: {namespaces: {matchLabels: {team: data}}}
+  qosClass: BE
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: SchedulingProfile
+metadata: {name: quiet}
+spec:
+  schedulerName: koord-scheduler
+  filters:
+    - name: quiet
+      match: {condition: pod.namespace == 'data'}
+      require: {cel: node.load.cpu < node.allocatable.cpu * percent(40)}
+      reason: too busy for batch work
+"""
+BROKEN = "apiVersion: koordpolicy.io/v1alpha1\nkind: CPUSuppress\nmetadata: {name: x}\nspec: {targt: 1}\n"
+
+
+@dataclass
+class Repository:
+    """A repository with a branch `main` and, ahead of it, a branch `change`."""
+
+    root: Path
+    program: Path
+
+    def git(self, *arguments: str) -> str:
+        names = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a"}
+        dates = {"GIT_COMMITTER_EMAIL": "a@b", "GIT_AUTHOR_DATE": f"{NOW // 10**9} +0000"}
+        environment = {
+            **os.environ,
+            **names,
+            **dates,
+            "GIT_COMMITTER_DATE": f"{NOW // 10**9} +0000",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_CONFIG_SYSTEM": os.devnull,
+        }
+        ran = subprocess.run(
+            [self.program, *arguments],
+            cwd=self.root,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return ran.stdout.strip()
+
+    def write(self, **files: str) -> None:
+        for name, text in files.items():
+            path = self.root / name.replace("__", "/").replace("_yaml", ".yaml")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+
+    def commit(self, message: str, **files: str) -> str:
+        self.write(**files)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message", message)
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def repository(tmp_path: Path, part: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Repository:
+    made = Repository(tmp_path / "repository", part("git"))
+    made.root.mkdir()
+    made.git("init", "--quiet", "--initial-branch=main")
+    # Other YAML of a repository is none of our business.
+    made.commit(
+        "old", policies__koordpolicy_yaml=BUNDLE, policies__night_yaml=OLD, values_yaml="image: {tag: 1}\n"
+    )
+    made.git("checkout", "--quiet", "-b", "change")
+    made.commit("new", policies__night_yaml=NEW)
+    monkeypatch.chdir(made.root)
+    return made
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output, standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    code = main(arguments, Terminal(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+def node(name: str, pool: str, cores: int) -> dict[str, Any]:
+    amounts = {"cpu": str(cores), "memory": f"{cores * 4}Gi", "pods": "110"}
+    return {
+        "metadata": {"name": name, "labels": {"pool": pool}},
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }
+
+
+def metric(name: str, cores: int) -> dict[str, Any]:
+    usage = {"resources": {"cpu": str(cores), "memory": f"{cores * 4}Gi"}}
+    return {
+        "metadata": {"name": name},
+        "status": {
+            "updateTime": "2025-12-31T23:59:30Z",
+            "nodeMetric": {"nodeUsage": usage, "systemUsage": {"resources": {"cpu": "1", "memory": "4Gi"}}},
+        },
+    }
+
+
+def pod(namespace: str, name: str, on: str) -> dict[str, Any]:
+    requests = {"requests": {"cpu": "2", "memory": "4Gi"}}
+    return {
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"nodeName": on, "containers": [{"name": "main", "image": "a", "resources": requests}]},
+        "status": {"phase": "Running"},
+    }
+
+
+async def _cluster() -> MemoryCluster:
+    cluster = MemoryCluster(Store(lambda: NOW / 10**9))
+    for name, labels in (("data", {"team": "data"}), ("shop", {})):
+        await cluster.create(NAMESPACES, {"metadata": {"name": name, "labels": labels}})
+    for number in range(6):
+        pool, name = ("night", "gpu", "web")[number % 3], f"node-{number}"
+        await cluster.create(NODES, node(name, pool, 32 + 32 * (number // 3)))
+        report = metric(name, 8 + number)
+        await cluster.create(NODE_METRICS, report)
+        await cluster.update(
+            NODE_METRICS,
+            {**await cluster.get(NODE_METRICS, name), "status": report["status"]},
+            subresource="status",
+        )
+        for at in range(3):
+            namespace = "data" if at == 0 else "shop"
+            await cluster.create(PODS, pod(namespace, f"pod-{number}-{at}", name))
+    return cluster
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path) -> Path:
+    async def taken() -> None:
+        write_snapshot(await take_snapshot(await _cluster(), NOW), tmp_path / "cluster.json.gz")
+
+    asyncio.run(taken())
+    return tmp_path / "cluster.json.gz"
+
+
+@pytest.mark.parametrize(("format", "suffix"), [("text", "txt"), ("markdown", "md"), ("json", "json")])
+def test_a_change_on_a_cluster(
+    format: str,
+    suffix: str,
+    repository: Repository,
+    snapshot: Path,
+    golden: Callable[[Path, str], None],
+) -> None:
+    code, out, err = run(
+        "diff", "main", "change", "--path", "policies", "--cluster", str(snapshot), "-o", format
+    )
+    assert (code, err) == (0, "")
+    if format == "text":
+        assert max(map(len, out.splitlines())) <= 80
+    golden(HERE / f"expected.{suffix}", out)
+
+
+def test_exit_codes(repository: Repository) -> None:
+    assert run("diff", "main", "change", "-p", "policies")[0] == 0
+    assert run("diff", "main", "change", "-p", "policies", "--exit-code")[0] == 4
+    assert run("diff", "main", "main", "-p", "policies", "--exit-code")[0] == 0
+    assert run("diff", "main", "nothing", "-p", "policies", "--exit-code")[0] == 2
+
+
+def test_a_pull_request_shows_only_what_the_branch_did(repository: Repository) -> None:
+    repository.git("checkout", "--quiet", "main")
+    repository.commit("meanwhile", policies__night_yaml=OLD.replace("80%", "70%"))
+    _, both, _ = run("diff", "main..change", "-p", "policies")
+    _, own, _ = run("diff", "main...change", "-p", "policies")
+    assert "70% -> 85%" in both
+    assert "80% -> 85%" in own
+    assert "as change left it" in own
+
+
+def test_the_working_tree(repository: Repository) -> None:
+    assert run("diff", "HEAD", "-p", "policies")[1].startswith("nothing changes from HEAD")
+    repository.write(policies__night_yaml=NEW.replace("85%", "90%"))
+    assert "85% -> 90%" in run("diff", "HEAD", "-p", "policies")[1]
+
+
+def test_from_a_folder_within(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(repository.root / "policies")
+    code, out, _ = run("diff", "main", "change")
+    assert code == 0
+    assert "80% -> 85%" in out
+
+
+def test_two_directories(repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("one", OLD), ("two", NEW)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "koordpolicy.yaml").write_text(BUNDLE, encoding="utf-8")
+        (tmp_path / name / "night.yaml").write_text(text, encoding="utf-8")
+    code, out, _ = run("diff", "one", "two")
+    assert code == 0
+    assert "80% -> 85%" in out
+    assert "two/night.yaml" in out
+
+
+def test_a_link_in_the_repository_is_followed(repository: Repository) -> None:
+    (repository.root / "live").symlink_to("policies")
+    repository.commit("link")
+    code, out, _ = run("diff", "HEAD", "-p", "live", "-p", "policies")
+    assert (code, out.split()[:2]) == (0, ["nothing", "changes"])
+
+
+def test_what_does_not_compile_is_shown_with_its_findings(repository: Repository) -> None:
+    repository.commit("broken", policies__x_yaml=BROKEN)
+    code, out, err = run("diff", "main", "HEAD", "-p", "policies")
+    assert (code, out) == (2, "")
+    assert "the policies of HEAD" in err
+    assert "policies/x.yaml:4:8" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("main", "nowhere"), "neither a revision"),
+        (("policies",), "name a second one"),
+        (("--", "-x", "main"), "neither a revision"),
+        (("main", "change", "-c", "nothing.json"), "cannot be read"),
+        (("main", "change", "-p", "nowhere"), "no policy"),
+        (("nowhere...main",), "no revision"),
+    ],
+)
+def test_what_cannot_be_compared(arguments: tuple[str, ...], words: str, repository: Repository) -> None:
+    code, out, err = run("diff", *arguments)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert "Traceback" not in err
+
+
+def test_without_a_repository(
+    tmp_path: Path, part: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part("git")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    code, _, err = run("diff", "main", "change")
+    assert code == 2
+    assert "no Git repository" in err
+
+
+def test_the_json_is_for_programs(repository: Repository, snapshot: Path) -> None:
+    _, out, _ = run("diff", "main", "change", "-p", "policies", "-c", str(snapshot), "-o", "json")
+    data = json.loads(out)
+    assert data["different"] is True
+    by_name = {one["decision"]: one for one in data["cluster"]["decisions"]}
+    assert by_name["CPUSuppress.target"]["changed"] == 2
+    assert by_name["CPUSuppress.target"]["total"] == 6
+    assert by_name["ColocationProfile/jobs.qosClass"]["changed"] == 6
