@@ -1,0 +1,77 @@
+"""What pods take from nodes beyond the common measure: a strategy a resource, scarce kinds, amplified CPU."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import numpy as np
+
+from koordpolicy.mechanism.amplified import INSUFFICIENT, short_of_cpu
+from koordpolicy.mechanism.fit_plus import STRATEGIES, FitPlus
+from koordpolicy.mechanism.fit_score import Strategy
+from koordpolicy.mechanism.scarce import kinds_of, scarce_score
+from koordpolicy.model.protocol import CPU
+from koordpolicy.scheduler.mechanisms.base import ParameterError, Parameters, Scores, Verdicts, texts, weights
+from koordpolicy.scheduler.nodes import NodeView, kinds_in
+from koordpolicy.scheduler.pods import PodView
+
+UNREADABLE = "node(s) invalid CPU amplification ratio"
+
+
+def fit_plus_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:
+    """How well the pod fits by the strategy of each resource."""
+    score = _fit_plus(tuple(_strategies(parameters).items()), tuple(weights(parameters).items()))
+    return score.score_all(
+        pod.pod,
+        nodes.amounts("resources.allocatable"),
+        nodes.amounts("resources.requested"),
+        nodes.amounts("resources.nonzeroRequested"),
+        nodes.count,
+    )
+
+
+def scarce_avoidance(pod: PodView, nodes: NodeView, parameters: Parameters) -> "Scores | None":
+    """How little of what would be left idle is scarce. Each set of kinds is looked at once."""
+    scarce = texts(parameters, "resources")
+    if not scarce:
+        return None
+    request: dict[str, int] = pod.facts["resources.request"]  # type: ignore[assignment]
+    asked, codes = kinds_of(request), nodes.kinds()
+    scores = np.zeros(nodes.count, np.int64)
+    for code in np.unique(codes):
+        scores[codes == code] = scarce_score(kinds_in(nodes.text(int(code))), asked, scarce)
+    return scores
+
+
+def amplified_cpu(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:
+    """Nodes whose amplified CPU a pod does not fit into, and those whose ratio cannot be read."""
+    reasons = (INSUFFICIENT, UNREADABLE)
+    request: dict[str, int] = pod.facts["resources.request"]  # type: ignore[assignment]
+    asked, ratio = request.get(CPU, 0), nodes.doubles("amplification.cpu", 1.0)
+    if ratio is None or asked <= 0:
+        return Verdicts(reasons, np.zeros((2, nodes.count), np.bool_), np.zeros(nodes.count, np.bool_))
+    short = short_of_cpu(
+        asked,
+        binds=parameters.get("owns") is True,
+        ratio=ratio,
+        allocatable=nodes.amount("resources.allocatable", CPU),
+        requested=nodes.amount("resources.requested", CPU),
+        bound=nodes.numbers("ownedCPU"),
+    )
+    unreadable = ratio <= 0
+    return Verdicts(reasons, np.stack((short, unreadable)), unreadable)
+
+
+def _strategies(parameters: Parameters) -> Mapping[str, str]:
+    value = parameters.get("strategies") or {}
+    if not isinstance(value, Mapping):
+        raise ParameterError("`strategies` is not a mapping of resources to strategies")
+    for resource, strategy in value.items():
+        if strategy not in STRATEGIES:
+            known = " or ".join(f"`{one}`" for one in STRATEGIES)
+            raise ParameterError(f"`strategies`: {resource} has `{strategy}`; it may be {known}")
+    return value
+
+
+@lru_cache(maxsize=64)
+def _fit_plus(strategies: tuple[tuple[str, str], ...], named: tuple[tuple[str, int], ...]) -> FitPlus:
+    return FitPlus({resource: Strategy(strategy) for resource, strategy in strategies}, dict(named))

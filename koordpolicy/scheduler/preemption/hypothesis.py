@@ -1,0 +1,72 @@
+"""Nodes as they would be with other pods on them: a table of its own, row by row up to date.
+
+Only what follows from a node's own row is right in it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.cache import ClusterCache
+from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.nodes import node_schema
+from koordpolicy.scheduler.pods import PodView
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What is supposed of a node: pods that are gone, and pods that are there."""
+
+    without: tuple[PodKey, ...] = ()
+    beside: tuple[PodView, ...] = field(default=(), compare=False)
+    # What tells two changes apart; views are compared by identity, which is cheap.
+    _beside_ids: tuple[int, ...] = field(init=False, default=())
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_beside_ids", tuple(map(id, self.beside)))
+
+
+class SupposedNodes:
+    """A table of some nodes with changes. Ask `outdated` before each use, and `set` what is to be there."""
+
+    __slots__ = ("_cache", "_changes", "_version", "table")
+
+    def __init__(self, cache: ClusterCache) -> None:
+        self.table = NodeTable(node_schema())
+        self._cache = cache
+        self._changes: dict[str, Change] = {}
+        self._version: int | None = None
+
+    def outdated(self) -> Iterator[str]:
+        """The nodes of the cluster that changed since this was last asked. Nodes that are gone are dropped."""
+        real = self._cache.table
+        touched = None if self._version is None else real.touched_since(self._version)
+        self._version = real.version
+        for name in [name for name in self._changes if name not in real]:
+            self._drop(name)
+        names = real.names if touched is None else [real.name(int(row)) for row in touched]
+        for name in names:
+            self._changes.pop(name, None)
+            yield name
+
+    def set(self, name: str, change: Change | None) -> None:
+        """Suppose this of a node; None leaves it out."""
+        if change is None:
+            self._drop(name)
+        elif self._changes.get(name) != change:
+            self.table.put(name, self._cache.supposed(name, change.without, change.beside))
+            self._changes[name] = change
+
+    def keep(self, names: Mapping[str, object]) -> None:
+        """Drop all nodes but these."""
+        for name in [name for name in self.table.names if name not in names]:
+            self._drop(name)
+
+    def change(self, name: str) -> Change | None:
+        """What is supposed of a node."""
+        return self._changes.get(name)
+
+    def _drop(self, name: str) -> None:
+        self._changes.pop(name, None)
+        if name in self.table:
+            self.table.remove(name)

@@ -1,0 +1,118 @@
+"""Preemption within a scheduler: who waits for whom, what is left to be done, and the search itself."""
+
+from collections.abc import Callable
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.model.disruption import Budget
+from koordpolicy.model.pod import Pod
+from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
+from koordpolicy.scheduler.cache import ClusterCache
+from koordpolicy.scheduler.cycle import Judged, Question
+from koordpolicy.scheduler.decision import PodKey, Preemption
+from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.preemption.nominations import Nominations
+from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
+from koordpolicy.scheduler.preemption.search import Search, Without
+
+_TRUE = "True"
+
+NEVER = Without({}, "not eligible due to preemptionPolicy=Never")
+WAITING = Without({}, "not eligible due to a terminating pod on the nominated node")
+
+
+class MakingRoom:
+    """The preemption of one profile over one cache.
+
+    `budgets` are the disruption budgets of the cluster by namespace and name, kept by the caller; `leaving`
+    the pods that were chosen to go and have not gone, with their uids.
+    """
+
+    def __init__(
+        self, graph: RuleGraph, profile: str, cache: ClusterCache, budgets: dict[tuple[str, str], Budget],
+        leaving: dict[PodKey, str], draw: Callable[[int], int],
+    ) -> None:  # fmt: skip
+        self._policy = PreemptionPolicy(graph, profile)
+        self._cache = cache
+        self._leaving = leaving
+        self.nominations = Nominations(cache, self._policy)
+        self._search = Search(cache, self._policy, self.nominations, budgets, draw)
+
+    def counted(self, question: Question, judged: Judged) -> Judged:
+        """The answers about all nodes, with those who wait for a node counted on it."""
+        return self.nominations.counted(question, judged) if len(self.nominations) else judged
+
+    def passes_beside(self, question: Question, node: str) -> bool:
+        """Whether a node that passes by itself does so with those who wait for it.
+
+        Only filters that look beyond a node make a difference here: `counted` has asked the others. Raises
+        CycleProblem.
+        """
+        if not self.nominations.on(node) or all(
+            step.mechanism is None or step.mechanism.local for step in question.profile.filters
+        ):
+            return True
+        return self.nominations.passes_beside(question, node)
+
+    def may_displace(self, question: Question) -> bool:
+        """Whether policy lets the pod displace others at all."""
+        return self._policy.wanted(question.records)
+
+    def find(self, question: Question, judged: Judged) -> Preemption | Without | None:
+        """Who goes for a pod that no node took, or why nobody does; None where the profile makes no room.
+
+        From then on the pod waits for the node, and those it displaces there do not any more. Raises
+        CycleProblem.
+        """
+        if not self._policy.enabled:
+            return None
+        if not self.may_displace(question):
+            return NEVER
+        if self._waits(question, judged):
+            return WAITING
+        found = self._search.find(question, judged)
+        if isinstance(found, Without):
+            self.nominations.remove(question.view.pod.key)
+            return found
+        for key in found.cleared:
+            self.nominations.remove(key)
+        self.nominations.set(question.view, found.node)
+        self._leaving.update((victim.pod, victim.uid) for victim in found.victims)
+        return found
+
+    def _waits(self, question: Question, judged: Judged) -> bool:
+        """Whether pods are still leaving the node that the pod waits for, so that there is hope yet."""
+        node = self.nominations.node_of(question.view.pod.key)
+        if node is None or node not in self._cache:
+            return False
+        row = self._cache.table.index(node)
+        if any(one is not None and bool(one.hopeless[row]) for one in judged.verdicts):
+            return False
+        return any(
+            self._policy.eligible(question.records, view) and self._is_leaving(view.pod)
+            for view in self._cache.pods_on(node).values()
+        )
+
+    def _is_leaving(self, pod: Pod) -> bool:
+        if self._leaving.get(pod.key) == pod.uid:
+            return True
+        found = pod.condition(CONDITION_DISRUPTION_TARGET)
+        return (
+            pod.terminating
+            and found is not None
+            and found.status == _TRUE
+            and found.reason == REASON_PREEMPTION
+        )
+
+    def heard(self, view: PodView) -> None:
+        """News of a pod without a node: the node that the cluster says it waits for, if any."""
+        key, node = view.pod.key, view.pod.nominated_node
+        known = self.nominations.node_of(key)
+        if node or known:
+            # What we decided ourselves and the cluster does not show yet stays.
+            self.nominations.set(view, node or str(known))
+
+    def gone(self, key: PodKey) -> str | None:
+        """A pod is gone, or has its node; the node that it waited for, if any."""
+        node = self.nominations.node_of(key)
+        self.nominations.remove(key)
+        return node

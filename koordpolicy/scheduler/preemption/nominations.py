@@ -1,0 +1,139 @@
+"""Pods that wait for others to leave a node, and how they count for those who look at it meanwhile."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from koordpolicy.mechanism.columns import Mask
+from koordpolicy.scheduler.cache import ClusterCache
+from koordpolicy.scheduler.cycle import Judged, Question, judge
+from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.mechanisms import Verdicts
+from koordpolicy.scheduler.nodes import Rows
+from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
+from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
+
+
+class Nominations:
+    """Which pod waits for which node."""
+
+    __slots__ = ("_by_node", "_cache", "_nodes", "_policy", "_supposed")
+
+    def __init__(self, cache: ClusterCache, policy: PreemptionPolicy) -> None:
+        self._cache = cache
+        self._policy = policy
+        self._nodes: dict[PodKey, str] = {}
+        self._by_node: dict[str, dict[PodKey, PodView]] = {}
+        self._supposed = SupposedNodes(cache)
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def node_of(self, key: PodKey) -> str | None:
+        """The node that a pod waits for."""
+        return self._nodes.get(key)
+
+    def on(self, node: str) -> Mapping[PodKey, PodView]:
+        """The pods that wait for a node."""
+        return self._by_node.get(node, {})
+
+    def items(self) -> Iterator[tuple[PodView, str]]:
+        """All that wait, each with its node."""
+        for node, pods in self._by_node.items():
+            for view in pods.values():
+                yield view, node
+
+    def set(self, view: PodView, node: str) -> None:
+        """A pod waits for this node, and for no other."""
+        key = view.pod.key
+        if self._nodes.get(key) != node:
+            self.remove(key)
+        self._nodes[key] = node
+        self._by_node.setdefault(node, {})[key] = view
+
+    def remove(self, key: PodKey) -> None:
+        """A pod does not wait any more."""
+        node = self._nodes.pop(key, None)
+        if node is not None:
+            pods = self._by_node[node]
+            del pods[key]
+            if not pods:
+                del self._by_node[node]
+
+    def respected(self, question: Question, node: str) -> tuple[PodView, ...]:
+        """The pods that count as being on a node for the one that is asked of."""
+        me = question.view.pod.key
+        return tuple(
+            view
+            for key, view in self.on(node).items()
+            if key != me and self._policy.respects(question.records, view)
+        )
+
+    def counted(self, question: Question, judged: Judged) -> Judged:
+        """The answers about all nodes, where a node must pass with those who wait for it, too.
+
+        Filters that look beyond a node's row are not asked again here: `passes_beside` does that for one.
+        """
+        wanted: dict[str, Change] = {}
+        for node in self._by_node:
+            if node in self._cache:
+                beside = self.respected(question, node)
+                if beside:
+                    wanted[node] = Change(beside=beside)
+        if not wanted:
+            return judged
+        supposed = self._supposed
+        for _ in supposed.outdated():
+            pass
+        supposed.keep(wanted)
+        for name, change in wanted.items():
+            supposed.set(name, change)
+        fresh = judge(question, supposed.table, local_only=True)
+        rows = np.array([self._cache.table.index(name) for name in supposed.table.names], dtype=np.int64)
+        return _both(judged, fresh, rows)
+
+    def passes_beside(self, question: Question, node: str) -> bool:
+        """Whether a node passes all filters with those who wait for it. Raises CycleProblem."""
+        beside = self.respected(question, node)
+        if not beside:
+            return True
+        with self._cache.supposing(node, (), beside):
+            row = self._cache.table.index(node)
+            return passes(judge(question, self._cache.table, np.array([row])))
+
+
+def passes(judged: Judged) -> bool:
+    """Whether the one node that was judged passes all filters."""
+    return not any(one is not None and one.refused.any() for one in judged.verdicts) and all(
+        accepted is None or bool(accepted.all()) for accepted in judged.accepted
+    )
+
+
+def _both(judged: Judged, fresh: Judged, rows: Rows) -> Judged:
+    """The answers about all nodes, refusals about some rows added."""
+    verdicts: list[Verdicts | None] = []
+    for one, more in zip(judged.verdicts, fresh.verdicts, strict=True):
+        if one is None or more is None or not more.refused.any():
+            verdicts.append(one)
+            continue
+        reasons = tuple(dict.fromkeys((*one.reasons, *more.reasons)))
+        refused = np.zeros((len(reasons), one.refused.shape[1]), np.bool_)
+        refused[: len(one.reasons)] = one.refused
+        for at, reason in enumerate(more.reasons):
+            refused[reasons.index(reason), rows] |= more.refused[at]
+        hopeless = one.hopeless.copy()
+        hopeless[rows] |= more.hopeless
+        verdicts.append(Verdicts(reasons, refused, hopeless))
+    accepted = [
+        old if old is None or new is None else _restricted(old, new, rows)
+        for old, new in zip(judged.accepted, fresh.accepted, strict=True)
+    ]
+    return replace(judged, verdicts=verdicts, accepted=accepted)
+
+
+def _restricted(old: Mask, new: Mask, rows: Rows) -> Mask:
+    values = old.copy()
+    values[rows] &= new
+    return values

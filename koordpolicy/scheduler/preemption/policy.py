@@ -1,0 +1,151 @@
+"""What policy says of preemption, asked through programs made once."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.language.facts import TIMES
+from koordpolicy.model.facts import Record
+from koordpolicy.scheduler.asked import Asked, asked
+from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.sortkeys import SortKey, sort_key
+
+DEFAULT: Final = "DefaultPreemption"
+"""The one mechanism there is."""
+
+NEVER: Final = "Never"
+
+_SUM_OFFSET: Final = 2**31
+"""Added to each priority of a sum, so that more pods never make it smaller."""
+
+_REMEMBERED: Final = 200_000
+"""Answers about pods that are kept at once."""
+
+Records = Mapping[str, Any]
+"""The records of a decision by root."""
+
+
+class PreemptionPolicy:
+    """A profile's preemption. `enabled` says whether it names a mechanism at all."""
+
+    __slots__ = ("_eligible", "_eligible_known", "_importance", "_importance_known", "_order", "_policy",
+                 "_respects", "_respects_known", "_search", "enabled")  # fmt: skip
+
+    def __init__(self, graph: RuleGraph, profile: str) -> None:
+        target = f"SchedulingProfile/{profile}.preemption"
+        self.enabled = graph.value(f"{target}.mechanism") == DEFAULT
+        self._policy = asked(graph, f"{target}.policy")
+        self._eligible = asked(graph, f"{target}.eligible")
+        self._importance = asked(graph, f"{target}.importance")
+        self._order = asked(graph, f"{target}.order")
+        self._respects = asked(graph, f"{target}.respects")
+        self._search = (asked(graph, f"{target}.search.share"), asked(graph, f"{target}.search.least"))
+        self._eligible_known: dict[Any, bool] = {}
+        self._respects_known: dict[Any, bool] = {}
+        self._importance_known: dict[PodKey, tuple[PodView, SortKey]] = {}
+
+    def wanted(self, records: Records) -> bool:
+        """Whether a pod may displace others at all. Not where that cannot be told."""
+        try:
+            said = self._policy.value(records) if self.enabled else NEVER
+        except CelError:
+            return False
+        return said is not None and said != NEVER
+
+    def eligible(self, records: Records, victim: PodView) -> bool:
+        """Whether a pod on a node may go for the one that `records` speak of."""
+        return _said(self._eligible, self._eligible_known, "victim", records, victim)
+
+    def respects(self, records: Records, nominated: PodView) -> bool:
+        """Whether a pod that a node is promised to counts for the one that `records` speak of."""
+        return self.enabled and _said(self._respects, self._respects_known, "nominated", records, nominated)
+
+    def signature(self, records: Records) -> tuple[Any, ...]:
+        """What `eligible` reads of everything but victims: equal signatures, equal victims."""
+        return _read(self._eligible, records)
+
+    def importance(self, victim: PodView, now: Timestamp) -> SortKey:
+        """The place of a pod among those who may go, the most important first; at the end when it has none."""
+        key = victim.pod.key
+        known = self._importance_known.get(key)
+        if known is not None and known[0] is victim:
+            return known[1]
+        found = sort_key(self._importance, {"victim": started(victim, now), "now": now})
+        if victim.pod.started_at is not None and ("now", "") not in self._importance.facts:
+            if len(self._importance_known) > _REMEMBERED:
+                self._importance_known.clear()
+            self._importance_known[key] = victim, found
+        return found
+
+    def order(self, records: Records, candidate: Record) -> SortKey:
+        """The place of a node among those where room can be made, the best first."""
+        return sort_key(self._order, {**records, "candidate": candidate})
+
+    def search(self, records: Records) -> tuple[float, int]:
+        """Share of the nodes in percent, and number of candidates, that end the search."""
+        share, least = (_number(one, records) for one in self._search)
+        return (100.0 if share is None else float(share)), (1 if least is None else int(least))
+
+
+def started(view: PodView, now: Timestamp) -> Record:
+    """A pod's facts; one that no node has taken on yet counts as taken on now."""
+    return view.facts if "startedAt" in view.facts else {**view.facts, "startedAt": now}
+
+
+def candidate_facts(node: str, victims: Sequence[PodView], violations: int, now: Timestamp) -> Record:
+    """The facts of a node from which pods would have to go: one at least, the most important first."""
+    highest = max(view.priority for view in victims)
+    starts = [view.pod.started_at for view in victims if view.priority == highest]
+    return {
+        "node": node,
+        "violations": violations,
+        "victims": len(victims),
+        "highestPriority": highest,
+        "prioritySum": sum(view.priority + _SUM_OFFSET for view in victims),
+        "earliestStart": TIMES.timestamp(min(now.ns if start is None else start for start in starts)),
+        "pods": [started(view, now) for view in victims],
+    }
+
+
+def _number(asked: Asked, records: Records) -> Any:
+    try:
+        return asked.value(records)
+    except CelError:
+        return None
+
+
+def _read(asked: Asked, records: Records, without: str = "victim") -> tuple[Any, ...]:
+    """The values that a decision reads of the records, those of one root left out."""
+    found = []
+    for root, path in sorted(asked.facts):
+        if root != without:
+            record = records.get(root)
+            found.append(record if not path else (record or {}).get(path))
+    return tuple(found)
+
+
+def _said(asked: Asked, known: dict[Any, bool], root: str, records: Records, other: PodView) -> bool:
+    """A decision about another pod; one that fails says no. Pods that agree in all it reads share an answer."""
+    if asked.program is None:
+        return asked.constant is True
+    mine = _read(asked, records, root)
+    theirs = tuple(other.facts.get(path) for one, path in asked.facts if one == root)
+    try:
+        found = known.get((mine, theirs))
+    except TypeError:  # something that has no hash, such as labels
+        return _true(asked, root, records, other)
+    if found is None:
+        if len(known) > _REMEMBERED:
+            known.clear()
+        found = known[mine, theirs] = _true(asked, root, records, other)
+    return found
+
+
+def _true(asked: Asked, root: str, records: Records, other: PodView) -> bool:
+    try:
+        return asked.value({**records, root: other.facts}) is True
+    except CelError:
+        return False
