@@ -1,0 +1,120 @@
+"""`koordpolicy manager` as it runs in a cluster: with its shipped role, on a real API server."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.runtime.managers import BROKEN, NODE, Site, make_site, share
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.fixtures import need
+
+
+@pytest.fixture(scope="module")
+def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    need(pytestconfig, "etcd", "kube-apiserver")
+    with ApiServer(tmp_path_factory.mktemp("managers")) as server:
+        install(server.access)
+        yield server
+
+
+@pytest.fixture
+def site(server: ApiServer, tmp_path: Path) -> Site:
+    return make_site(server.access, tmp_path)
+
+
+def test_a_change_in_the_directory_changes_the_node_and_a_bad_one_does_not(site: Site) -> None:
+    log = site.folder / "decisions.jsonl"
+    with site.manager("m1", "--decision-log", str(log), "--decision-log-every", "1") as manager:
+        site.eventually(lambda: site.offered() == 60_000, "the pack decides")
+        site.write("share.yaml", share(30))
+        site.eventually(lambda: site.offered() == 30_000, "the change decides")
+        site.write("share.yaml", BROKEN)
+        site.eventually(lambda: manager.status["policies"]["rejected"], "the bad one is told")
+        assert manager.read("/readyz")[0] == 200
+        told = manager.status["policies"]["rejected"]
+        assert (told["reason"], told["findings"][0]["file"]) == ("CompileFailed", "share.yaml")
+        assert "error[KP305]" in manager.read("/statusz")[1]
+        assert manager.metric('koordpolicy_reload_total{reason="CompileFailed",result="rejected"}') == 1
+
+        def reported() -> bool:
+            states = [sorted(one["instances"].items()) for one in site.revisions().values()]
+            return [("m1", "Active")] in states and [("m1", "Rejected")] in states
+
+        site.eventually(reported, "both revisions are reported")
+        stalled = [one for one in site.revisions().values() if one["conditions"].get("Stalled") == "True"]
+        assert [one["codes"] for one in stalled] == [["KP305"]]
+        _, events = site.access.request("GET", "/api/v1/namespaces/default/events")
+        reasons = {event["reason"] for event in events["items"]}
+        assert {"PolicyRevisionActivated", "PolicyRevisionRejected"} <= reasons
+        assert site.offered() == 30_000
+        site.write("share.yaml", share(45))
+        site.eventually(lambda: site.offered() == 45_000, "the fix heals it")
+        assert manager.running.stop(30) == 0
+    assert site.holder() == ""
+    assert all(one["instances"] == {} for one in site.revisions().values())
+    entries = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    assert {(one["subject"]["node"], one["component"]) for one in entries} == {(NODE, "manager")}
+    values = [one["value"] for one in entries if one["decision"] == "Overcommit/batch.cpu"]
+    assert {30_000, 45_000, 60_000} <= set(values)
+    assert any(rule["place"].startswith("share.yaml:") for one in entries for rule in one["rules"])
+
+
+def test_a_restart_over_a_bad_directory_goes_on_with_the_last_good_policies(site: Site) -> None:
+    site.write("share.yaml", share(30))
+    with site.manager("m1") as manager:
+        site.eventually(lambda: site.offered() == 30_000, "the change decides")
+        manager.running.kill()
+    site.write("share.yaml", BROKEN)
+    with site.manager("m1", "--no-leader-elect") as manager:
+        active = manager.status["policies"]["active"]
+        assert active["reason"] == "StartedFromCache"
+        path = f"/api/v1/nodes/{NODE}/status"
+        drift = {
+            "allocatable": {"kubernetes.io/batch-cpu": "7"},
+            "capacity": {"kubernetes.io/batch-cpu": "7"},
+        }
+        site.access.request("PATCH", path, {"status": drift})
+        site.eventually(lambda: site.offered() == 30_000, "the last good policies decide")
+
+
+@pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL], ids=["stopped", "killed"])
+def test_the_standby_takes_over(end: signal.Signals, site: Site) -> None:
+    with site.manager("m1") as first:
+        site.eventually(lambda: first.leads and site.offered() == 60_000, "the first leads")
+        with site.manager("m2") as second:
+            assert not second.leads
+            assert site.holder() == first.status["leader"]["identity"]
+            assert second.read("/readyz")[0] == 200
+            first.running.signal(end)
+            site.eventually(lambda: not first.running.running, "the first has ended")
+            site.write("share.yaml", share(30))
+            took = site.eventually(lambda: site.offered() == 30_000, "the standby decides")
+            assert site.holder() == second.status["leader"]["identity"]
+            print(f"taken over after the first was {end.name}: {took:.1f} s")
+
+
+def test_a_killed_api_server_stops_nothing_for_good(site: Site, server: ApiServer) -> None:
+    with site.manager("m1") as manager:
+        site.eventually(lambda: site.offered() == 60_000, "the pack decides")
+        server.kill()
+        site.write("share.yaml", share(30))
+        site.eventually(
+            lambda: len(manager.status["policies"]["history"]) == 2, "policies are followed all the same"
+        )
+        assert manager.read("/healthz")[0] == 200
+        server.start()
+        took = site.eventually(lambda: site.offered() == 30_000, "the node follows")
+        print(f"converged after the API server was back: {took:.1f} s")
+        assert manager.running.running
+
+
+def test_one_that_cannot_start_says_why(site: Site) -> None:
+    with site.manager("m1", "--context", "nowhere", ready=False) as manager:
+        site.eventually(lambda: not manager.running.running, "it ends")
+        assert "manager cannot start: no cluster:" in manager.running.tail()
+        assert "Traceback" not in manager.running.tail()
+        assert manager.running.stop() == 2
