@@ -48,7 +48,8 @@ class Source(Protocol):
         """The present revision, then each newer one as it appears.
 
         Only the newest is given: what came and went while the caller was busy is skipped. The same content under
-        the same commit is not given twice in a row. A trouble is given once, when it begins. Never ends by itself.
+        the same commit is not given twice in a row. A trouble is given once, when it begins; its end is told by the
+        present revision, given again even if nothing in it changed. Never ends by itself.
         """
         ...
 

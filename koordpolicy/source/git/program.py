@@ -72,6 +72,7 @@ class Git:
             raise GitMissing(f"there is no program `{self._program}`") from None
         except OSError as error:
             raise GitFailed(f"`{self._program}` cannot be started: {error.strerror}") from error
+        ended = False
         try:
             async with asyncio.timeout(seconds):
                 output, said, code = await asyncio.gather(
@@ -79,10 +80,11 @@ class Git:
                     _drain(process.stderr, _MOST_ERRORS),
                     process.wait(),
                 )
+                ended = True
         except TimeoutError:
             raise GitTookTooLong(f"{self._program} did not finish within {seconds:g} s") from None
         finally:
-            await _stop(process)
+            await _stop(process, ended=ended)
         errors = said[:_MOST_ERRORS].decode("utf-8", "replace")
         if code != 0:
             raise GitFailed(f"{self._program} failed with exit code {code}", errors, code)
@@ -101,9 +103,9 @@ async def _drain(stream: asyncio.StreamReader | None, most: int) -> bytes:
     return bytes(kept[: most + 1])
 
 
-async def _stop(process: asyncio.subprocess.Process) -> None:
+async def _stop(process: asyncio.subprocess.Process, *, ended: bool) -> None:
     """Make sure that the process and its helpers are gone, whatever happens meanwhile."""
-    if process.returncode is not None:
+    if ended:
         return
     stopping = asyncio.ensure_future(_end(process))
     while not stopping.done():
@@ -116,10 +118,18 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    for wanted in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, wanted)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_GRACE):
-                await process.wait()
-                return
+    """Ask it to stop, and make an end of whatever of its session is left then."""
+    _signal(process, signal.SIGTERM)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE):
+            await process.wait()
+    _signal(process, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_GRACE):
+            # Not before all have closed its pipes is the process over for the event loop.
+            await asyncio.gather(_drain(process.stdout, 0), _drain(process.stderr, 0), process.wait())
+
+
+def _signal(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)

@@ -166,7 +166,8 @@ class Store:
             return tree
         # What was begun before a crash need not be whole. No link leads there, unless it was found broken.
         await asyncio.to_thread(_remove, tree)
-        await self.run("worktree", "prune", "--expire=now")
+        if (self.git_directory / "worktrees" / commit).exists():
+            await self.run("worktree", "prune", "--expire=now")
         await self.run(
             "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", str(tree), commit
         )

@@ -346,6 +346,26 @@ class TestDirectory:
 
         follow(tmp_path, scene, Timing(quiet=0.1, longest=0.3, poll=600))
 
+    def test_a_tree_that_changes_whenever_it_is_looked_at(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        fill(tmp_path, {"one.yaml": "0"})
+        plain = surveying.survey
+        looks = iter(range(1_000_000))
+
+        def disturbed(root: str, boundary: str) -> surveying.Survey:
+            (tmp_path / "one.yaml").write_text(f"{next(looks)}")
+            return plain(root, boundary)
+
+        monkeypatch.setattr(paths, "survey", disturbed)
+
+        async def scene(source: Followed) -> None:
+            assert (await source.trouble()).reason == "Unsettled"
+            monkeypatch.setattr(paths, "survey", plain)
+            assert "one.yaml" in (await source.revision()).files
+
+        follow(tmp_path, scene, Timing(quiet=0.001, longest=0.002, poll=0.05))
+
     def test_a_directory_that_goes_and_comes_back(self, tmp_path: Path) -> None:
         root = tmp_path / "policies"
         fill(root, {"one.yaml": "1"})

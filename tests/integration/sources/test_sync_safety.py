@@ -167,6 +167,31 @@ class TestAccess:
         token.write_text("wrong\n")
         assert fail(syncer).reason == "AccessDenied"
 
+    def test_ssh_with_its_own_key_and_known_hosts(
+        self, upstream: Upstream, target: Path, tmp_path: Path
+    ) -> None:
+        """The program `ssh` is a stand-in that notes how it is called and runs the command here."""
+        commit = upstream.commit({"one.yaml": "1"})
+        programs = tmp_path / "bin"
+        programs.mkdir()
+        noted = tmp_path / "noted"
+        ssh = programs / "ssh"
+        ssh.write_text(
+            f'#!/bin/sh\nprintf "%s\\n" "$@" >> "{noted}"\nfor last; do :; done\nexec sh -c "$last"\n'
+        )
+        ssh.chmod(0o755)
+        credentials = Credentials(ssh_key=tmp_path / "a key", known_hosts=tmp_path / "known_hosts")
+        settings = SyncSettings(f"git@host.example:{upstream.bare}", target, credentials=credentials)
+        environment = {**ENVIRONMENT, "PATH": f"{programs}:{ENVIRONMENT['PATH']}"}
+        syncer = GitSync(settings, environment=environment, jitter=lambda: 0, clock=time.time)
+        assert sync(syncer).commit == commit
+        words = noted.read_text().splitlines()
+        assert words[words.index("-i") + 1] == f"{tmp_path}/a key"
+        for option in ("BatchMode=yes", "IdentitiesOnly=yes", "StrictHostKeyChecking=yes"):
+            assert option in words
+        assert f"UserKnownHostsFile={tmp_path}/known_hosts" in words
+        assert "git@host.example" in words
+
     def test_nobody_is_asked(self, upstream: Upstream, server: GitServer, target: Path) -> None:
         server.password = "Basic something"
         assert fail(syncing(server.url(), target)).reason == "AccessDenied"
