@@ -1,16 +1,17 @@
 """The informer over every cluster: a mirror that follows, whatever happens on the way."""
 
 import asyncio
+import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
-from koordpolicy.kube import MergePatch, Rejected
+from koordpolicy.kube import KubeError, MergePatch, NotFound, Object, Rejected
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.informer import Informer
-from koordpolicy.kube.mirror import Change, Mirror, key_of
+from koordpolicy.kube.mirror import Change, Key, Mirror, key_of
 from koordpolicy.kube.resources import PODS
 from tests.contract.clusters import World, contract, pod
 
@@ -32,8 +33,12 @@ class Following:
             world.cluster, PODS, self.mirror, QUICK, namespace=world.namespace, field_selector=field_selector
         )
         self._world = world
+        self._known: dict[Key, Object] = {}
 
     def _note(self, change: Change) -> None:
+        assert self._known.pop(change.key, None) == change.old, "nothing is told twice, and nothing left out"
+        if change.new is not None:
+            self._known[change.key] = change.new
         sign = "+" if change.old is None else "-" if change.new is None else "~"
         self.heard.append(sign + change.key[1])
 
@@ -125,6 +130,39 @@ async def test_after_a_lost_history_only_the_differences_are_heard(world: World)
         assert "c" not in "".join(follower.heard)
         assert follower.heard.count("-a") == 1
         assert follower.heard.count("+d") == 1
+
+
+@contract
+async def test_more_than_a_page_is_shown_whole(world: World) -> None:
+    await asyncio.gather(*(create(world, f"p{number}") for number in range(520)))
+    async with following(world) as follower:
+        assert len(follower.heard) == len(follower.mirror.objects) == 520
+
+
+@contract
+async def test_what_is_told_fits_together_however_often_the_stream_breaks(world: World) -> None:
+    if world.disconnect is None:
+        pytest.skip("this cluster cannot be disconnected by the test")
+    chance = random.Random(1)
+    async with following(world) as follower:
+        for number in range(80):
+            name = chance.choice("abcde")
+            patch = MergePatch({"metadata": {"labels": {"n": f"{number}"}}})
+            try:
+                await world.cluster.patch(PODS, name, patch, namespace=world.namespace)
+                if chance.random() < 0.4:
+                    await world.cluster.delete(PODS, name, namespace=world.namespace)
+            except NotFound:
+                with suppress(KubeError):  # a broken connection may or may not have made it
+                    await create(world, name)
+            if chance.random() < 0.1:
+                await world.disconnect()
+
+        async def agrees() -> bool:
+            listed = await world.cluster.list(PODS, namespace=world.namespace)
+            return {key_of(obj): obj for obj in listed.items} == dict(follower.mirror.objects)
+
+        await world.eventually(agrees, "the mirror shows what is there")
 
 
 @contract
