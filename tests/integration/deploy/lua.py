@@ -17,7 +17,7 @@ def literal(value: Any) -> str:
         return "{" + ", ".join(f"[{literal(key)}] = {literal(inner)}" for key, inner in value.items()) + "}"
     if isinstance(value, list):
         return "{" + ", ".join(map(literal, value)) + "}"
-    return "nil" if value is None else json.dumps(value)
+    return "nil" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def health(lua: Path, obj: Any) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 from tests.parts.apiserver import Access, ApiServer
+from tests.parts.controllers import controller_manager
 from tests.parts.deployed import apply, install
 from tests.parts.processes import Running
 
 POLICIES = "/apis/koordpolicy.io/v1alpha1"
+SERVER = ("etcd", "kube-apiserver", "kube-controller-manager")
+"""The parts of a site."""
+
 NODE = "node-1"
 PATIENCE = 120.0
 """Seconds that anything may take on a busy machine."""
@@ -124,7 +128,7 @@ def message(obj: Mapping[str, Any] | None, condition: str) -> str:
 @contextmanager
 def site(folder: Path) -> Iterator[Site]:
     """Start everything; the node shows what the built-in pack decides when this returns."""
-    with ApiServer(folder / "apiserver") as server:
+    with ApiServer(folder / "apiserver") as server, ExitStack() as stack:
         install(server.access)
         here = Site(server.access, folder)
         _make_node(here)
@@ -139,6 +143,8 @@ def site(folder: Path) -> Iterator[Site]:
             sys.executable, "-m", "koordpolicy.cli", "manager", "--policies-from-cluster", "--http=off",
             f"--kubeconfig={server.kubeconfig('koordpolicy-manager')}", "--no-leader-elect", "--instance=gitops",
         ]  # fmt: skip
+        # Argo CD's deletions wait for the garbage collector.
+        here.programs.append(stack.enter_context(controller_manager(server.access)))
         with here.run(command, "manager", PYTHONPATH=str(Path(__file__).resolve().parents[3])):
             here.eventually(
                 lambda: here.offered() == BUILT_IN_SHARE, "the node offers what the built-in pack says"

@@ -10,6 +10,7 @@ from tests.integration.gitops.site import (
     BROKEN,
     BROKEN_CODE,
     BUILT_IN_SHARE,
+    SERVER,
     Site,
     conditions,
     message,
@@ -27,7 +28,7 @@ FILE = "policies/share.yaml"
 @pytest.fixture(scope="module")
 def running(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Flux]:
     """The controller on a cluster of this file's own: policies apply to a whole cluster."""
-    program = need(pytestconfig, "kustomize-controller", "etcd", "kube-apiserver")[0]
+    program = need(pytestconfig, "kustomize-controller", *SERVER)[0]
     with site(tmp_path_factory.mktemp("flux")) as here, flux(here, program) as controller:
         yield controller
 
