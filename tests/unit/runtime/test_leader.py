@@ -2,10 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from koordpolicy.kube import Resource, Unreachable
+from koordpolicy.kube import Object, Resource, Unreachable
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import LEASES, NAMESPACES
 from koordpolicy.runtime.leader import Callbacks, Election, own_identity
@@ -14,6 +18,27 @@ from tests.virtual_time import run
 
 def now() -> float:
     return asyncio.get_running_loop().time() - 1000.0
+
+
+class Line(MemoryCluster):
+    """A client whose answers to writes may get lost after they took effect, while its user is in `deaf`."""
+
+    def __init__(self, store: Store, user: str, deaf: set[str], before_request: Any) -> None:
+        super().__init__(store, user=user, before_request=before_request)
+        self._deaf = deaf
+        self._name = user
+
+    async def update(self, resource: Resource, obj: Object, **options: Any) -> Object:
+        return await self._answered(await super().update(resource, obj, **options))
+
+    async def create(self, resource: Resource, obj: Object, **options: Any) -> Object:
+        return await self._answered(await super().create(resource, obj, **options))
+
+    async def _answered(self, answer: Object) -> Object:
+        if self._name in self._deaf:
+            await asyncio.sleep(30.0)
+            raise Unreachable("no answer")
+        return answer
 
 
 class Scene:
@@ -26,6 +51,8 @@ class Scene:
         self.working: set[str] = set()
         self.away: set[str] = set()
         """Contenders whose requests do not arrive."""
+        self.deaf: set[str] = set()
+        """Contenders whose writes arrive, and who do not hear so."""
         self.winding_up = 0.0
 
     def contender(self, name: str, begins_ns: int = 1_750_000_000 * 10**9) -> Election:
@@ -38,7 +65,7 @@ class Scene:
         callbacks = Callbacks(
             started=lambda: self.note(f"{name} leads"), stopped=lambda: self.note(f"{name} stops")
         )
-        cluster = MemoryCluster(self.store, before_request=request)
+        cluster = Line(self.store, name, self.deaf, request)
         return Election(
             cluster,
             "system",
@@ -262,6 +289,41 @@ def test_the_lease_is_kept_while_the_work_winds_up() -> None:
         assert scene.working == {"b"}
         scene.winding_up = 0.0
         await stop(second)
+
+    run(story())
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """For so many seconds these contenders are cut off, one way or the other."""
+
+    seconds: float
+    away: frozenset[str]
+    deaf: frozenset[str]
+
+
+someone = st.frozensets(st.sampled_from("abc"), max_size=2)
+
+
+@given(st.lists(st.builds(Turn, st.floats(0.0, 40.0), someone, someone), max_size=12), st.floats(0.0, 4.5))
+def test_whoever_is_cut_off_never_do_two_work_at_once(turns: list[Turn], winding_up: float) -> None:
+    async def story() -> None:
+        scene = Scene()
+        scene.winding_up = winding_up
+        tasks = [scene.begin(scene.contender(name)) for name in "abc"]
+        for turn in turns:
+            scene.away |= turn.away
+            scene.deaf |= turn.deaf
+            await asyncio.sleep(turn.seconds)
+            assert len(scene.working) <= 1
+            scene.away.clear()
+            scene.deaf.clear()
+            await asyncio.sleep(turn.seconds / 2)
+        await asyncio.sleep(60)
+        assert [task for task in tasks if task.done()] == []
+        assert len(scene.working) == 1, "in the end somebody works"
+        for task in tasks:
+            await stop(task)
 
     run(story())
 
