@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 
 from koordpolicy.diagnostics.render.github import render_github
+from koordpolicy.diagnostics.render.gitlab import render_gitlab
 from koordpolicy.diagnostics.render.json import render_json
 from koordpolicy.diagnostics.render.junit import render_junit
 from koordpolicy.diagnostics.render.report import DEFAULT_LIMIT, DEFAULT_WIDTH, Report
@@ -25,6 +26,7 @@ RENDERERS: Mapping[str, Renderer] = MappingProxyType(
         "json": render_json,
         "sarif": render_sarif,
         "github": render_github,
+        "gitlab": render_gitlab,
         "junit": render_junit,
     }
 )

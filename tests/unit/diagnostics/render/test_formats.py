@@ -43,6 +43,7 @@ def test_output_ends_with_one_newline(format: str) -> None:
 def test_nothing_to_say() -> None:
     assert render("text", [], SOURCES) == ""
     assert render("github", [], SOURCES) == ""
+    assert json.loads(render("gitlab", [], SOURCES)) == []
     assert json.loads(render("json", [], SOURCES))["findings"] == []
     assert json.loads(render("sarif", [], SOURCES))["runs"][0]["results"] == []
     suites = ET.fromstring(render("junit", [], SOURCES))
@@ -52,7 +53,9 @@ def test_nothing_to_say() -> None:
 
 
 def test_an_unknown_format_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="unknown format `yaml`, known are text, json, sarif, github, junit"):
+    with pytest.raises(
+        ValueError, match="unknown format `yaml`, known are text, json, sarif, github, gitlab, junit"
+    ):
         render("yaml", [], {})
 
 
@@ -159,3 +162,13 @@ def test_junit_adds_up(found: list[Diagnostic], texts: dict[str, str]) -> None:
         assert suite.get("tests") == str(len(suite.findall("testcase")))
         assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
         assert all(case.get("name") and case.get("classname") for case in suite.findall("testcase"))
+
+
+def test_gitlab_tells_equal_findings_apart_and_knows_them_again() -> None:
+    moved = [Diagnostic("KP104", "the same", Span.at("a.yaml", line)) for line in (3, 9)]
+    before = json.loads(render("gitlab", moved, {}))
+    assert len({one["fingerprint"] for one in before}) == 2
+    later = [Diagnostic("KP104", "the same", Span.at("a.yaml", line)) for line in (30, 90)]
+    again = json.loads(render("gitlab", later, {}))
+    assert [one["fingerprint"] for one in again] == [one["fingerprint"] for one in before]
+    assert [one["location"]["lines"]["begin"] for one in again] == [30, 90]
