@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.parts import cache
+from tests.parts.finding import new_enough
 from tests.parts.processes import Ended, Running, free_port
 from tests.parts.proxy import Proxy
 from tests.parts.table import find
@@ -45,6 +46,9 @@ USERS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """Short name -> user name and groups as RBAC sees them. A component's is its service account, so that what is shipped
 in `deploy/` binds it; its token is a fixed one."""
+
+_TELLS_PROGRESS = (3, 4, 25)
+"""The oldest etcd that tells watchers on demand how far it is."""
 
 _ATTEMPTS = 3
 """Starts with other ports, should another process take one in between."""
@@ -186,8 +190,13 @@ class ApiServer:
         without_admission: Sequence[str] = ("ServiceAccount",),
     ) -> None:
         self.folder = folder
-        self._arguments = (*arguments, f"--disable-admission-plugins={','.join(without_admission)}")
-        self._programs = find("etcd").path, find("kube-apiserver").path
+        etcd = find("etcd")
+        self._arguments = [*arguments, f"--disable-admission-plugins={','.join(without_admission)}"]
+        if etcd.version != "unknown" and not new_enough(etcd.version, _TELLS_PROGRESS):
+            # The server would offer lists as watches and then refuse them, for want of progress from etcd; clients
+            # go on trying instead of listing.
+            self._arguments.append("--feature-gates=WatchList=false")
+        self._programs = etcd.path, find("kube-apiserver").path
         self._etcd: Running | None = None
         self._api: Running | None = None
         self.access = Access(folder, 0, 0)

@@ -46,6 +46,7 @@ def kwok(access: Access) -> Running:
         [
             find("kwok").path,
             f"--kubeconfig={access.kubeconfig('admin')}",
+            f"--config={Path(__file__).with_name('kwok.yaml')}",
             "--manage-all-nodes=false",
             "--manage-nodes-with-annotation-selector=" + ",".join(f"{k}={v}" for k, v in FAKE_NODE.items()),
             "--cidr=10.64.0.0/10",
@@ -55,7 +56,7 @@ def kwok(access: Access) -> Running:
         access.folder / "kwok.log",
         folder=access.folder,
     )
-    program.ready(lambda: _says(program.log, "Serving"), 60)
+    program.ready(lambda: _says(program.log, "Starting HTTP server"), 60)
     return program
 
 
