@@ -8,6 +8,7 @@ from pathlib import Path
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.repository import add_repository_flags, repository_settings
 from koordpolicy.runtime.component import NAMESPACE, Settings, state_directory_problem
+from koordpolicy.runtime.http import Tls
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import Process, run_process
 from koordpolicy.source.git.sync import SyncSettings
@@ -74,6 +75,19 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
         help=f"serve /healthz, /readyz, /metrics and /statusz there; port 0 takes a free one, `off` none (:{port})",
     )
     shown.add_argument(
+        "--tls-cert-file",
+        metavar="FILE",
+        type=Path,
+        help="serve by TLS with this certificate; read again when it changes",
+    )
+    shown.add_argument("--tls-private-key-file", metavar="FILE", type=Path, help="the certificate's key")
+    shown.add_argument(
+        "--tls-client-ca-file",
+        metavar="FILE",
+        type=Path,
+        help="serve only clients whose certificate this CA has signed",
+    )
+    shown.add_argument(
         "--log-format", choices=[str(one) for one in LogFormat], default="text", help="of the log (text)"
     )
     shown.add_argument("--verbose", action="store_true", help="log more")
@@ -113,12 +127,28 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         namespace=arguments.namespace,
         host=host,
         port=port,
+        tls=_tls(arguments),
         leader_elect=getattr(arguments, "leader_elect", False),
         decision_log=arguments.decision_log,
         decision_log_every=arguments.decision_log_every,
         policy_tests=not arguments.no_policy_tests,
         instance=arguments.instance,
     )
+
+
+def _tls(arguments: argparse.Namespace) -> Tls | None:
+    certificate, key, clients = (
+        arguments.tls_cert_file,
+        arguments.tls_private_key_file,
+        arguments.tls_client_ca_file,
+    )
+    if (certificate is None) != (key is None):
+        raise CannotRunError("--tls-cert-file and --tls-private-key-file belong together")
+    if certificate is None:
+        if clients is not None:
+            raise CannotRunError("--tls-client-ca-file needs --tls-cert-file")
+        return None
+    return Tls(certificate, key, clients)
 
 
 def run_component(

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import random
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ from koordpolicy.runtime.compiling import Prepare
 from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog, open_log
 from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.health import More, health_routes
-from koordpolicy.runtime.http import Route, Server
+from koordpolicy.runtime.http import Route, Server, Tls
 from koordpolicy.runtime.lastgood import LastGood
 from koordpolicy.runtime.leader import Callbacks, Election, own_identity
 from koordpolicy.runtime.live import Gate, LivePolicies, Options
@@ -59,6 +60,8 @@ class Settings:
     host: str = "127.0.0.1"
     port: int | None = None
     """Where health, metrics and status are served; None serves nothing."""
+    tls: Tls | None = None
+    """How; None is plain HTTP."""
     leader_elect: bool = True
     decision_log: str = ""
     decision_log_every: int = 100
@@ -245,11 +248,14 @@ async def _serve(
 ) -> None:
     if settings.port is None:
         return
-    server = Server(settings.host, settings.port, routes, process.metrics)
+    server = Server(settings.host, settings.port, routes, process.metrics, tls=settings.tls)
     try:
         await stack.enter_async_context(server)
+    except ssl.SSLError as error:
+        raise CannotStart(f"the certificate and its key cannot be used: {error.reason or error}") from None
     except OSError as error:
-        raise CannotStart(f"{settings.host}:{settings.port} cannot be served: {error.strerror}") from None
+        what = f"{settings.host}:{settings.port}" if error.filename is None else str(error.filename)
+        raise CannotStart(f"{what} cannot be served: {error.strerror}") from None
     process.note_address(settings.host, server.port)
 
 

@@ -70,11 +70,11 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may take: bytes of its body, seconds until it is answered, connections at a time."""
+    """What one request may take: bytes of its body, seconds until it is answered. `backlog` may wait to connect."""
 
     body: int = 4_000_000
     seconds: float = 30.0
-    connections: int = 1024
+    backlog: int = 1024
     reread: float = 10.0
     """Seconds between looks at the certificate's files."""
 
@@ -111,7 +111,7 @@ class Server:
         self._runner = web.ServerRunner(server, shutdown_timeout=self._limits.seconds)
         await self._runner.setup()
         site = web.TCPSite(
-            self._runner, self._host, self.port, ssl_context=context, backlog=self._limits.connections
+            self._runner, self._host, self.port, ssl_context=context, backlog=self._limits.backlog
         )
         try:
             await site.start()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks import client, columns, compiling, drain, engines, scheduling
+from tests.benchmarks import client, columns, compiling, drain, engines, reloading, scheduling
 from tests.benchmarks.measure import Row, table
 
 
@@ -28,6 +28,7 @@ class Benchmark:
 
 BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("compile", "policies to a rule graph, seconds", compiling.run),
+    Benchmark("reload", "commits to decisions, with 1,000 decisions a second meanwhile", reloading.run),
     Benchmark("columns", "a filter and a score of five terms, ns per node", columns.run),
     Benchmark("engines", "the same filter and score in all engines, ns per node", engines.run),
     Benchmark("scheduling", "decisions of the built-in profile in memory, every node scored", scheduling.run),
