@@ -109,6 +109,11 @@ class Component:
         """Waits that differ from those of others."""
         return Backoff(random.random, initial=initial, longest=longest)
 
+    @staticmethod
+    def draw(count: int) -> int:
+        """A number from 0 to `count` - 1, each as likely as the others."""
+        return random.randrange(count)  # noqa: S311  # ties, no secrets
+
     async def lead(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
         """Run `work` while this replica leads, for ever."""
         metrics = self.process.metrics
