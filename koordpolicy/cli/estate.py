@@ -41,9 +41,19 @@ class SnapshotEstate:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        self._read_nodes: dict[tuple[str, str], list[tuple[str, Roots]]] = {}
+        self._read_pods: dict[str, list[tuple[str, Roots]]] = {}
+        self._read_common: dict[str, Mapping[str, Any]] = {}
 
-    def nodes(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
+    def nodes(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
         """See `Estate`."""
+        key = (graph.digest, target)
+        known = self._read_nodes.get(key)
+        if known is None:
+            known = self._read_nodes[key] = list(self._nodes(graph, target))
+        return known
+
+    def _nodes(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
         common = self._common(graph)
         if target.startswith(f"{PROFILE}/"):
             cache = self._cache(graph, target)
@@ -60,11 +70,15 @@ class SnapshotEstate:
             for at, zone in enumerate(roots["node"].get("zones", ())):
                 yield f"{name}/zone-{at}", {**roots, "zone": zone}
 
-    def pods(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
+    def pods(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
         """See `Estate`."""
-        common = self._common(graph)
-        for pod in self._pods:
-            yield "/".join(pod.key), {**common, **self._of(pod, graph)}
+        known = self._read_pods.get(graph.digest)
+        if known is None:
+            common = self._common(graph)
+            known = self._read_pods[graph.digest] = [
+                ("/".join(pod.key), {**common, **self._of(pod, graph)}) for pod in self._pods
+            ]
+        return known
 
     def containers(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
         """See `Estate`."""
@@ -125,8 +139,14 @@ class SnapshotEstate:
             "operation": "CREATE",
         }
 
-    def _common(self, graph: RuleGraph) -> dict[str, Any]:
+    def _common(self, graph: RuleGraph) -> Mapping[str, Any]:
         """What is the same for all."""
+        known = self._read_common.get(graph.digest)
+        if known is None:
+            known = self._read_common[graph.digest] = self._made_common(graph)
+        return known
+
+    def _made_common(self, graph: RuleGraph) -> dict[str, Any]:
         sights = self._sights.values()
         facts = [node_record(sight, graph.catalogue, TIMES, self._snapshot.taken) for sight in sights]
         return {

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -206,7 +207,8 @@ def test_a_change_on_a_cluster(
     assert (code, err) == (0, "")
     if format == "text":
         assert max(map(len, out.splitlines())) <= 80
-    golden(HERE / f"expected.{suffix}", out)
+    # The digest is of the built-in pack too, which changes for reasons of its own.
+    golden(HERE / f"expected.{suffix}", re.sub(r'"digest": "[0-9a-f]{64}"', '"digest": "DIGEST"', out))
 
 
 def test_exit_codes(repository: Repository) -> None:
