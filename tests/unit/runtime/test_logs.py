@@ -1,0 +1,62 @@
+"""Log lines, for people and for collectors."""
+
+import io
+import json
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from koordpolicy.runtime.logs import LogFormat, set_up_logging
+
+
+@pytest.fixture(autouse=True)
+def _restored() -> Iterator[None]:
+    """The root logger as it was."""
+    root, ours = logging.getLogger(), logging.getLogger("koordpolicy")
+    before = list(root.handlers), root.level, ours.level
+    yield
+    root.handlers[:], level, own = before
+    root.setLevel(level)
+    ours.setLevel(own)
+
+
+def logged(format: LogFormat, *, verbose: bool = False) -> str:
+    out = io.StringIO()
+    set_up_logging(format, verbose=verbose, out=out)
+    logger = logging.getLogger("koordpolicy.runtime.live")
+    logger.debug("a detail")
+    logger.info("revision %s is active", "abc", extra={"revision": "abc"})
+    try:
+        int("no")
+    except ValueError:
+        logger.exception("failed")
+    logging.getLogger("aiohttp.access").info("not ours")
+    return out.getvalue()
+
+
+def test_lines_for_people() -> None:
+    lines = logged(LogFormat.TEXT).splitlines()
+    assert re.fullmatch(
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO runtime\.live: revision abc is active", lines[0]
+    )
+    assert "ERROR runtime.live: failed" in lines[1]
+    assert lines[-1].startswith("ValueError: invalid literal")
+
+
+def test_objects_for_collectors() -> None:
+    first, second = [json.loads(line) for line in logged(LogFormat.JSON).splitlines()]
+    del first["time"]
+    assert first == {
+        "level": "info",
+        "logger": "runtime.live",
+        "message": "revision abc is active",
+        "revision": "abc",
+    }
+    assert second["exception"].endswith("'no'")
+
+
+def test_more_when_asked() -> None:
+    assert "a detail" not in logged(LogFormat.TEXT)
+    assert "a detail" in logged(LogFormat.TEXT, verbose=True)
