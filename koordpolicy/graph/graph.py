@@ -1,6 +1,6 @@
 """The rule graph of one revision, and how it is asked."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -105,6 +105,7 @@ class RuleGraph:
         self._unset: dict[str, Decision] = {}
         self._values: dict[DecisionKey, RowProgram] = {}
         self._explained: dict[DecisionKey, RowProgram] = {}
+        self._around: Callable[[str], RowProgram] | None = None
 
     def __contains__(self, decision: str) -> bool:
         return decision in self._names
@@ -147,9 +148,21 @@ class RuleGraph:
         decision = self.decision(name)
         known = self._values.get(decision.key)
         if known is None:
-            known = compile_row(decision.roots, self._expressions.value(decision))
+            make = self._around
+            known = (
+                compile_row(decision.roots, self._expressions.value(decision)) if make is None else make(name)
+            )
             self._values[decision.key] = known
         return known
+
+    def watched(self, wrap: Callable[[str, RowProgram], RowProgram]) -> "RuleGraph":
+        """The same graph with something around its programs, by the decision's name, that sees what they are asked.
+
+        Programs are made here and there once; whole columns are not watched.
+        """
+        graph = self._like(self._ordinary, self._exceptional)
+        graph._around = lambda name: wrap(name, self.program(name))  # noqa: SLF001 - of one class
+        return graph
 
     @property
     def asked(self) -> tuple[str, ...]:

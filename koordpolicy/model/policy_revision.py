@@ -17,6 +17,9 @@ KIND: Final = "PolicyRevision"
 MOST_DIAGNOSTICS: Final = 20
 """How many diagnostics a status shows; their number stands beside them."""
 
+MOST_HISTORY: Final = 50
+"""How many entries the history of a rollout keeps, the newest."""
+
 _HEX_DIGITS_IN_NAME = 12
 _LONGEST_NAME = 253
 _NO_DNS = re.compile(r"[^a-z0-9.-]+")

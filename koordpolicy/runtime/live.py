@@ -3,13 +3,14 @@
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.layers import PackFinder
+from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.compiling import Aside, Prepare
 from koordpolicy.runtime.lastgood import LastGood, StoreError
@@ -24,6 +25,11 @@ LOG: Final = logging.getLogger(__name__)
 
 HISTORY: Final = 32
 """Activations and rejections that are remembered."""
+LONGEST_WAIT: Final = 60.0
+"""Seconds between two looks at the clock while an exception is to begin or end."""
+
+Choose = Callable[[str, Mapping[str, str]], RuleGraph]
+"""Which graph decides about a node, by its name and labels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,9 @@ class NoPolicies(RuntimeError):
 class LivePolicies:
     """The revision that decides now, kept up to date from a source while `run` runs.
 
-    `graph` is a plain attribute: whoever decides reads it once, and finishes on what was read. `active` is the
-    same with all that is known of it, `rejected` the newest revision where that one is no good, `candidate` the
+    `graph` is a plain attribute: whoever decides reads it once, and finishes on what was read. It has the
+    PolicyExceptions of the present moment in force and is replaced when one begins or ends. During a rollout some
+    nodes may be ahead: who decides about nodes asks `graph_for`. `active` is the running revision with all that is known of it, `rejected` the newest revision where that one is no good, `candidate` the
     one that a gate holds back for now, `trouble` why the source has nothing to give.
 
     Everything is told and swapped on the loop that runs `run`; reading is safe from any thread.
@@ -94,6 +101,8 @@ class LivePolicies:
         self._store_tried = store is None
         self._to_keep: Revision | None = None
         self._keeping = asyncio.Event()
+        self._dates = asyncio.Event()
+        self._choose: Choose | None = None
         self._activated: list[Callable[[Active], None]] = []
         self._refused: list[Callable[[Rejected], None]] = []
 
@@ -103,8 +112,31 @@ class LivePolicies:
             raise NoPolicies("no revision of the policies is active yet")
         raise AttributeError(name)
 
+    def graph_for(self, node: str, labels: Mapping[str, str]) -> RuleGraph:
+        """The graph that decides about a node: the candidate's for nodes that a rollout lets go ahead."""
+        choose = self._choose
+        return self.graph if choose is None else choose(node, labels)
+
+    def stage(self, graph: RuleGraph, choose: Choose | None) -> None:
+        """For the gate: let another graph decide in place of the active one, and `choose` for nodes.
+
+        It lasts until the gate has spoken, or until exceptions begin or end; listeners are told of it.
+        """
+        self._choose = choose
+        if self.active is not None and self.graph is not graph:
+            self.graph = graph
+            self._tell(replace(self.active, graph=graph))
+
+    def _unstage(self) -> None:
+        self.candidate = None
+        if self.active is not None:
+            self.stage(self.active.graph, None)
+
     def subscribe(self, callback: Callable[[Active], None]) -> Callable[[], None]:
-        """Tell of each activation, on the loop, after the swap; of the active one at once. Gives the way to end it."""
+        """Tell of each activation, on the loop, after the swap; of the active one at once. Gives the way to end it.
+
+        Also told is when exceptions begin or end: the same revision with another graph.
+        """
         self._activated.append(callback)
         if self.active is not None:
             callback(self.active)
@@ -123,6 +155,7 @@ class LivePolicies:
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._receive(), name="policies: source")
                 group.create_task(self._work(), name="policies: compile")
+                group.create_task(self._keep_time(), name="policies: exceptions")
                 if self._store is not None:
                     group.create_task(self._write(self._store), name="policies: keep")
         finally:
@@ -178,6 +211,7 @@ class LivePolicies:
             self._reject(outcome, seconds)
             return
         await self._drop_held()
+        outcome = replace(outcome, graph=outcome.graph.at(Timestamp(self._now())))
         active = self.active
         if self._gate is None or active is None or active.graph.digest == outcome.graph.digest:
             self._activate(outcome, Reason.SUCCEEDED, seconds)
@@ -202,7 +236,7 @@ class LivePolicies:
             self._turn_back(candidate, message, monotonic() - arrived)
             return
         finally:
-            self.candidate = None
+            self._unstage()
         if verdict.accepted:
             self._activate(candidate, Reason.SUCCEEDED, monotonic() - arrived)
             self._keep(candidate.revision)
@@ -228,14 +262,14 @@ class LivePolicies:
             held.cancel()
             with suppress(asyncio.CancelledError):
                 await held
-        self.candidate = None
+        self._unstage()
 
     # --- outcomes ---------------------------------------------------------------------------------
 
     def _activate(self, candidate: Candidate, reason: Reason, seconds: float) -> None:
         revision, compilation = candidate.revision, candidate.compilation
         active = Active(
-            candidate.graph,
+            candidate.graph.at(Timestamp(self._now())),
             revision,
             compilation.sources,
             self._now(),
@@ -243,8 +277,8 @@ class LivePolicies:
             candidate.bundle,
             reason,
         )
-        before, self.active, self.graph, self.rejected = self.active, active, active.graph, None
-        self.ready.set()
+        before, self.rejected = self.active, None
+        self.active, self.graph, self._choose = active, active.graph, None
         self._note(True, revision, reason, "", seconds)
         metrics = self._metrics
         metrics.only("koordpolicy_active_revision_info", 1, revision=revision.name, digest=revision.digest)
@@ -261,11 +295,47 @@ class LivePolicies:
             seconds * 1000,
             extra={"revision": revision.name, "digest": revision.digest, "reason": reason.value},
         )
+        self._dates.set()
+        self.ready.set()
+        self._tell(active)
+
+    def _tell(self, active: Active) -> None:
         for tell in tuple(self._activated):
             try:
                 tell(active)
             except Exception:
-                LOG.exception("a listener failed on revision %s", revision.name)
+                LOG.exception("a listener failed on revision %s", active.revision.name)
+
+    async def _keep_time(self) -> None:
+        """Let exceptions begin and end when they do."""
+        while True:
+            active = self.active
+            change = None if active is None else active.graph.changes_after(Timestamp(self._now()))
+            self._dates.clear()
+            # A clock on the wall may be set at any time, so a long wait is cut.
+            wait = None if change is None else min(max(0.0, (change.ns - self._now()) / 1e9), LONGEST_WAIT)
+            try:
+                async with asyncio.timeout(wait):
+                    await self._dates.wait()
+            except TimeoutError:
+                self._renew()
+
+    def _renew(self) -> None:
+        """The exceptions of this moment."""
+        active = self.active
+        if active is None:
+            return
+        graph = active.graph.at(Timestamp(self._now()))
+        if graph.in_force == active.graph.in_force:
+            return
+        for word, terms in (
+            ("begins", graph.in_force - active.graph.in_force),
+            ("is over", active.graph.in_force - graph.in_force),
+        ):
+            for one in terms:
+                LOG.info("%s of %s %s (until %s)", one.document, one.owner, word, one.until)
+        self.active, self.graph, self._choose = replace(active, graph=graph), graph, None
+        self._tell(self.active)
 
     def _reject(self, rejected: Rejected, seconds: float) -> None:
         revision = rejected.revision

@@ -87,6 +87,16 @@ class Metrics:
         sample = f"{name}_count" if kind is MetricKind.HISTOGRAM else name
         return self.registry.get_sample_value(sample, labels)
 
+    def numbers(self) -> dict[str, float]:
+        """Every metric of the table that has a value, summed over its labels; of a histogram the count."""
+        found: dict[str, float] = {}
+        for family in self.registry.collect():
+            for sample in family.samples:
+                name = sample.name.removesuffix("_count") if family.type == "histogram" else sample.name
+                if name in self.table:
+                    found[name] = found.get(name, 0.0) + sample.value
+        return found
+
     def _metric(self, name: str, kind: MetricKind) -> Counter | Gauge | Histogram:
         made = self._made.get(name)
         if made is None:

@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostics
@@ -19,7 +19,6 @@ from koordpolicy.model.policy_revision import (
     InstanceState,
     PolicyRevision,
     RevisionStatus,
-    RolloutState,
     status_to_json,
     to_json,
 )
@@ -68,10 +67,10 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """How a candidate that is held back is shown."""
+    """How a candidate that is held back is shown. Where its rollout stands, the rollout itself writes."""
 
     state: InstanceState = InstanceState.SHADOW
-    rollout: RolloutState = field(default_factory=lambda: RolloutState("Shadow"))
+    message: str = "the revision is being rolled out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +116,9 @@ class Reporter:
 
     def show(self, held: Shown) -> None:
         """Show the candidate that is held back like this from now on."""
-        self._held = held
-        self._changed.set()
+        if held != self._held:
+            self._held = held
+            self._changed.set()
 
     def again(self) -> None:
         """Look at everything again, as after becoming the leader."""
@@ -210,15 +210,14 @@ class Reporter:
     def _of_candidate(self, candidate: Candidate) -> _Report:
         compilation = candidate.compilation
         rules = sum(len(decision.rules) for decision in candidate.graph.decisions.values())
-        status = _diagnosed(compilation.found, compilation.sources, rules, self._held.rollout)
-        message = self._held.rollout.message or "the revision is being rolled out"
+        status = _diagnosed(compilation.found, compilation.sources, rules)
         return self._report(
             candidate.bundle,
             candidate.revision,
             status,
             self._held.state,
             self._now(),
-            under_way("Progressing", message),
+            under_way("Progressing", self._held.message),
         )
 
     def _of_rejected(self, rejected: Rejected) -> _Report:
@@ -290,8 +289,6 @@ class Reporter:
             report.revision.status.diagnostics,
             report.revision.status.diagnostics_total,
             report.revision.status.rules,
-            (),
-            report.revision.status.rollout,
         )
         await self._apply(report.revision.name, status_to_json(whole), f"koordpolicy-{self._who.component}")
 
@@ -384,15 +381,8 @@ def _spec(revision: PolicyRevision) -> tuple[str, str, str, str, str]:
     return revision.bundle, revision.revision, revision.digest, revision.commit, revision.origin
 
 
-def _diagnosed(
-    found: Diagnostics,
-    sources: Mapping[str, str],
-    rules: int | None,
-    rollout: RolloutState | None = None,
-) -> RevisionStatus:
-    return RevisionStatus(
-        diagnostics=shown(found, sources), diagnostics_total=len(found), rules=rules, rollout=rollout
-    )
+def _diagnosed(found: Diagnostics, sources: Mapping[str, str], rules: int | None) -> RevisionStatus:
+    return RevisionStatus(diagnostics=shown(found, sources), diagnostics_total=len(found), rules=rules)
 
 
 def _entry(instance: Instance, standing: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -195,4 +195,33 @@ EXCEPTIONS: tuple[Code, ...] = (
                 CPUSuppress.parameters.threshold: 50%
             """,
     ),
+    Code.written(
+        "KP706",
+        "a rollout that goes backwards",
+        severity=Severity.WARNING,
+        explanation="""
+            A step of a Rollout lets a smaller share of nodes go ahead than a step before it. Nodes on which the
+            new revision decides already would go back to the old one, and later forward again.
+            """,
+        why="Every such change is one that the workloads on these nodes feel, and nothing is learnt from it.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Rollout
+            metadata: {name: careful}
+            spec:
+              steps:
+                - {name: some, canary: {share: 50%}, hold: 30m}
+                - {name: few, canary: {share: 5%}, hold: 30m}
+            """,
+        advice="Order the steps from few nodes to many.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Rollout
+            metadata: {name: careful}
+            spec:
+              steps:
+                - {name: few, canary: {share: 5%}, hold: 30m}
+                - {name: some, canary: {share: 50%}, hold: 30m}
+            """,
+    ),
 )

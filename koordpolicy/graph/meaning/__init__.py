@@ -11,6 +11,7 @@ from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
 from koordpolicy.graph.meaning.ranges import ranges
 from koordpolicy.graph.meaning.required import required
+from koordpolicy.graph.meaning.rollouts import rollouts
 from koordpolicy.graph.state import State
 
 CHECKS: tuple[Callable[[State], None], ...] = (
@@ -20,6 +21,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     names,
     comparisons,
     required,
+    rollouts,
     ranges,
     orders,
     formulas,  # last: it runs what all the others have found sound

@@ -16,9 +16,14 @@ NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Fields of a kind of which one at least must be said for each subject."""
 
 ITEM_NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"filters": ("mechanism", "require"), "scores": ("mechanism", "value")}
+    {
+        "filters": ("mechanism", "require"),
+        "scores": ("mechanism", "value"),
+        "steps": ("hold", "untilResumed"),
+        "guards": ("require",),
+    }
 )
-"""The same for the entries of a scheduling profile's lists."""
+"""The same for the entries of lists of named things: of scheduling profiles, of rollouts."""
 
 
 def required(state: State) -> None:
@@ -39,7 +44,7 @@ def required(state: State) -> None:
         needs = ITEM_NEEDS[list_name]
         if not any((target, f"{list_name}[{name}].{one}") in said for one in needs):
             _report(
-                state, place, f"`{name}` of `{target}` has neither {_either(needs, 'nor')}", needs, "entry"
+                state, place, f"`{name}` of `{target}` has {_lacks(needs)}", needs, "entry"
             )
 
 
@@ -53,6 +58,10 @@ def _items(state: State) -> Iterator[tuple[str, tuple[str, str], Span]]:
                     seen.add((unit.target, list_name, item.name))
                     place = unit.document.positions.value(("spec", list_name, at, "name"))
                     yield unit.target, (list_name, item.name), place
+
+
+def _lacks(needs: tuple[str, ...]) -> str:
+    return f"no `{needs[0]}`" if len(needs) == 1 else f"neither {_either(needs, 'nor')}"
 
 
 def _either(fields: tuple[str, ...], word: str = "and no") -> str:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from koordpolicy.language.crds.structural import Schema
-from koordpolicy.model.policy_revision import MOST_DIAGNOSTICS, InstanceState
+from koordpolicy.model.policy_revision import MOST_DIAGNOSTICS, MOST_HISTORY, InstanceState
 
 _MOST_MESSAGE = 32_768
 _MOST_REASON = 1024
@@ -43,6 +43,81 @@ _CONDITION: Schema = {
         "lastTransitionTime": {"description": "When the status became this one.", **_TIME},
         "observedGeneration": _whole("Generation of the object that this was said of."),
     },
+}
+
+
+def _list(meaning: str, item: Schema, most: int, *keys: str) -> Schema:
+    kind = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
+    return {
+        "description": meaning,
+        "type": "array",
+        "items": item,
+        "maxItems": most,
+        **(kind if keys else {"x-kubernetes-list-type": "atomic"}),
+    }
+
+
+def _object(meaning: str, *required: str, **properties: Schema) -> Schema:
+    rules: Schema = {"required": list(required)} if required else {}
+    return {"description": meaning, "type": "object", **rules, "properties": properties}
+
+
+_ROLLOUT: Schema = {
+    "stepName": _text("Name of the step.", 63),
+    "previous": _text("The revision that decides until then.", 256),
+    "startTime": {"description": "When the rollout began.", **_TIME},
+    "stepTime": {"description": "When the step began.", **_TIME},
+    "pausedSeconds": _whole("How long the step has been paused before."),
+    "pauseTime": {"description": "When the present pause began.", **_TIME},
+    "failing": _list(
+        "Guards that fail.",
+        _object(
+            "A guard, and since when it fails.",
+            guard=_text("Name of the guard.", 63),
+            since={"description": "Since when.", **_TIME},
+        ),
+        50,
+    ),
+    "handled": _text("The last command that was obeyed.", 256),
+    "history": _list(
+        "What happened, the newest last.",
+        _object(
+            "One thing that happened.",
+            time={"description": "When.", **_TIME},
+            event=_text("What, in one word for programs.", 63),
+            message=_text("What, for people.", _MOST_MESSAGE),
+            by=_text("Who asked for it.", 1024),
+        ),
+        MOST_HISTORY,
+    ),
+    "observations": _list(
+        "What processes have counted; each writes its own entry.",
+        _object(
+            "Answers of both revisions, compared by one process in one step.",
+            "name",
+            name=_text("Name of the process.", _MOST_NAME, minLength=1),
+            step=_text("Name of the step.", 63),
+            canary={
+                "description": "Whether the process decides by the revision for a part.",
+                "type": "boolean",
+            },
+            activeMicroseconds=_whole("Time spent by the old revision on these inputs."),
+            candidateMicroseconds=_whole("Time spent by the new revision on the same inputs."),
+            kinds=_list(
+                "By kind of decision.",
+                _object(
+                    "The decisions of one kind.",
+                    kind=_text("The kind.", 63),
+                    compared=_whole("On which both revisions were asked."),
+                    different=_whole("On which they gave different answers."),
+                    failed=_whole("On which only the new revision failed."),
+                ),
+                100,
+            ),
+        ),
+        _MOST_INSTANCES,
+        "name",
+    ),
 }
 
 _DIAGNOSTIC: Schema = {
@@ -149,6 +224,7 @@ def revision_schema() -> Schema:
                     "phase": _text("Phase of the rollout.", 63),
                     "step": _whole("Step of the rollout, from 0."),
                     "message": _text("What it waits for, or why it ended.", _MOST_MESSAGE),
+                    **_ROLLOUT,
                 },
             },
         },

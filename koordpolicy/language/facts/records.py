@@ -3,6 +3,7 @@
 from koordpolicy.language.cel.types import CPU, INT, MEMORY, STRING, TIMESTAMP, list_of, map_of, record
 from koordpolicy.language.facts.node import NODE
 from koordpolicy.language.facts.pod import CONTAINER, POD
+from koordpolicy.language.facts.rollout import ROLLOUT
 from koordpolicy.language.facts.table import (
     BASIC,
     CENTRAL,
@@ -103,5 +104,5 @@ CANDIDATE = Record(
     ),
 )
 
-FACTS = FactTable((NODE, POD, CONTAINER, NAMESPACE, ZONE, HOST_APPLICATION, CLUSTER, CANDIDATE))
+FACTS = FactTable((NODE, POD, CONTAINER, NAMESPACE, ZONE, HOST_APPLICATION, CLUSTER, CANDIDATE, ROLLOUT))
 """Every record of the language."""

@@ -88,6 +88,7 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 _WEBHOOK,
                 usual="CREATE",
             ),
+            Root("rollout", record("rollout"), "How a new revision does on its way.", EVERYWHERE),
             Root("now", TIMESTAMP, "The time of the decision.", EVERYWHERE, usual=USUAL_TIME),
         )
     }

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from koordpolicy.language.cel.types import DYN
 from koordpolicy.language.documents.document import Path
@@ -68,8 +68,18 @@ class _Overriding:
         if isinstance(raw, list) and raw and all(isinstance(part, dict) and "cel" in part for part in raw):
             if len(raw) > _MOST_PARTS:
                 raise refusal(LiteralProblem(f"the list has {len(raw)} expressions, more than {_MOST_PARTS}"))
-            return Override(tuple(written(_FORM, part) for part in raw))
+            return Override(tuple(_part(at, part) for at, part in enumerate(raw)))
         return Override(written(_FORM, raw))
+
+
+def _part(at: int, raw: object) -> Written:
+    """One expression of a list; a refusal names its place in the list."""
+    try:
+        return written(_FORM, raw)
+    except PydanticCustomError as fault:
+        context = dict(fault.context or {})
+        context["path"] = (at, *context["path"])
+        raise PydanticCustomError("policy", "{message}", context) from None
 
 
 _FORM = form_of(DYN)

@@ -13,6 +13,7 @@ from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.hooks import ContainerHookSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
+from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
 
@@ -145,6 +146,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 frozenset({Component.SCHEDULER}),
                 _roots("pod", "node", "namespaceObject", "cluster", "now"),
                 lambda spec, _name: str(spec.scheduler_name),
+            ),
+            Kind(
+                "Rollout",
+                RolloutSpec,
+                "How a new revision goes live: in the shadow of the old one, on some nodes, on all.",
+                _PROCESSES,
+                _roots("rollout", "now"),
             ),
             Kind(
                 "PolicyException",

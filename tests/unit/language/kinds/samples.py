@@ -45,7 +45,7 @@ LITERALS: Mapping[Type, Any] = MappingProxyType(
         DYN: [1, "x"],
     }
 )
-TEXTS = ("word", "int", "**/*.yaml", "2026-03-01", "Overcommit/batch.cpu")
+TEXTS = ("word", "int", "**/*.yaml", "2026-03-01", "Overcommit/batch.cpu", "Overcommit")
 
 
 def sample(kind: str) -> dict[str, Any]:

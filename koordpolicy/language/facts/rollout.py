@@ -1,0 +1,60 @@
+"""Facts of a rollout: what is known of a new revision while the old one still decides."""
+
+from koordpolicy.language.cel.types import DOUBLE, DURATION, INT, PERCENT, STRING, map_of
+from koordpolicy.language.facts.table import EVERYWHERE, Fact, Record
+
+ROLLOUT = Record(
+    "rollout",
+    "How a new revision does on its way: counts are of the present step, over all processes that report.",
+    (
+        Fact("step", STRING, "Name of the present step.", EVERYWHERE),
+        Fact("elapsed", DURATION, "Time in the present step, without pauses.", EVERYWHERE),
+        Fact("compared", INT, "Decisions on which both revisions were asked.", EVERYWHERE),
+        Fact(
+            "disagreements", INT, "Those of them on which the revisions gave different answers.", EVERYWHERE
+        ),
+        Fact(
+            "disagreement",
+            PERCENT,
+            "Share of them on which the revisions gave different answers; absent before the first.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "disagreementByKind",
+            map_of(STRING, PERCENT),
+            "The same by kind of decision, such as `CPUSuppress`, for kinds of which some were compared.",
+            EVERYWHERE,
+        ),
+        Fact(
+            "failures",
+            INT,
+            "Decisions that the new revision failed on while the old one did not.",
+            EVERYWHERE,
+        ),
+        Fact(
+            "latency.active",
+            DURATION,
+            "Mean time of one decision by the old revision, on the inputs compared; absent before the first.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "latency.candidate",
+            DURATION,
+            "Mean time of one decision by the new revision, on the same inputs.",
+            EVERYWHERE,
+            may_be_missing=True,
+        ),
+        Fact("instances.total", INT, "Processes that have seen the new revision.", EVERYWHERE),
+        Fact("instances.rejected", INT, "Processes that cannot take it.", EVERYWHERE),
+        Fact("instances.canary", INT, "Processes that decide by it for a part.", EVERYWHERE),
+        Fact(
+            "metrics",
+            map_of(STRING, DOUBLE),
+            "The judging process's own metrics by name, summed over labels: of counters and histograms the increase "
+            "since the step began, of gauges the value.",
+            EVERYWHERE,
+        ),
+    ),
+)

@@ -1,0 +1,101 @@
+"""How a revision goes live: step by step, beside the one before, and back when it does not do well."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from koordpolicy.language.cel.types import BOOL, DURATION, INT, PERCENT, STRING
+from koordpolicy.language.kinds.base import Condition, LabelSelector, PolicySpec
+from koordpolicy.language.kinds.fields import Given, ItemName, PolicyModel, Text
+from koordpolicy.language.kinds.slots import Slot, Value
+
+_KIND_NAME = Text("the name of a kind", "[A-Z][A-Za-z]*", "kinds are such as `CPUSuppress`", least=1, most=63)
+
+
+class Shadow(PolicyModel):
+    """How much the new revision is asked beside the old one."""
+
+    sample: Annotated[
+        Value,
+        Slot(PERCENT, "Share of the decisions on which both are asked; one of them acts.", default="100%"),
+    ] = None
+    keep: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How many differing answers each process keeps with their facts, for people to look at.",
+            minimum=0,
+            maximum=1000,
+            default=20,
+        ),
+    ] = None
+
+
+class Canary(PolicyModel):
+    """Which nodes the new revision decides about. Both parts must hold."""
+
+    nodes: Given[LabelSelector] = None
+    """Only nodes with these labels."""
+    share: Annotated[
+        Value,
+        Slot(
+            PERCENT,
+            "Share of these nodes. A node's place is found from its name: who is among 10 % is among 20 %.",
+        ),
+    ] = None
+
+
+class Step(PolicyModel):
+    """One step. Without `canary` the new revision decides about nothing yet."""
+
+    name: ItemName
+    """Name of the step."""
+    shadow: Given[Shadow] = None
+    """The new revision is asked beside the old one, and differences are counted."""
+    canary: Given[Canary] = None
+    """The new revision decides about some nodes."""
+    hold: Annotated[Value, Slot(DURATION, "How long the step lasts, at least.")] = None
+    until_resumed: Annotated[
+        Value,
+        Slot(BOOL, "Whether it then waits until somebody says `koordpolicy rollout resume`.", default=False),
+    ] = None
+
+
+class Guard(PolicyModel):
+    """What must hold for the rollout to go on."""
+
+    name: ItemName
+    """Name of the guard."""
+    match: Given[Condition] = None
+    """When it counts; always when absent."""
+    require: Annotated[
+        Value,
+        Slot(BOOL, "What must hold. While it cannot be told, for want of facts, the step is not left."),
+    ] = None
+    reason: Annotated[Value, Slot(STRING, "What is told where it does not hold.")] = None
+    patience: Annotated[
+        Value, Slot(DURATION, "How long it may fail before something is done.", default="0s")
+    ] = None
+    action: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "`Abort` returns to the old revision, `Pause` waits for a person.",
+            choices=("Abort", "Pause"),
+            default="Abort",
+        ),
+    ] = None
+
+
+class RolloutSpec(PolicySpec):
+    """How the next revision goes live. Without steps it does so at once, everywhere."""
+
+    kinds: list[Annotated[str, _KIND_NAME]] = Field(default=[], max_length=100)
+    """Kinds whose changes go step by step; a revision that changes no other goes live at once. All when empty."""
+    steps: list[Step] = Field(default=[], max_length=50)
+    """Steps in order. After the last one the new revision decides everywhere."""
+    guards: list[Guard] = Field(default=[], max_length=50)
+    """What must hold at every step."""
+    every: Annotated[
+        Value, Slot(DURATION, "How often the guards are looked at and the steps advanced.", default="10s")
+    ] = None

@@ -1,0 +1,197 @@
+"""Rollouts in PolicyRevision objects: `status.rollout` for everybody to see, annotations as commands."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from koordpolicy.kube.errors import AlreadyExists, KubeError, NotFound
+from koordpolicy.kube.port import ApplyPatch, Cluster, MergePatch, Object
+from koordpolicy.kube.resources import POLICY_REVISIONS
+from koordpolicy.model.policy_revision import InstanceState, PolicyRevision
+from koordpolicy.model.policy_revision import to_json as revision_to_json
+from koordpolicy.model.protocol import ROLLOUT, ROLLOUT_BY, ROLLOUT_ID
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.runtime.rollout.counts import Counts, counts_from_json, counts_to_json, sum_of
+from koordpolicy.runtime.rollout.judging import Gathered
+from koordpolicy.runtime.rollout.state import Action, Command, State, Subject, from_json, to_json
+from koordpolicy.runtime.rollout.store import StoreTrouble
+
+MANAGER: Final = "koordpolicy-rollout"
+_LONGEST_MANAGER: Final = 128
+_PUBLISH: Final = 30.0
+"""Seconds between two reports of one process, and between two looks at the whole."""
+
+
+class ClusterStore:
+    """The PolicyRevision objects, asked and written through `cluster`. `instance` names this process.
+
+    `monotonic` gives seconds that never run backwards.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        instance: str,
+        *,
+        monotonic: Callable[[], float],
+        publish_every: float = _PUBLISH,
+        poll: float = 5.0,
+    ) -> None:
+        self._cluster = cluster
+        self._instance = instance
+        self._monotonic = monotonic
+        self._publish_every = publish_every
+        self._poll = poll
+        self._told: tuple[str, str, Counts, bool] | None = None
+        self._told_at = 0.0
+
+    async def load(self, subject: Subject) -> State | None:
+        """See `Store.load`."""
+        obj = await self._get(subject.name)
+        return None if obj is None else state_of(obj)
+
+    async def unfinished(self) -> tuple[State, ...]:
+        """See `Store.unfinished`."""
+        try:
+            listed = await self._cluster.list(POLICY_REVISIONS)
+        except NotFound:
+            return ()
+        except KubeError as error:
+            raise StoreTrouble(str(error)) from None
+        states = (state_of(obj) for obj in listed.items)
+        return tuple(state for state in states if state is not None and not state.phase.is_end)
+
+    async def save(self, state: State) -> None:
+        """See `Store.save`. Makes the object where nobody has yet."""
+        subject = state.subject
+        try:
+            if await self._get(subject.name) is None:
+                await self._create(subject)
+            await self._apply(subject.name, to_json(state), MANAGER)
+        except KubeError as error:
+            raise StoreTrouble(str(error)) from None
+
+    async def command(self, subject: Subject) -> Command | None:
+        """See `Store.command`."""
+        obj = await self._get(subject.name)
+        return None if obj is None else command_of(obj)
+
+    async def done(self, subject: Subject, command: Command) -> None:
+        """See `Store.done`: the annotations go."""
+        gone = {ROLLOUT: None, ROLLOUT_BY: None, ROLLOUT_ID: None}
+        body = {"metadata": {"annotations": gone}}
+        try:
+            await self._cluster.patch(POLICY_REVISIONS, subject.name, MergePatch(body), field_manager=MANAGER)
+        except NotFound:
+            return
+        except KubeError as error:
+            raise StoreTrouble(str(error)) from None
+
+    async def publish(self, subject: Subject, step: str, counts: Counts, *, canary: bool) -> None:
+        """See `Store.publish`. Written when it differs, not more often than twice a minute."""
+        told = (subject.name, step, counts, canary)
+        same_step = self._told is not None and self._told[:2] == told[:2]
+        if told == self._told or (same_step and self._monotonic() - self._told_at < self._publish_every):
+            return
+        entry = {"name": self._instance, "step": step, "canary": canary, **counts_to_json(counts)}
+        try:
+            await self._apply(subject.name, {"observations": [entry]}, self._manager)
+        except NotFound:
+            return  # nobody has shown the revision yet
+        except KubeError as error:
+            raise StoreTrouble(str(error)) from None
+        self._told, self._told_at = told, self._monotonic()
+
+    async def gathered(self, subject: Subject, step: str) -> Gathered:
+        """See `Store.gathered`."""
+        obj = await self._get(subject.name)
+        return Gathered() if obj is None else gathered_of(obj, step)
+
+    async def news(self, seconds: float) -> None:
+        """See `Store.news`: a look now and then; a rollout has time."""
+        await asyncio.sleep(min(self._poll, seconds))
+
+    @property
+    def _manager(self) -> str:
+        name = f"{MANAGER}-{self._instance}"
+        if len(name) <= _LONGEST_MANAGER:
+            return name
+        return f"{name[: _LONGEST_MANAGER - 13]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+
+    async def _get(self, name: str) -> Object | None:
+        try:
+            return await self._cluster.get(POLICY_REVISIONS, name)
+        except NotFound:
+            return None
+        except KubeError as error:
+            raise StoreTrouble(str(error)) from None
+
+    async def _create(self, subject: Subject) -> None:
+        told = PolicyRevision(subject.bundle, subject.revision, subject.digest, subject.commit)
+        try:
+            await self._cluster.create(POLICY_REVISIONS, revision_to_json(told), field_manager="koordpolicy")
+        except AlreadyExists:
+            return
+
+    async def _apply(self, name: str, rollout: Mapping[str, Any], manager: str) -> None:
+        body = {
+            "apiVersion": POLICY_REVISIONS.api_version,
+            "kind": POLICY_REVISIONS.kind,
+            "metadata": {"name": name},
+            "status": {"rollout": rollout},
+        }
+        await self._cluster.patch(
+            POLICY_REVISIONS, name, ApplyPatch(body, manager, force=True), subresource="status"
+        )
+
+
+def subject_of(obj: Object) -> Subject:
+    """The revision that an object speaks of."""
+    spec: Mapping[str, Any] = obj.get("spec") or {}
+    return Subject(
+        str(obj["metadata"]["name"]),
+        str(spec.get("bundle", "")),
+        str(spec.get("revision", "")),
+        str(spec.get("digest", "")),
+        "",
+        str(spec.get("commit", "")),
+    )
+
+
+def state_of(obj: Object) -> State | None:
+    """The state that an object shows; None where no rollout has begun, or none of ours."""
+    rollout = (obj.get("status") or {}).get("rollout") or {}
+    if not rollout.get("stepName"):
+        return None
+    try:
+        return from_json(subject_of(obj), rollout)
+    except ObjectError:
+        return None
+
+
+def command_of(obj: Object) -> Command | None:
+    """What the object's annotations ask for."""
+    said: Mapping[str, str] = obj["metadata"].get("annotations") or {}
+    action = said.get(ROLLOUT, "")
+    if action not in tuple(Action):
+        return None
+    return Command(Action(action), said.get(ROLLOUT_BY, ""), said.get(ROLLOUT_ID, ""))
+
+
+def gathered_of(obj: Object, step: str) -> Gathered:
+    """The observations of a step in an object, added up, and the processes that have seen the revision."""
+    status = obj.get("status") or {}
+    reports = [
+        one for one in (status.get("rollout") or {}).get("observations") or () if one.get("step") == step
+    ]
+    counts = []
+    for one in reports:
+        try:
+            counts.append(counts_from_json(one))
+        except ObjectError:
+            continue
+    instances = status.get("instances") or ()
+    rejected = sum(1 for one in instances if one.get("state") == InstanceState.REJECTED)
+    canary = sum(1 for one in reports if one.get("canary"))
+    return Gathered(sum_of(counts), max(len(instances), len(reports)), rejected, canary)

@@ -1,0 +1,317 @@
+"""The gate before a new revision: it is let through step by step, as the old one says, or turned back."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.policy_revision import revision_name
+from koordpolicy.runtime.live import Active, Candidate, LivePolicies
+from koordpolicy.runtime.metric_table import MetricKind
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.revisions import Reason, Verdict
+from koordpolicy.runtime.rollout.canary import goes_ahead
+from koordpolicy.runtime.rollout.changes import Changes, changes
+from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
+from koordpolicy.runtime.rollout.machine import Seen, advance, begin, supersede
+from koordpolicy.runtime.rollout.plan import Plan, Step, plan_of
+from koordpolicy.runtime.rollout.shadow import Comparison
+from koordpolicy.runtime.rollout.state import Entry, Phase, State, Subject
+from koordpolicy.runtime.rollout.store import Store, StoreTrouble
+
+LOG: Final = logging.getLogger(__name__)
+
+_SECOND: Final = 1_000_000_000
+_GRACE: Final = 60 * _SECOND
+"""How long a follower waits for the leader to begin a rollout anew."""
+_DRAIN: Final = 0.2
+"""Seconds between two goes at the inputs that wait to be compared."""
+
+Notify = Callable[[State, Entry], None]
+"""Tells people of something that happened in a rollout that this process leads."""
+
+
+def _tell_nobody(_state: State, _entry: Entry) -> None:
+    """For a process whose log is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What the gate knows of its process.
+
+    `leads` says whether this process advances rollouts (one does, all others follow). `node` and `labels` are those
+    of the node that the process belongs to, "" where it decides about many. `now` gives nanoseconds since 1970.
+    `show` is told where the rollout stands, and whether the new revision decides about something here.
+    """
+
+    now: Callable[[], int]
+    leads: Callable[[], bool] = lambda: True
+    notify: Notify = _tell_nobody
+    show: Callable[[State, bool], None] = lambda _state, _ahead: None
+    node: str = ""
+    labels: Callable[[], Mapping[str, str]] = dict
+
+
+@dataclass(slots=True)
+class _Going:
+    """A rollout that this process takes part in."""
+
+    candidate: Candidate
+    comparison: Comparison
+    state: State | None = None
+    step: Step | None = None
+    baseline: Baseline = field(default_factory=Baseline)
+    waiting: str = ""
+    since: int = 0
+
+
+class RolloutGate:
+    """Holds candidates back while their rollout goes on. `attach` it to the policies before they run.
+
+    `state` is the rollout that this process takes part in, None when there is none; `comparison` what it compares.
+    """
+
+    def __init__(self, store: Store, metrics: Metrics, around: Surroundings) -> None:
+        self._store = store
+        self._metrics = metrics
+        self._around = around
+        self._live: LivePolicies | None = None
+        self._going: _Going | None = None
+        self._staging = False
+
+    @property
+    def state(self) -> State | None:
+        """Where the present rollout stands."""
+        return None if self._going is None else self._going.state
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """What both revisions are compared by."""
+        return None if self._going is None else self._going.comparison
+
+    def attach(self, live: LivePolicies) -> None:
+        """Name the policies whose gate this is."""
+        self._live = live
+        live.subscribe(self._activated)
+
+    async def admit(self, candidate: Candidate, active: Active) -> Verdict:
+        """See `Gate.admit`."""
+        subject = _subject(candidate, active)
+        differing = await asyncio.to_thread(changes, active.graph, candidate.graph)
+        comparison = Comparison(active.graph, candidate.graph, differing.decisions)
+        going = self._going = _Going(candidate, comparison, since=self._around.now())
+        draining = asyncio.create_task(self._drain(comparison), name="rollout: compare")
+        try:
+            return await self._accompany(going, subject, differing)
+        finally:
+            draining.cancel()
+            await asyncio.gather(draining, return_exceptions=True)
+            self._going = None
+
+    async def _accompany(self, going: _Going, subject: Subject, differing: Changes) -> Verdict:
+        while True:
+            try:
+                plan = await self._once(going, subject, differing)
+            except StoreTrouble as trouble:
+                self._wait_for(going, f"the rollout cannot be followed: {trouble}")
+                await asyncio.sleep(1.0)
+                continue
+            state = going.state
+            if plan is None or (state is not None and state.phase is Phase.COMPLETE):
+                return Verdict(True)
+            if state is not None and state.phase.is_end:
+                return Verdict(False, Reason.GUARD_REFUSED, f"the rollout was {_ended(state)}")
+            await self._store.news(plan.every / _SECOND)
+
+    async def _once(self, going: _Going, subject: Subject, differing: Changes) -> Plan | None:
+        """One look: advance or follow. None where the revision needs no rollout. Raises `StoreTrouble`."""
+        now = self._around.now()
+        graph = self._active_graph(going)
+        if going.state is None:
+            going.state = self._standing(going, subject, await self._store.load(subject))
+        gathered = Gathered() if going.state is None else await self._exchanged(going, subject)
+        numbers = self._metrics.numbers()
+        try:
+            state = going.state or _before(subject, now)
+            facts = rollout_facts(state, gathered, increase(numbers, self._gauges, going.baseline), now)
+            plan = plan_of(graph, facts, now)
+        except CelError as error:
+            self._wait_for(going, f"the Rollout in force cannot be told: {error.message}")
+            return Plan(())
+        if not plan.concerns(differing.kinds):
+            return None
+        if self._around.leads():
+            command = None if going.state is None else await self._store.command(subject)
+            seen = Seen(judge(graph, plan, facts, now), command)
+            state = await self._started(subject, plan, now) if going.state is None else going.state
+            following = advance(state, plan, now, seen)
+            if going.state is None or following != state:
+                await self._store.save(following)
+                self._tell(following, () if going.state is None else state.history)
+            if command is not None:
+                await self._store.done(subject, command)
+            going.state = following
+        else:
+            loaded = self._standing(going, subject, await self._store.load(subject))
+            going.state = loaded or going.state
+        self._stage(going, plan, numbers)
+        return plan
+
+    def _standing(self, going: _Going, subject: Subject, loaded: State | None) -> State | None:
+        """The state as kept, as far as it speaks of this rollout; else the leader begins anew, and others wait for it.
+
+        An end may be that of an earlier rollout of the same revision, from another one than now. Who only follows
+        cannot know whether the leader will begin again, and gives it some time.
+        """
+        if loaded is None or loaded.phase is Phase.SUPERSEDED:
+            return None
+        if not loaded.phase.is_end or loaded.subject.previous == subject.previous:
+            return loaded
+        if self._around.leads() or self._around.now() - going.since < _GRACE:
+            return None
+        return loaded
+
+    async def _started(self, subject: Subject, plan: Plan, now: int) -> State:
+        for other in await self._store.unfinished():
+            if other.subject.name != subject.name:
+                ended = supersede(other, now, f"{subject.revision} has come")
+                await self._store.save(ended)
+                self._tell(ended, other.history)
+        return begin(subject, plan, now)
+
+    async def _exchanged(self, going: _Going, subject: Subject) -> Gathered:
+        """Tell the others what was counted, and hear what they have."""
+        state, step = going.state, going.step
+        assert state is not None
+        if step is not None and step.name == state.step:
+            await self._store.publish(
+                subject, step.name, going.comparison.counts, canary=step.has_canary and self._ahead(step)
+            )
+        return await self._store.gathered(subject, state.step)
+
+    # --- what decides -----------------------------------------------------------------------------
+
+    def _stage(self, going: _Going, plan: Plan, numbers: Mapping[str, float]) -> None:
+        """Let the step's graphs decide; a new step counts from nothing."""
+        state = going.state
+        if state is None:
+            return
+        self._show(state)
+        if state.phase.is_end:
+            return
+        step = next((one for one in plan.steps if one.name == state.step), None)
+        if step is None:
+            return
+        before, going.step = going.step, step
+        if before is None or before.name != step.name:
+            going.comparison.begin(step.sample, step.keep)
+            going.baseline = Baseline(dict(numbers))
+        if before != step:
+            going.comparison.sample = step.sample
+            self._let_decide(going, step)
+        self._around.show(state, step.has_canary and self._ahead(step))
+
+    def _let_decide(self, going: _Going, step: Step) -> None:
+        live, comparison = self._live, going.comparison
+        if live is None:
+            return
+        old: RuleGraph = comparison.active
+        new: RuleGraph = comparison.candidate
+        if step.sample > 0.0:
+            old, new = comparison.watched(old), comparison.watched(new)
+
+        def choose(node: str, labels: Mapping[str, str]) -> RuleGraph:
+            return new if goes_ahead(step, node, labels) else old
+
+        around = self._around
+        own = choose(around.node, around.labels()) if around.node else old
+        self._staging = True
+        try:
+            live.stage(own, choose if step.has_canary else None)
+        finally:
+            self._staging = False
+
+    def _activated(self, active: Active) -> None:
+        """Exceptions began or ended while a rollout goes on: both revisions are as they are now."""
+        going = self._going
+        if self._staging or going is None or going.step is None or self._live is None:
+            return
+        moment = Timestamp(self._around.now())
+        going.comparison.active = active.graph.at(moment)
+        going.comparison.candidate = going.candidate.graph.at(moment)
+        self._let_decide(going, going.step)
+
+    def _ahead(self, step: Step) -> bool:
+        """Whether the new revision decides about something here."""
+        around = self._around
+        return not around.node or goes_ahead(step, around.node, around.labels())
+
+    def _active_graph(self, going: _Going) -> RuleGraph:
+        return going.comparison.active
+
+    # --- telling ----------------------------------------------------------------------------------
+
+    def _tell(self, state: State, before: tuple[Entry, ...]) -> None:
+        known = set(before)
+        for entry in state.history:
+            if entry not in known:
+                LOG.info("rollout of %s: %s", state.subject.revision, entry.message)
+                self._around.notify(state, entry)
+
+    def _show(self, state: State) -> None:
+        self._metrics.only(
+            "koordpolicy_rollout_info",
+            1,
+            revision=state.subject.revision,
+            step=state.step,
+            phase=str(state.phase),
+        )
+        comparison = self.comparison
+        if comparison is not None:
+            total = comparison.counts.total
+            self._metrics.set("koordpolicy_rollout_compared", total.compared)
+            self._metrics.set("koordpolicy_rollout_disagreements", total.different)
+            self._metrics.set("koordpolicy_rollout_dropped", comparison.dropped)
+
+    def _wait_for(self, going: _Going, why: str) -> None:
+        if going.waiting != why:
+            LOG.warning("%s", why)
+            going.waiting = why
+
+    @property
+    def _gauges(self) -> frozenset[str]:
+        table = self._metrics.table
+        return frozenset(name for name, row in table.items() if row.kind is MetricKind.GAUGE)
+
+    @staticmethod
+    async def _drain(comparison: Comparison) -> None:
+        """Compare aside, off the loop that decides."""
+        while True:
+            await asyncio.sleep(_DRAIN)
+            if comparison.waits:
+                await asyncio.to_thread(comparison.drain)
+
+
+def _subject(candidate: Candidate, active: Active) -> Subject:
+    revision = candidate.revision
+    return Subject(
+        revision_name(candidate.bundle, revision.commit or revision.digest),
+        candidate.bundle,
+        revision.name,
+        revision.digest,
+        active.revision.name,
+        revision.commit,
+    )
+
+
+def _before(subject: Subject, now: int) -> State:
+    """What is known before the first step: for the plan's own questions."""
+    return State(subject, Phase.PROGRESSING, "", 0, now, now)
+
+
+def _ended(state: State) -> str:
+    return f"{state.phase.lower()}: {state.message}" if state.message else state.phase.lower()

@@ -1,0 +1,89 @@
+"""The facts of a rollout, and what its guards say of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.runtime.rollout.counts import Counts
+from koordpolicy.runtime.rollout.machine import Judged
+from koordpolicy.runtime.rollout.plan import KIND, Plan
+from koordpolicy.runtime.rollout.state import State
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What all processes report of the present step, and how many of them there are."""
+
+    counts: Counts = field(default_factory=Counts)
+    instances: int = 0
+    rejected: int = 0
+    canary: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A process's own metrics when the step began: what counters count from."""
+
+    counters: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def rollout_facts(state: State, gathered: Gathered, metrics: Mapping[str, float], now: int) -> dict[str, Any]:
+    """The record `rollout`, by dotted paths. `metrics` are as `increase` gives them."""
+    counts = gathered.counts
+    total = counts.total
+    facts: dict[str, Any] = {
+        "step": state.step,
+        "elapsed": Duration(state.elapsed(now)),
+        "compared": total.compared,
+        "disagreements": total.different,
+        "disagreementByKind": {
+            kind: 100.0 * one.different / one.compared for kind, one in counts.kinds.items() if one.compared
+        },
+        "failures": total.failed,
+        "instances.total": gathered.instances,
+        "instances.rejected": gathered.rejected,
+        "instances.canary": gathered.canary,
+        "metrics": dict(metrics),
+    }
+    if total.compared:
+        facts["disagreement"] = 100.0 * total.different / total.compared
+        facts["latency.active"] = Duration(counts.active_time // total.compared)
+        facts["latency.candidate"] = Duration(counts.candidate_time // total.compared)
+    return facts
+
+
+def increase(numbers: Mapping[str, float], gauges: frozenset[str], baseline: Baseline) -> dict[str, float]:
+    """Gauges as they are, everything else as what came since the baseline."""
+    return {
+        name: value if name in gauges else value - baseline.counters.get(name, 0.0)
+        for name, value in numbers.items()
+    }
+
+
+def judge(graph: RuleGraph, plan: Plan, facts: Mapping[str, Any], now: int) -> dict[str, Judged]:
+    """What each guard of the old revision says of the facts."""
+    return {guard.name: _judged(graph, guard.name, facts, now) for guard in plan.guards}
+
+
+def _judged(graph: RuleGraph, guard: str, facts: Mapping[str, Any], now: int) -> Judged:
+    roots = {"rollout": facts, "now": Timestamp(now)}
+    try:
+        holds = graph.value(f"{KIND}.guards[{guard}].require", **roots)
+    except CelError as error:
+        return Judged(None, error.message)
+    if holds is None:
+        return Judged(True)  # it does not apply now
+    if holds:
+        return Judged(True)
+    return Judged(False, _reason(graph, guard, roots))
+
+
+def _reason(graph: RuleGraph, guard: str, roots: Mapping[str, Any]) -> str:
+    try:
+        return str(graph.value(f"{KIND}.guards[{guard}].reason", **roots) or "")
+    except CelError:
+        return ""
