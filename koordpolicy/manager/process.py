@@ -65,8 +65,7 @@ class Manager:
             metrics=Mirror(handlers=[self._named]),
             topologies=Mirror(handlers=[self._named]),
         )
-        live = component.live
-        self.controller = OvercommitController(lambda: live.graph, self.view, now_ns, self._heard)
+        self.controller = OvercommitController(component.live.graph_for, self.view, now_ns, self._heard)
         self._watching = tuple(self._watches())
         self._leading = False
 
@@ -174,8 +173,12 @@ class Manager:
     def _heard(self, graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:
         """Count the decisions, and write some of them down."""
         counts, log, active = self._component.counts, self._component.log, self._component.live.active
-        known = active is not None and active.graph is graph
-        revision = active.revision.name if known and active is not None else graph.digest
+        candidate = self._component.live.candidate
+        revision = graph.digest
+        for known in (active, candidate):
+            if known is not None and known.graph.digest == graph.digest:
+                revision = known.revision.name
+                break
         for one in calculations:
             failed = one.outcome is Outcome.KEEP and bool(one.reason)
             for amount in _AMOUNTS:

@@ -77,7 +77,7 @@ class SimulatedCluster:
             graph, lambda: agenda.now, profile=profile, draw=lambda n: int(chance.integers(0, n)), explained=5
         )
         self._scheduler_name = profile
-        self.overcommit = OvercommitController(lambda: graph, self.view, lambda: agenda.now)
+        self.overcommit = OvercommitController(lambda node, labels: graph, self.view, lambda: agenda.now)
         self._webhooks = PodWebhooks(
             lambda: graph,
             self._look_up,

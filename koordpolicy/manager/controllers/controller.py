@@ -1,6 +1,6 @@
 """The overcommit controller: node after node, from what is known to what is written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.graph import RuleGraph
@@ -50,6 +50,9 @@ class Reconciliation:
         return tuple(writes)
 
 
+Choose = Callable[[str, Mapping[str, str]], RuleGraph]
+"""The graph that decides about a node, by its name and labels: during a rollout some are ahead."""
+
 Heard = Callable[[RuleGraph, Record, Sequence[Calculation]], None]
 """Told of every decision: the graph that was asked, the node's facts, and what came of it."""
 
@@ -60,13 +63,13 @@ def _unheard(graph: RuleGraph, record: Record, calculations: Sequence[Calculatio
 
 @dataclass(slots=True)
 class OvercommitController:
-    """Decides for each node, from a view of the cluster, by the graph that `policies` gives.
+    """Decides for each node, from a view of the cluster, by the graph that `policies` gives for it.
 
     `now` is nanoseconds since 1970. `heard` is told of every decision. It remembers when it settled a node
     last: a new process settles each once.
     """
 
-    policies: Callable[[], RuleGraph]
+    policies: Choose
     view: ClusterView
     now: Callable[[], int]
     heard: Heard = _unheard
@@ -78,7 +81,7 @@ class OvercommitController:
         if sight is None:
             self._settled.pop(name, None)
             return None
-        graph, now = self.policies(), self.now()
+        graph, now = self.policies(name, sight.node.labels), self.now()
         record = node_record(sight, graph.catalogue, TIMES, now)
         calculations = [calculate(graph, resource, record, now) for resource in graph.subjects(KIND)]
         self.heard(graph, record, calculations)

@@ -40,7 +40,9 @@ class SmallCluster:
         )
         self.store.use_admission(webhooks.chain())
         self.view = ClusterView()
-        self.controller = OvercommitController(lambda: self.graph, self.view, lambda: self.nanoseconds)
+        self.controller = OvercommitController(
+            lambda node, labels: self.graph, self.view, lambda: self.nanoseconds
+        )
         for band in graph.catalogue.bands.values():
             priority_class = {"metadata": {"name": band.class_name}, "value": band.low}
             self.create(resources.PRIORITY_CLASSES, priority_class)
