@@ -3,10 +3,14 @@
 The order of importance, and who may go at all, is policy; here the victims of one node are given.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.disruption import Budget
 from koordpolicy.model.pod import Pod
 
@@ -58,30 +62,35 @@ def reprieve(keys: Sequence[K], breaks: Sequence[bool], stays: Callable[[K], boo
     return Victims(tuple(keys[at] for at in gone), sum(breaks[at] for at in gone))
 
 
-class Room:
-    """Room on a node by arithmetic alone: what is free without the victims, less those who stay.
+@dataclass(frozen=True, slots=True)
+class Crowds:
+    """Those who may go from many nodes, the most important first; one row a node, filled up at its end.
 
-    `free` has the amounts that are free of each resource the pod wants, pods as such among them.
+    `amounts` is what each takes of each resource (nodes x pods x resources), `present` says which places are
+    filled, `breaks` whose going breaks a budget.
     """
 
-    __slots__ = ("_free", "_wanted")
+    amounts: NDArray[np.int64]
+    present: Mask
+    breaks: Mask
 
-    def __init__(self, wanted: Mapping[str, int], free: Mapping[str, int]) -> None:
-        self._wanted = tuple(wanted.items())
-        self._free = dict(free)
 
-    @property
-    def fits(self) -> bool:
-        """Whether the pod fits now."""
-        return all(self._free[resource] >= amount for resource, amount in self._wanted)
+def reprieve_all(wanted: NDArray[np.int64], free: NDArray[np.int64], crowds: Crowds) -> tuple[Mask, Mask]:
+    """`reprieve` on many nodes at once, where the pod fits as soon as the amounts it wants are free.
 
-    def stays(self, amounts: Mapping[str, int]) -> bool:
-        """Whether the pod fits beside one who takes these amounts; who then does."""
-        taken = [(resource, amounts.get(resource, 0)) for resource, _ in self._wanted]
-        for resource, amount in taken:
-            self._free[resource] -= amount
-        if self.fits:
-            return True
-        for resource, amount in taken:
-            self._free[resource] += amount
-        return False
+    `free` is what is free of each resource on each node without all who may go. Gives who has to go, and the
+    nodes on which that is enough.
+    """
+    enough: Mask = (free >= wanted).all(axis=1)
+    order = np.argsort(~crowds.breaks, axis=1, kind="stable")
+    amounts = np.take_along_axis(crowds.amounts, order[:, :, None], axis=1)
+    present = np.take_along_axis(crowds.present, order, axis=1)
+    gone = np.zeros_like(present)
+    for place in range(present.shape[1]):
+        left = free - amounts[:, place]
+        stays = (left >= wanted).all(axis=1) & present[:, place]
+        free = np.where(stays[:, None], left, free)
+        gone[:, place] = present[:, place] & ~stays
+    victims = np.zeros_like(gone)
+    np.put_along_axis(victims, order, gone, axis=1)
+    return victims, enough

@@ -4,42 +4,70 @@
 same decision again after it was applied gives nothing to write.
 """
 
+import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, StrategicPatch
+from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import Condition, Pod
-from koordpolicy.model.protocol import CONDITION_SCHEDULED
+from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, CONDITION_SCHEDULED, REASON_PREEMPTION
 from koordpolicy.model.time import time_text
-from koordpolicy.scheduler.decision import Decision, PodKey
+from koordpolicy.scheduler.decision import Decision, PodKey, Victim
+from koordpolicy.scheduler.volume_binder import Sleep, bind_volumes
+from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
 
 _FALSE: Final = "False"
+_CLEARED: Final = StrategicPatch({"status": {"nominatedNodeName": None}})
 
 
 @dataclass(frozen=True, slots=True)
 class Bind:
-    """Place a pod on a node. The pod must still be the one of this uid (empty: any)."""
+    """Place a pod on a node, its volumes before it. The pod must still be the one of this uid (empty: any)."""
 
     pod: PodKey
     uid: str
     node: str
+    volumes: VolumePlan = NOTHING_TO_BIND
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Write into a pod's condition why it is not scheduled. `since` is nanoseconds since 1970."""
+    """Write into a pod's condition why it is not scheduled. `since` is nanoseconds since 1970.
+
+    `nominated` is the node that it waits for, empty for none; None leaves alone what stands there.
+    """
 
     pod: PodKey
     reason: str
     message: str
     since: int
+    nominated: str | None = None
 
 
-Plan = Bind | Report
+@dataclass(frozen=True, slots=True)
+class Preempt:
+    """Make room: say why a pod waits and for which node, and send the victims away.
+
+    `cleared` are pods that wait for the node no longer.
+    """
+
+    report: Report
+    victims: tuple[Victim, ...]
+    cleared: tuple[PodKey, ...]
+    now: int
+
+    @property
+    def pod(self) -> PodKey:
+        """The pod that room is made for."""
+        return self.report.pod
+
+
+Plan = Bind | Report | Preempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +86,17 @@ class Outcome:
 def plan(decision: Decision, pod: Pod, now: int) -> Plan | None:
     """What is to be written for a decision on a pod as the cluster has it; None for nothing."""
     if decision.placed:
-        return None if pod.node_name else Bind(decision.pod, decision.uid, decision.node)
+        if pod.node_name:
+            return None
+        return Bind(decision.pod, decision.uid, decision.node, decision.volumes)
     reason = SCHEDULER_ERROR if decision.problem else UNSCHEDULABLE
     known = pod.condition(CONDITION_SCHEDULED)
-    if known is not None and (known.status, known.reason, known.message) == (
-        _FALSE,
-        reason,
-        decision.message,
-    ):
-        return None
-    return Report(decision.pod, reason, decision.message, _since(known, now))
+    nominated = None if decision.promised == pod.nominated_node else decision.promised
+    report = Report(decision.pod, reason, decision.message, _since(known, now), nominated)
+    if decision.preemption is not None:
+        return Preempt(report, decision.preemption.victims, decision.preemption.cleared, now)
+    said = None if known is None else (known.status, known.reason, known.message)
+    return None if nominated is None and said == (_FALSE, reason, decision.message) else report
 
 
 def _since(known: Condition | None, now: int) -> int:
@@ -77,17 +106,54 @@ def _since(known: Condition | None, now: int) -> int:
     return now
 
 
-async def apply(cluster: Cluster, planned: Plan) -> Outcome:
-    """Carry a plan out. A pod that is bound already, or gone, is an outcome and no exception."""
+async def apply(cluster: Cluster, planned: Plan, sleep: Sleep = asyncio.sleep) -> Outcome:
+    """Carry a plan out. A pod that is bound already, or gone, is an outcome and no exception.
+
+    Volumes are waited for; `sleep` waits for seconds.
+    """
     namespace, name = planned.pod
     try:
         if isinstance(planned, Bind):
+            if planned.volumes:
+                await bind_volumes(cluster, planned.volumes, sleep)
             await cluster.bind(namespace, name, planned.node, uid=planned.uid)
+        elif isinstance(planned, Preempt):
+            await _make_room(cluster, planned)
         else:
             await cluster.patch(PODS, name, _condition(planned), namespace=namespace, subresource="status")
     except KubeError as error:
         return Outcome(planned, error)
     return Outcome(planned)
+
+
+async def _make_room(cluster: Cluster, planned: Preempt) -> None:
+    """The pod's own status first: after a restart its node shows for whom the victims went."""
+    namespace, name = planned.pod
+    await cluster.patch(PODS, name, _condition(planned.report), namespace=namespace, subresource="status")
+    for where, other in planned.cleared:
+        with suppress(NotFound):
+            await cluster.patch(PODS, other, _CLEARED, namespace=where, subresource="status")
+    message = f"preempted for pod {namespace}/{name}"
+    for victim in planned.victims:
+        with suppress(NotFound, Conflict):  # gone already, or another pod of that name
+            await _send_away(cluster, victim, message, planned.now)
+
+
+async def _send_away(cluster: Cluster, victim: Victim, message: str, now: int) -> None:
+    namespace, name = victim.pod
+    condition = {
+        "type": CONDITION_DISRUPTION_TARGET,
+        "status": "True",
+        "reason": REASON_PREEMPTION,
+        "message": message,
+        "lastTransitionTime": time_text(now),
+    }
+    body = {"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}}
+    await cluster.patch(
+        PODS, name, StrategicPatch(body if victim.uid else {"status": body["status"]}), namespace=namespace,
+        subresource="status",
+    )  # fmt: skip
+    await cluster.delete(PODS, name, namespace=namespace, preconditions=Preconditions(uid=victim.uid))
 
 
 def _condition(report: Report) -> StrategicPatch:
@@ -98,4 +164,7 @@ def _condition(report: Report) -> StrategicPatch:
         "message": report.message,
         "lastTransitionTime": time_text(report.since),
     }
-    return StrategicPatch({"status": {"conditions": [condition]}})
+    status: dict[str, object] = {"conditions": [condition]}
+    if report.nominated is not None:
+        status["nominatedNodeName"] = report.nominated or None
+    return StrategicPatch({"status": status})

@@ -5,7 +5,8 @@ Each event changes the row of its node alone. Pods that were just placed are on 
 waits for the node to come.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from koordpolicy.language.facts import TIMES
@@ -23,8 +24,9 @@ from koordpolicy.model.reading import Amounts, ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.decision import PodKey
 from koordpolicy.scheduler.loads import LoadPolicy, LoadRules, loads_of, new_load
-from koordpolicy.scheduler.nodes import TAINTS, node_schema, taint_text
+from koordpolicy.scheduler.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
 from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.surroundings import Surroundings
 
 _KEPT = frozenset({BATCH_CPU, BATCH_MEMORY})
 """Resources that are published with the node's reservation already taken off."""
@@ -56,6 +58,8 @@ class _Node:
     pods: dict[PodKey, _Placed] = field(default_factory=dict)
     requested: dict[str, int] = field(default_factory=dict)
     nonzero: dict[str, int] = field(default_factory=dict)
+    owned: int = 0
+    changes: int = 0
     rules: LoadRules | None = None
     load: NodeLoad | None = None
 
@@ -63,23 +67,58 @@ class _Node:
     def empty(self) -> bool:
         return self.node is None and self.metric is None and not self.pods
 
+    def count(self, view: PodView, sign: int) -> None:
+        """Count what a pod takes, or with sign -1 what it leaves."""
+        _add(self.requested, view.occupied, sign)
+        _add(self.nonzero, view.occupied_nonzero, sign)
+        self.owned += sign * view.owned_cpu
+
+
+class Supposition:
+    """A node some of whose pods are supposed to be gone."""
+
+    __slots__ = ("_before", "_cache", "_node")
+
+    def __init__(self, cache: "ClusterCache", node: str, before: Mapping[PodKey, _Placed]) -> None:
+        self._cache = cache
+        self._node = node
+        self._before = before
+
+    def put_back(self, key: PodKey) -> None:
+        """Suppose that a pod is there after all."""
+        placed = self._before[key]
+        self._cache.place(placed.view, self._node, placed.since)
+
+    def take_off(self, key: PodKey) -> None:
+        """Suppose that it is gone again."""
+        self._cache.displace(key)
+
 
 class ClusterCache:
     """The nodes as a table, kept from events. `table` is read by others and written here alone.
 
     `reads` are the paths of node facts that anybody asks for: rows leave away the costly ones nobody does.
+    `around` is what else there is; a cache without nodes and pods begins with what is handed to it.
     """
 
-    __slots__ = ("_assumed", "_catalogue", "_nodes", "_policy", "_reads_pods", "_where", "table")
+    __slots__ = ("_assumed", "_catalogue", "_changes", "_nodes", "_policy", "_reads_pods", "_where", "around", "table")
 
-    def __init__(self, policy: LoadPolicy, catalogue: Catalogue, reads: frozenset[str]) -> None:
+    def __init__(
+        self,
+        policy: LoadPolicy,
+        catalogue: Catalogue,
+        reads: frozenset[str],
+        around: Surroundings | None = None,
+    ) -> None:
         self.table = NodeTable(node_schema())
+        self.around = Surroundings() if around is None else around
         self._policy = policy
         self._catalogue = catalogue
         self._reads_pods = any(path == "pods" or path.startswith("usage.prod") for path in reads)
         self._nodes: dict[str, _Node] = {}
         self._where: dict[PodKey, str] = {}
         self._assumed: set[PodKey] = set()
+        self._changes = 0
 
     # --- pods -----------------------------------------------------------------------------------
 
@@ -111,15 +150,20 @@ class ClusterCache:
         known = state.pods.get(key)
         placed = self._placed(state, view, now if known is None else known.since)
         state.pods[key] = placed
+        self._changes += 1
+        state.changes = self._changes
         self._where[key] = node
         (self._assumed.add if assumed else self._assumed.discard)(key)
+        if known is None or known.view.pod is not view.pod:
+            row = self._row(state)
+            if known is not None:
+                self.around.pod_left(known.view, row)
+            self.around.pod_came(view, row)
         if known is not None and self._weighs_the_same(known, placed):
             return
         if known is not None:
-            _add(state.requested, known.view.occupied, -1)
-            _add(state.nonzero, known.view.occupied_nonzero, -1)
-        _add(state.requested, view.occupied, 1)
-        _add(state.nonzero, view.occupied_nonzero, 1)
+            state.count(known.view, -1)
+        state.count(view, 1)
         if state.load is not None:
             state.load.add(placed.assigned)
         self._write_demand(state)
@@ -131,6 +175,7 @@ class ClusterCache:
             and known.assigned == placed.assigned
             and known.view.occupied == placed.view.occupied
             and known.view.occupied_nonzero == placed.view.occupied_nonzero
+            and known.view.owned_cpu == placed.view.owned_cpu
         )
 
     def displace(self, key: PodKey) -> bool:
@@ -141,8 +186,10 @@ class ClusterCache:
         self._assumed.discard(key)
         state = self._nodes[name]
         view = state.pods.pop(key).view
-        _add(state.requested, view.occupied, -1)
-        _add(state.nonzero, view.occupied_nonzero, -1)
+        self._changes += 1
+        state.changes = self._changes
+        self.around.pod_left(view, self._row(state))
+        state.count(view, -1)
         if state.load is not None:
             state.load.remove(key)
         if state.empty:
@@ -154,6 +201,72 @@ class ClusterCache:
     def _placed(self, state: _Node, view: PodView, since: int) -> _Placed:
         rules = state.rules or self._policy.rules({})
         return _Placed(view, self._policy.assigned(view, rules, since), since)
+
+    # --- what if --------------------------------------------------------------------------------
+
+    def changes_on(self, node: str) -> int:
+        """A number that is another one after every change of the pods on a node."""
+        state = self._nodes.get(node)
+        return -1 if state is None else state.changes
+
+    def pods_on(self, node: str) -> Mapping[PodKey, PodView]:
+        """The pods on a node, in the order in which they came."""
+        state = self._nodes.get(node)
+        return {} if state is None else {key: placed.view for key, placed in state.pods.items()}
+
+    def supposed(self, node: str, without: Iterable[PodKey] = (), beside: Iterable[PodView] = ()) -> Record:
+        """The facts of a node as they would be without some of its pods and with others. Raises KeyError.
+
+        Nothing changes. Filters that look beyond a node's own row need `supposing`.
+        """
+        state, row = self._nodes[node], self.table.row(self.table.index(node))
+        other = _Node(
+            node,
+            state.node,
+            state.metric,
+            dict(state.pods),
+            dict(state.requested),
+            dict(state.nonzero),
+            state.owned,
+            rules=state.rules,
+            load=None if state.load is None else state.load.copy(),
+        )
+        for key in without:
+            other.count(other.pods.pop(key).view, -1)
+            if other.load is not None:
+                other.load.remove(key)
+        for view in beside:
+            placed = other.pods[view.pod.key] = self._placed(other, view, 0)
+            other.count(view, 1)
+            if other.load is not None:
+                other.load.add(placed.assigned)
+        return {**row, **self._demand_facts(other, row)}
+
+    @contextmanager
+    def supposing(
+        self, node: str, without: Collection[PodKey], beside: Collection[PodView] = ()
+    ) -> Iterator["Supposition"]:
+        """The cluster as if some pods of a node were gone and others were there, as long as it lasts.
+
+        Everything that follows from the pods of nodes follows here, too. Afterwards all is as before.
+        """
+        state = self._nodes[node]
+        before = dict(state.pods)
+        assumed = self._assumed.intersection(before)
+        now = max((placed.since for placed in before.values()), default=0)
+        try:
+            for key in without:
+                self.displace(key)
+            for view in beside:
+                self.place(view, node, now, assumed=True)
+            yield Supposition(self, node, before)
+        finally:
+            for view in beside:
+                self.displace(view.pod.key)
+            for key, placed in before.items():
+                if key not in state.pods:
+                    self.place(placed.view, node, placed.since, assumed=key in assumed)
+            state.pods = {key: state.pods[key] for key in before}
 
     # --- nodes ----------------------------------------------------------------------------------
 
@@ -180,8 +293,16 @@ class ClusterCache:
     def set_node(self, node: Node) -> None:
         """A node is new or has changed."""
         state = self._state(node.name)
-        state.node = node
-        self._write(state)
+        before, state.node = state.node, node
+        try:
+            self._write(state)
+        finally:
+            # A fact that does not fit its column leaves the row there nevertheless.
+            row = self.table.index(node.name)
+            if before is None:
+                self.around.node_came(node, row, [placed.view for placed in state.pods.values()])
+            else:
+                self.around.node_changed(before, node, row)
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Its pods stay known until they are removed themselves."""
@@ -190,7 +311,10 @@ class ClusterCache:
             return
         state.node = None
         state.rules = state.load = None
+        row, last = self.table.index(name), len(self.table) - 1
+        moved, pods = self.table.name(last), [placed.view for placed in state.pods.values()]
         self.table.remove(name)
+        self.around.node_left(name, row, last, moved, pods)
         if state.empty:
             del self._nodes[name]
 
@@ -216,6 +340,10 @@ class ClusterCache:
         elif state.empty:
             del self._nodes[name]
 
+    def _row(self, state: _Node) -> int | None:
+        """The row of a node; None while it is not known."""
+        return None if state.node is None else self.table.index(state.name)
+
     def _state(self, name: str) -> _Node:
         found = self._nodes.get(name)
         if found is None:
@@ -234,6 +362,8 @@ class ClusterCache:
         facts.update(self._pod_facts(state))
         facts.update(threshold_facts(node, TIMES))
         facts[TAINTS] = taint_text(node.taints)
+        facts[KINDS] = kinds_text(shown.allocatable)
+        facts["ownedCPU"] = state.owned
         facts["metric.known"] = state.metric is not None
         if state.metric is not None:
             # The age is left away: it would change with the clock, while a row changes with events.
@@ -261,10 +391,19 @@ class ClusterCache:
         """Write what follows from the pods on a node."""
         if state.node is None:
             return
+        row = self.table.row(self.table.index(state.name))
+        self.table.update(state.name, self._demand_facts(state, row))
+
+    def _demand_facts(self, state: _Node, row: Mapping[str, object]) -> Record:
+        """What follows from the pods on a node. `row` are its other facts."""
         requested = {**state.requested, PODS: len(state.pods)}
         nonzero = {**state.nonzero, PODS: len(state.pods)}
-        facts: Record = {"resources.requested": requested, "resources.nonzeroRequested": nonzero}
-        allocatable = self.table.row(self.table.index(state.name))["resources.allocatable"]
+        facts: Record = {
+            "resources.requested": requested,
+            "resources.nonzeroRequested": nonzero,
+            "ownedCPU": state.owned,
+        }
+        allocatable = row["resources.allocatable"]
         assert isinstance(allocatable, dict)
         for path, resource in _REQUESTED:
             facts[path] = requested.get(resource, 0)
@@ -275,7 +414,7 @@ class ClusterCache:
         if state.load is not None and state.rules is not None:
             facts.update(load_facts(loads_of(state.load, state.rules)))
         facts.update(self._pod_facts(state))
-        self.table.update(state.name, facts)
+        return facts
 
     def _pod_facts(self, state: _Node) -> Record:
         """The pods of a node one by one, and their measured use together, where policy asks for that."""

@@ -16,10 +16,13 @@ from koordpolicy.mechanism.columns import Mask
 from koordpolicy.mechanism.normalize import normalized
 from koordpolicy.mechanism.sampling import first_found, nodes_to_find
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Judged, Question
+from koordpolicy.scheduler.cycle import Judged, Question, ranked
 from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
 from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.profile import FIRST, Step
+from koordpolicy.scheduler.standing import Standing
+
+PROMISED = "node(s) were promised to other pods"
 
 Draw = Callable[[int], int]
 """Draws a number from 0 to n - 1."""
@@ -40,22 +43,48 @@ class Choice:
     start: int = 0
 
 
-def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice) -> Decision:
-    """The decision that follows from what was judged."""
+def choose(
+    question: Question,
+    judged: Judged,
+    table: NodeTable,
+    choice: Choice,
+    promised: str | None = None,
+    standing: Standing | None = None,
+) -> Decision:
+    """The decision that follows from what was judged. The node `promised` to the pod is taken if it is feasible.
+
+    `standing` saves the work where all nodes are compared and nothing is to be explained.
+    """
     pod, profile = question.view.pod, question.profile
+    if (
+        standing is not None
+        and standing.count
+        and promised is None
+        and not (choice.explained or choice.refusals)
+        and _share(question) is None
+    ):
+        rows = standing.best()
+        row = int(rows[_one_of(question, table, rows, choice.draw)])
+        name = table.name(row)
+        return Decision(pod.key, pod.uid, name, len(table), standing.count, digest=profile.digest)
     feasible = np.ones(len(table), np.bool_)
     for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
         if verdicts is not None:
             feasible &= ~verdicts.refused.any(axis=0)
         if accepted is not None:
             feasible &= accepted
+    if judged.barred is not None:
+        feasible &= ~judged.barred
     rows = np.flatnonzero(feasible)
     refusals = _refusals(question, judged, table) if choice.refusals or not len(rows) else ()
     if not len(rows):
         return Decision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
     feasible_count = len(rows)
-    rows = _sampled(question, rows, len(table), choice)
-    parts = _weighted(profile.scores, judged, rows)
+    if promised is not None and promised in table and feasible[table.index(promised)]:
+        rows = np.array([table.index(promised)], dtype=np.int64)
+    else:
+        rows = _sampled(question, rows, len(table), choice)
+    parts = _weighted(question, judged, rows, table)
     totals = np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
     chosen = _best(question, table, rows, totals, choice.draw)
     best = _table(table, rows, totals, parts, chosen, choice.explained)
@@ -71,13 +100,19 @@ def choose(question: Question, judged: Judged, table: NodeTable, choice: Choice)
     )
 
 
-def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows:
-    """The feasible nodes that are looked at: all of them, or as many as policy says."""
+def _share(question: Question) -> float | None:
+    """The percentage of nodes that are looked at; None for all of them."""
     try:
         share = question.profile.sampling.value(question.records)
     except CelError:
-        return rows
-    if not isinstance(share, float) or share >= 100:
+        return None
+    return share if isinstance(share, float) and share < 100 else None
+
+
+def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows:
+    """The feasible nodes that are looked at: all of them, or as many as policy says."""
+    share = _share(question)
+    if share is None:
         return rows
     found, seen = first_found(rows, nodes, choice.start % nodes, nodes_to_find(nodes, int(share)))
     choice.start = (choice.start + seen) % nodes
@@ -102,6 +137,8 @@ def _refusals(question: Question, judged: Judged, table: NodeTable) -> tuple[Ref
                 counted = reasons_of(question, step, rows, table)
                 found.extend(Refusals(step.name, reason, nodes) for reason, nodes in counted.items())
                 left &= accepted
+    if judged.barred is not None and (barred := int(np.count_nonzero(left & judged.barred))):
+        found.append(Refusals("", PROMISED, barred))
     return tuple(found)
 
 
@@ -153,27 +190,41 @@ def _without_reason(question: Question, step: Step, row: int, table: NodeTable) 
     return text if error is None else f"{text}: {error}"
 
 
-def _weighted(steps: Sequence[Step], judged: Judged, rows: Rows) -> list[tuple[str, NDArray[Any]]]:
+def _weighted(
+    question: Question, judged: Judged, rows: Rows, table: NodeTable
+) -> list[tuple[str, NDArray[Any]]]:
     """The scores of the feasible nodes by name, normalised among them, times their weights."""
     parts = []
-    for step, scores, weight in zip(steps, judged.scores, judged.weights, strict=True):
-        if scores is not None and weight:
-            parts.append((step.name, normalized(step.normalize, scores[rows]) * weight))
+    for step, scores, weight in zip(question.profile.scores, judged.scores, judged.weights, strict=True):
+        if not weight:
+            continue
+        total = None if scores is None else normalized(step.normalize, scores[rows])
+        mechanism = step.mechanism
+        if mechanism is not None and mechanism.rank is not None and f"score:{step.name}" in judged.stamps:
+            rank = ranked(step, question, table, rows)
+            total = rank if total is None or rank is None else total + rank
+        if total is not None:
+            parts.append((step.name, total * weight))
     return parts
 
 
 def _best(question: Question, table: NodeTable, rows: Rows, totals: NDArray[np.float64], draw: Draw) -> int:
     """The place among `rows` of the node that is taken."""
     tied = np.flatnonzero(totals == totals.max())
+    return int(tied[_one_of(question, table, rows[tied], draw)])
+
+
+def _one_of(question: Question, table: NodeTable, tied: Rows, draw: Draw) -> int:
+    """The place among nodes that are equally good of the one that is taken."""
     if len(tied) == 1:
-        return int(tied[0])
+        return 0
     try:
         ties = question.profile.ties.value(question.records)
     except CelError:
         ties = FIRST
     if ties == FIRST:
-        return int(min(tied, key=lambda at: table.name(int(rows[at]))))
-    return int(tied[draw(len(tied))])
+        return min(range(len(tied)), key=lambda at: table.name(int(tied[at])))
+    return draw(len(tied))
 
 
 def _table(

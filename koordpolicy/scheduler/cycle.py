@@ -4,9 +4,9 @@
 changed; `choosing.choose` makes a decision of them.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,13 +15,19 @@ from koordpolicy.language.cel.lower.columns import ColumnResult
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.mechanisms import ParameterError, Parameters, Scores, Verdicts
+from koordpolicy.scheduler.mechanisms import Mechanism, ParameterError, Parameters, Scores, Verdicts
 from koordpolicy.scheduler.nodes import NodeView, Rows
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.profile import Profile, Step
+from koordpolicy.scheduler.surroundings import Surroundings
+from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
 
 Records = Mapping[str, Any]
 """The records of a decision by root, the node excepted."""
+
+
+Stamps: TypeAlias = dict[str, Hashable]
+"""The stamps of mechanisms by where they stand: `filter:NAME`, `score:NAME`."""
 
 
 class CycleProblem(Exception):
@@ -34,28 +40,57 @@ class Judged:
 
     `verdicts` are those of the mechanism of each filter (None where it has none), `accepted` what each
     filter's expression says (None likewise), `scores` the scores in order; None for one that takes no
-    part. A score's weight is 0 where it is switched off.
+    part. A score's weight is 0 where it is switched off. `barred` nodes are promised to other pods. `stamps`
+    are those of the mechanisms that look beyond nodes and have something to say, as `filter:NAME` and
+    `score:NAME`.
     """
 
     verdicts: list[Verdicts | None]
     accepted: list[Mask | None]
     scores: list[Scores | None]
     weights: list[int]
+    barred: Mask | None = None
+    stamps: Stamps = field(default_factory=dict)
+
+    def refusing(self, row: int) -> "Judged":
+        """The same, one more node barred that passes by itself but not with those it is promised to."""
+        first = next(
+            one for one in (*(v.hopeless for v in self.verdicts if v), *self.accepted) if one is not None
+        )
+        barred = np.zeros(len(first), np.bool_) if self.barred is None else self.barred.copy()
+        barred[row] = True
+        return replace(self, barred=barred)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A pod, asked of a profile. `view` is the pod, `records` the facts that expressions read."""
+    """A pod, asked of a profile. `view` is the pod, `records` the facts that expressions read.
+
+    `around` is what there is beside nodes; without it, mechanisms that look beyond nodes are not asked.
+    """
 
     profile: Profile
     view: PodView
     records: Records
+    around: Surroundings | None = None
 
 
-def judge(question: Question, table: NodeTable, rows: Rows | None = None) -> Judged:
-    """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem."""
+def judge(
+    question: Question,
+    table: NodeTable,
+    rows: Rows | None = None,
+    *,
+    local_only: bool = False,
+    known: Judged | None = None,
+) -> Judged:
+    """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem.
+
+    `local_only` asks only filters whose verdict about a node follows from its row, and no scores: for
+    tables of nodes that are only supposed. Mechanisms whose stamps differ from those of what is `known` of
+    all nodes are asked about all of them again.
+    """
     profile = question.profile
-    nodes = NodeView(table, rows)
+    nodes = NodeView(table, rows, question.around)
     try:
         found = (
             {}
@@ -63,31 +98,92 @@ def judge(question: Question, table: NodeTable, rows: Rows | None = None) -> Jud
             else profile.judge.call_all(table, question.records, rows)
         )
         judged = Judged([], [], [], [])
+        judged.stamps = {} if local_only else stamps_of(question)
         for step in profile.filters:
+            name = f"filter:{step.name}"
             if step.enabled.value(question.records) is False:
                 judged.verdicts.append(None)
                 judged.accepted.append(None)
                 continue
-            parameters = _parameters(step, question.records)
-            judged.verdicts.append(_verdicts(step, question.view, nodes, parameters))
-            judged.accepted.append(_accepted(found.get(f"filter:{step.name}")))
+            view = _asked(step.mechanism, name, judged, nodes, known)
+            judged.verdicts.append(None if view is None else _verdicts(step, question, view))
+            judged.accepted.append(_accepted(found.get(name)))
         for step in profile.scores:
-            weight = _weight(step, question.records)
+            name = f"score:{step.name}"
+            weight = 0 if local_only else _weight(step, question.records)
             judged.weights.append(weight)
-            judged.scores.append(_scores(step, question, nodes, found) if weight else None)
+            view = _asked(step.mechanism, name, judged, nodes, known) if weight else None
+            judged.scores.append(_scores(step, question, view, found.get(name)) if weight else None)
     except (CelError, ParameterError, ObjectError) as problem:
         raise CycleProblem(str(problem)) from problem
     return judged
+
+
+def stamps_of(question: Question) -> Stamps:
+    """The stamps of the mechanisms that look beyond nodes and have something to say."""
+    found: Stamps = {}
+    around = question.around
+    if around is not None:
+        for name, step, stamp in question.profile.beyond:
+            made = stamp(question.view, around, lambda step=step: _parameters(step, question.records))  # type: ignore[misc]
+            if made is not None:
+                found[name] = made
+    return found
+
+
+def unchanged(question: Question, known: Judged) -> bool:
+    """Whether answers about nodes that have not changed would still be the same."""
+    try:
+        found = stamps_of(question)
+    except (CelError, ParameterError, ObjectError):
+        return False
+    return found.keys() == known.stamps.keys() and not any(stale(known, found, name) for name in found)
+
+
+def stale(known: Judged, fresh: Stamps, name: str) -> bool:
+    """Whether what is known of a mechanism's answers does not hold any more, though no node has changed.
+
+    One by one: a dict finds a stamp equal to itself, though it says that it equals nothing.
+    """
+    return bool(known.stamps.get(name) != fresh.get(name))
+
+
+def _asked(
+    mechanism: Mechanism | None, name: str, judged: Judged, nodes: NodeView, known: Judged | None
+) -> NodeView | None:
+    """The nodes that the mechanism of a step is asked about; None when it has nothing to say."""
+    if mechanism is None:
+        return None
+    if mechanism.local:
+        return nodes
+    if name not in judged.stamps:
+        return None
+    return nodes if known is None or not stale(known, judged.stamps, name) else nodes.whole()
+
+
+def reservation(question: Question, table: NodeTable, node: str) -> VolumePlan:
+    """What the mechanisms of filters want done before the pod is bound to a node. Raises CycleProblem."""
+    nodes = NodeView(table, np.array([table.index(node)]), question.around)
+    try:
+        for step in question.profile.filters:
+            mechanism = step.mechanism
+            if mechanism is None or mechanism.reserve is None:
+                continue
+            if step.enabled.value(question.records) is not False:
+                return mechanism.reserve(question.view, nodes, _parameters(step, question.records))
+    except (CelError, ParameterError, ObjectError) as problem:
+        raise CycleProblem(str(problem)) from problem
+    return NOTHING_TO_BIND
 
 
 def _parameters(step: Step, records: Records) -> Parameters:
     return {name: asked.value(records) for name, asked in step.parameters}
 
 
-def _verdicts(step: Step, view: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts | None:
+def _verdicts(step: Step, question: Question, nodes: NodeView) -> Verdicts | None:
     if step.mechanism is None or step.mechanism.filter is None:
         return None
-    return step.mechanism.filter(view, nodes, parameters)
+    return step.mechanism.filter(question.view, nodes, _parameters(step, question.records))
 
 
 def _accepted(result: ColumnResult | None) -> Mask | None:
@@ -106,15 +202,24 @@ def _weight(step: Step, records: Records) -> int:
 
 
 def _scores(
-    step: Step, question: Question, nodes: NodeView, found: Mapping[str, ColumnResult]
+    step: Step, question: Question, nodes: NodeView | None, result: ColumnResult | None
 ) -> Scores | None:
     """A score before normalisation: the mechanism's and the expression's, together where both are given."""
     scores: Scores | None = None
-    if step.mechanism is not None and step.mechanism.score is not None:
-        parameters = _parameters(step, question.records)
-        scores = step.mechanism.score(question.view, nodes, parameters)
-    result = found.get(f"score:{step.name}")
+    if nodes is not None and step.mechanism is not None and step.mechanism.score is not None:
+        scores = step.mechanism.score(question.view, nodes, _parameters(step, question.records))
     if result is not None:
         value = result.values if result.errors is None else np.where(result.errors, 0, result.values)
         scores = value if scores is None else scores + value
     return scores
+
+
+def ranked(step: Step, question: Question, table: NodeTable, rows: Rows) -> Scores | None:
+    """A score of the nodes that are left, in view of each other. Raises CycleProblem."""
+    assert step.mechanism is not None
+    assert step.mechanism.rank is not None
+    nodes = NodeView(table, None, question.around)
+    try:
+        return step.mechanism.rank(question.view, nodes, rows, _parameters(step, question.records))
+    except (CelError, ParameterError, ObjectError) as problem:
+        raise CycleProblem(str(problem)) from problem

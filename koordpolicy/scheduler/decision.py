@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
+
 PodKey = tuple[str, str]
 """Namespace and name."""
 
@@ -30,12 +32,36 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Victim:
+    """A pod that has to go."""
+
+    pod: PodKey
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Who goes from which node, so that a pod fits there.
+
+    `violations` is how many of the victims a disruption budget would have kept; `cleared` are pods of
+    lower priority that waited for the node, and have to look elsewhere.
+    """
+
+    node: str
+    victims: tuple[Victim, ...]
+    violations: int = 0
+    cleared: tuple[PodKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """Where a pod goes, or why it goes nowhere.
 
     `node` is empty when none fits. Of `nodes` there are, `feasible` passed all filters; `refusals` say what
     kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `problem` says
-    what went wrong where the question itself failed. `digest` is the graph's.
+    what went wrong where the question itself failed. `digest` is the graph's. `preemption` is who goes for
+    a pod that found no node; `remark` is why nobody does, `promised` the node that it
+    waits for others to leave. `volumes` is what is to be bound before the pod.
     """
 
     pod: PodKey
@@ -46,7 +72,11 @@ class Decision:
     refusals: tuple[Refusals, ...] = ()
     best: tuple[Candidate, ...] = ()
     problem: str = ""
+    preemption: Preemption | None = None
+    remark: str = ""
+    promised: str = ""
     digest: str = field(default="", compare=False)
+    volumes: VolumePlan = NOTHING_TO_BIND
 
     @property
     def placed(self) -> bool:
@@ -65,4 +95,5 @@ class Decision:
         for refusals in self.refusals:
             counted[refusals.reason] = counted.get(refusals.reason, 0) + refusals.nodes
         reasons = ", ".join(f"{counted[text]} {text}" for text in sorted(counted))
-        return f"{head}: {reasons}." if reasons else f"{head}."
+        text = f"{head}: {reasons}." if reasons else f"{head}."
+        return f"{text} {self.remark}." if self.remark else text

@@ -10,6 +10,11 @@ class Event(Enum):
     NODE_CHANGED = auto()
     METRIC_CHANGED = auto()
     POD_GONE = auto()
+    POD_PLACED = auto()
+    POD_CHANGED = auto()
+    NODE_GONE = auto()
+    NAMESPACE_CHANGED = auto()
+    VOLUMES_CHANGED = auto()
 
 
 EVERY_EVENT = frozenset(Event)

@@ -13,10 +13,12 @@ from typing import Final, TypeAlias
 
 from koordpolicy.kube import Object, Resource, resources
 from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.scheduler.feed_around import AROUND, HeardAround
 from koordpolicy.scheduler.scheduler import Scheduler
 
 Trouble: TypeAlias = Callable[[Resource, Object, ObjectError], None]
@@ -40,6 +42,14 @@ def _key(obj: Object) -> tuple[str, str]:
     return str(metadata.get("namespace") or ""), str(metadata["name"])
 
 
+def _around(one: HeardAround) -> Heard:
+    return Heard(
+        one.resource,
+        lambda scheduler, obj: scheduler.set_around(lambda around: one.is_now(around, obj)),
+        lambda scheduler, obj: scheduler.set_around(lambda around: one.is_gone(around, *_key(obj))),
+    )
+
+
 HEARD: Final[tuple[Heard, ...]] = (
     Heard(
         resources.NAMESPACES,
@@ -56,6 +66,12 @@ HEARD: Final[tuple[Heard, ...]] = (
         lambda scheduler, obj: scheduler.set_metric(read_node_metric(obj)),
         lambda scheduler, obj: scheduler.remove_metric(_name(obj)),
     ),
+    Heard(
+        resources.POD_DISRUPTION_BUDGETS,
+        lambda scheduler, obj: scheduler.set_budget(read_budget(obj)),
+        lambda scheduler, obj: scheduler.remove_budget(*_key(obj)),
+    ),
+    *(_around(one) for one in AROUND),
     Heard(
         resources.PODS,
         lambda scheduler, obj: scheduler.set_pod(read_pod(obj)),

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from koordpolicy.kube import Cluster
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.model.pod import Pod
-from koordpolicy.scheduler.binder import Bind, Outcome, Plan, apply, plan
+from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Preempt, apply, plan
 from koordpolicy.scheduler.decision import Decision
 from koordpolicy.scheduler.scheduler import Scheduler
 
@@ -114,16 +114,24 @@ class SchedulingLoop:
         self._room.release()
 
     async def _write(self, decision: Decision, pod: Pod, planned: Plan) -> None:
-        for attempt in range(1, ATTEMPTS + 1):
-            outcome = await apply(self._cluster, planned)
-            if outcome.error is None or outcome.lost or attempt == ATTEMPTS:
-                break
+        outcome, attempt = await apply(self._cluster, planned), 1
+        while outcome.error is not None and not outcome.lost and attempt < ATTEMPTS:
             await self._backoff.sleep(self._backoff.delay(attempt))
-        if outcome.error is not None and isinstance(planned, Bind):
-            # Lost or not: the cluster's own news of the pod say what it is now, and forgetting is idempotent.
+            outcome, attempt = await apply(self._cluster, planned), attempt + 1
+        if outcome.error is not None:
+            self._take_back(decision, pod, planned)
+        self._on_settled(Settled(decision, pod, outcome))
+
+    def _take_back(self, decision: Decision, pod: Pod, planned: Plan) -> None:
+        """What was decided did not come to pass.
+
+        Lost or not: the cluster's own news of the pod say what it is now, and taking back is idempotent.
+        """
+        if isinstance(planned, Bind):
             self._scheduler.forget(pod)
             self.wake()
-        self._on_settled(Settled(decision, pod, outcome))
+        elif isinstance(planned, Preempt):
+            self._scheduler.call_off(decision)
 
     async def _wait(self) -> None:
         """Wait until something is heard, or a pod becomes due by time alone."""

@@ -4,16 +4,18 @@ Two pods are equal when all that the profile reads of them is; then their answer
 rows of the table that were touched in between.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from numpy.typing import NDArray
+import numpy as np
 
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, judge
+from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, judge, stale, unchanged
 from koordpolicy.scheduler.mechanisms import Verdicts
 from koordpolicy.scheduler.nodes import Rows
+from koordpolicy.scheduler.standing import Standing
 
 _TEMPLATES: Final = 16
 """Kinds of pods that are remembered at once."""
@@ -27,6 +29,9 @@ class _Known:
     judged: Judged
     version: int
     rows: int
+    standing: Standing | None = None
+    owned: bool = False
+    """Whether the arrays are ours to write: what columns gave may be views of the table, which others read."""
 
 
 class Memory:
@@ -54,16 +59,36 @@ class Memory:
         del self._known[_TEMPLATES:]
         return found.judged
 
+    def standing(self, question: Question, judged: Judged) -> Standing | None:
+        """How the nodes stand by what was judged last; None when that says not enough."""
+        known = self._known[0] if self._known else None
+        if known is None or known.judged is not judged or not Standing.can(question, judged):
+            return None
+        if known.standing is None:
+            known.standing = Standing(question, judged, known.rows)
+        return known.standing
+
     def _refreshed(self, known: _Known, question: Question, table: NodeTable) -> bool:
         """Bring remembered answers up to date; false when it is better to begin anew."""
         touched = table.touched_since(known.version)
         if touched is None or known.rows != len(table) or 2 * len(touched) > len(table):
             return False
-        if len(touched):
-            fresh = judge(question, table, touched)
-            if not _fits(known.judged, fresh):
+        if len(touched) or not unchanged(question, known.judged):
+            if not len(table) or question.profile.mixed:
                 return False
-            _lay_over(known.judged, fresh, touched)
+            rows = touched if len(touched) else np.zeros(1, np.int64)
+            fresh = judge(question, table, rows, known=known.judged)
+            anew = _stale(question, known.judged, fresh)
+            if not _fits(known.judged, fresh, anew):
+                return False
+            before = [None if scores is None else scores[rows] for scores in known.judged.scores]
+            _lay_over(known, fresh, rows, anew)
+            known.judged.stamps = fresh.stamps
+            kept = known.standing is not None and not anew.any
+            if known.standing is not None and not (
+                kept and known.standing.refresh(known.judged, rows, before)
+            ):
+                known.standing = None
         known.version = table.version
         return True
 
@@ -83,38 +108,76 @@ def _fingerprint(question: Question) -> Fingerprint:
     return tuple(parts)
 
 
-def _fits(known: Judged, fresh: Judged) -> bool:
+@dataclass(frozen=True, slots=True)
+class _Stale:
+    """Which filters and scores were judged anew of all nodes, since they look beyond those that changed."""
+
+    filters: Sequence[bool]
+    scores: Sequence[bool]
+
+    @property
+    def any(self) -> bool:
+        return any(self.filters) or any(self.scores)
+
+
+def _stale(question: Question, known: Judged, fresh: Judged) -> _Stale:
+    if not known.stamps and not fresh.stamps:
+        return _Stale([False] * len(known.verdicts), [False] * len(known.scores))
+    filters, scores = question.profile.filters, question.profile.scores
+    return _Stale(
+        [stale(known, fresh.stamps, f"filter:{step.name}") for step in filters],
+        [stale(known, fresh.stamps, f"score:{step.name}") for step in scores],
+    )
+
+
+def _fits(known: Judged, fresh: Judged, anew: _Stale) -> bool:
+    """Whether fresh answers about some nodes can be laid over known ones; those judged `anew` are replaced."""
     return (
         known.weights == fresh.weights
         and all(
-            (one is None) == (other is None)
-            and (one is None or other is None or one.reasons == other.reasons)
-            for one, other in zip(known.verdicts, fresh.verdicts, strict=True)
+            replaced
+            or (
+                (one is None) == (other is None)
+                and (one is None or other is None or one.reasons == other.reasons)
+            )
+            for one, other, replaced in zip(known.verdicts, fresh.verdicts, anew.filters, strict=True)
         )
         and all(
             (one is None) == (other is None)
             for one, other in zip(known.accepted, fresh.accepted, strict=True)
         )
         and all(
-            (one is None) == (other is None) for one, other in zip(known.scores, fresh.scores, strict=True)
+            replaced or (one is None) == (other is None)
+            for one, other, replaced in zip(known.scores, fresh.scores, anew.scores, strict=True)
         )
     )
 
 
-def _lay_over(known: Judged, fresh: Judged, rows: Rows) -> None:
+def _lay_over(remembered: _Known, fresh: Judged, rows: Rows, anew: _Stale) -> None:
+    known = remembered.judged
+    if not remembered.owned:
+        _own(known)
     for at, (verdicts, news) in enumerate(zip(known.verdicts, fresh.verdicts, strict=True)):
-        if verdicts is not None and news is not None:
-            refused, hopeless = verdicts.refused.copy(), verdicts.hopeless.copy()
-            refused[:, rows], hopeless[rows] = news.refused, news.hopeless
-            known.verdicts[at] = Verdicts(verdicts.reasons, refused, hopeless)
-    known.accepted = [_laid(old, new, rows) for old, new in zip(known.accepted, fresh.accepted, strict=True)]
-    known.scores = [_laid(old, new, rows) for old, new in zip(known.scores, fresh.scores, strict=True)]
+        if anew.filters[at]:
+            known.verdicts[at] = news
+        elif verdicts is not None and news is not None:
+            verdicts.refused[:, rows], verdicts.hopeless[rows] = news.refused, news.hopeless
+    for accepted, also in zip(known.accepted, fresh.accepted, strict=True):
+        if accepted is not None and also is not None:
+            accepted[rows] = also
+    for at, (scores, new) in enumerate(zip(known.scores, fresh.scores, strict=True)):
+        if anew.scores[at]:
+            known.scores[at] = new
+        elif scores is not None and new is not None:
+            scores[rows] = new
+    remembered.owned = not anew.any
 
 
-def _laid(old: NDArray[Any] | None, new: NDArray[Any] | None, rows: Rows) -> NDArray[Any] | None:
-    if old is None or new is None:
-        return old
-    # What columns gave may be a view of the table, which others read.
-    values = old.copy()
-    values[rows] = new
-    return values
+def _own(judged: Judged) -> None:
+    """Give it arrays of its own."""
+    judged.verdicts = [
+        one if one is None else Verdicts(one.reasons, one.refused.copy(), one.hopeless.copy())
+        for one in judged.verdicts
+    ]
+    judged.accepted = [None if one is None else one.copy() for one in judged.accepted]
+    judged.scores = [None if one is None else one.copy() for one in judged.scores]

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from koordpolicy.language.cel.lower.columns import table_schema
 from koordpolicy.language.facts import FACTS
 from koordpolicy.mechanism.columns import Column, Mask
+from koordpolicy.mechanism.scarce import kinds_of
 from koordpolicy.model.node import Taint
+from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_kinds import ScalarFact, Schema, Storage
+from koordpolicy.scheduler.surroundings import Surroundings
 
 Rows = NDArray[np.int64]
 """Numbers of rows, ascending."""
@@ -22,9 +25,17 @@ TAINTS: Final = "scheduler/taints"
 """Where a row keeps the set of its taints, as text: no fact of the language, but a column of ours."""
 
 
+KINDS: Final = "scheduler/kinds"
+"""Where a row keeps the kinds of resources that the node has, as text, in the same manner."""
+
+
 def node_schema() -> Schema:
     """The columns of the scheduler's table: the facts of nodes, and its own."""
-    return {**table_schema(FACTS, "node"), TAINTS: ScalarFact(Storage.STRING)}
+    return {
+        **table_schema(FACTS, "node"),
+        KINDS: ScalarFact(Storage.STRING),
+        TAINTS: ScalarFact(Storage.STRING),
+    }
 
 
 def taint_text(taints: Sequence[Taint]) -> str:
@@ -38,27 +49,60 @@ def taints_of(text: str) -> tuple[Taint, ...]:
     return tuple(Taint(*one) for one in json.loads(text)) if text else ()
 
 
+def kinds_text(amounts: Amounts) -> str:
+    """The kinds of resources of which there is something, as text; equal texts for equal sets."""
+    return "\n".join(sorted(kinds_of(amounts)))
+
+
+@lru_cache(maxsize=4096)
+def kinds_in(text: str) -> frozenset[str]:
+    """The kinds behind a text of `kinds_text`."""
+    return frozenset(text.split("\n")) if text else frozenset()
+
+
 class NodeView:
     """The nodes of a table, or those of some rows, column by column.
 
-    Valid until the table changes.
+    Valid until the table changes. `around` is what else there is, for those who look beyond nodes.
     """
 
-    __slots__ = ("_amounts", "_rows", "_table", "count")
+    __slots__ = ("_amounts", "_around", "_rows", "_table", "count")
 
-    def __init__(self, table: NodeTable, rows: Rows | None = None) -> None:
+    def __init__(
+        self, table: NodeTable, rows: Rows | None = None, around: Surroundings | None = None
+    ) -> None:
         self._table = table
+        self._around = around
         self._rows = rows
         self._amounts: dict[tuple[str, str], Column] = {}
         self.count = len(table) if rows is None else len(rows)
 
+    @property
+    def around(self) -> Surroundings:
+        """What there is beside nodes, by row of the whole table."""
+        assert self._around is not None, "a mechanism that looks beyond nodes is asked with surroundings"
+        return self._around
+
+    @property
+    def total(self) -> int:
+        """How many nodes there are, whichever are looked at."""
+        return len(self._table)
+
+    def whole(self) -> "NodeView":
+        """All the nodes."""
+        return self if self._rows is None else NodeView(self._table, None, self._around)
+
+    def some(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Of values for all nodes, those for the nodes that are looked at."""
+        return values if self._rows is None else values[self._rows]
+
     def numbers(self, path: str) -> Column:
         """A fact that every node has, as int64."""
-        return self._some(self._table.column(path).values)
+        return self.some(self._table.column(path).values)
 
     def flags(self, path: str) -> Mask:
         """A fact that every node has, as bool."""
-        return self._some(self._table.column(path).values)
+        return self.some(self._table.column(path).values)
 
     def amounts(self, path: str) -> "AmountColumns":
         """A map from resource to amount; a resource that a node lacks is 0 there."""
@@ -70,21 +114,34 @@ class NodeView:
         if found is None:
             column = self._table.entry(path, resource)
             values = column.values if column.absent is None else np.where(column.absent, 0, column.values)
-            found = self._amounts[path, resource] = self._some(values)
+            found = self._amounts[path, resource] = self.some(values)
         return found
 
     def label(self, key: str) -> tuple[NDArray[np.int32], Mask | None]:
         """The value of a label on each node as the number of its text, and the nodes without it."""
         column = self._table.entry("labels", key)
-        return self._some(column.values), None if column.absent is None else self._some(column.absent)
+        return self.some(column.values), None if column.absent is None else self.some(column.absent)
 
     def names(self) -> NDArray[np.int32]:
         """The names of the nodes as numbers of texts."""
-        return self._some(self._table.column("name").values)
+        return self.some(self._table.column("name").values)
 
     def taints(self) -> NDArray[np.int32]:
         """The taints of the nodes as numbers of texts; 0 for none."""
-        return self._some(self._table.column(TAINTS).values)
+        return self.some(self._table.column(TAINTS).values)
+
+    def kinds(self) -> NDArray[np.int32]:
+        """The kinds of resources that the nodes have, as numbers of texts; 0 for none."""
+        return self.some(self._table.column(KINDS).values)
+
+    def doubles(self, path: str, otherwise: float) -> "NDArray[np.float64] | None":
+        """A fact that nodes may lack, as doubles, `otherwise` on those that do; None when all lack it."""
+        column = self._table.column(path)
+        if column.absent is None:
+            return self.some(column.doubles)
+        if column.absent.all():
+            return None
+        return self.some(np.where(column.absent, otherwise, column.doubles))
 
     def code(self, text: str) -> int:
         """The number of a text; -1 when no node has it."""
@@ -93,9 +150,6 @@ class NodeView:
     def text(self, code: int) -> str:
         """The text of a number."""
         return self._table.strings.texts[code]
-
-    def _some(self, values: NDArray[Any]) -> NDArray[Any]:
-        return values if self._rows is None else values[self._rows]
 
 
 class AmountColumns(Mapping[str, Column]):

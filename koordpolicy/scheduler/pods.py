@@ -15,10 +15,14 @@ from koordpolicy.mechanism.pod_request import (
 from koordpolicy.mechanism.records import pod_record
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_load import estimate_facts, estimation_facts
+from koordpolicy.model.images import pod_images
+from koordpolicy.model.neighbours import ALONE, Neighbours, read_neighbours
 from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
-from koordpolicy.model.pod import Pod
+from koordpolicy.model.pod import Pod, owned_cpus
+from koordpolicy.model.pod_ports import HostPort, host_ports
+from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volumes
 from koordpolicy.model.protocol import SCHEDULER_NAME
-from koordpolicy.model.reading import Amounts
+from koordpolicy.model.reading import Amounts, ObjectError
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,8 @@ class PodView:
     """A pod with what follows from it and policy alone.
 
     `facts` are those of the fact `pod` without `queuedAt`; `estimate` is what policy estimates it to use,
-    None where it does not. Raises ObjectError, when `placement` is first asked for, for a spec that
-    cannot be read.
+    None where it does not. `placement`, `neighbours`, `ports`, `images` and `volumes` are read when they
+    are first asked for, and raise ObjectError for a spec that cannot be read.
     """
 
     pod: Pod
@@ -38,6 +42,26 @@ class PodView:
     def placement(self) -> Placement:
         """Selector, affinity, tolerations and gates."""
         return read_placement(self.pod.raw) if self.pod.raw else ANYWHERE
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """What it says of other pods."""
+        return read_neighbours(self.pod.raw, self.pod.namespace) if self.pod.raw else ALONE
+
+    @cached_property
+    def ports(self) -> tuple[HostPort, ...]:
+        """The ports of its node that it takes."""
+        return host_ports(self.pod.raw)
+
+    @cached_property
+    def images(self) -> tuple[str, ...]:
+        """The images of its containers."""
+        return pod_images(self.pod.raw)
+
+    @cached_property
+    def volumes(self) -> PodVolumes:
+        """Its volumes, as far as they matter to where it may go."""
+        return read_pod_volumes(self.pod.raw, self.pod.name) if self.pod.raw else NO_VOLUMES
 
     @cached_property
     def plain_request(self) -> Amounts:
@@ -53,6 +77,19 @@ class PodView:
     def occupied(self) -> Amounts:
         """What it takes from its node."""
         return occupied_requests(self.pod)
+
+    @cached_property
+    def owned_cpu(self) -> int:
+        """Millicores of the CPUs that it has for itself; 0 where its allocation is unreadable."""
+        try:
+            return 1000 * len(owned_cpus(self.pod.annotations))
+        except ObjectError:
+            return 0
+
+    @property
+    def priority(self) -> int:
+        """Its priority, 0 without one."""
+        return self.pod.priority or 0
 
     @cached_property
     def occupied_nonzero(self) -> Amounts:

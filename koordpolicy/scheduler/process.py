@@ -5,7 +5,6 @@ Every replica listens, so that the one that takes over knows the cluster already
 
 import asyncio
 import logging
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -86,7 +85,7 @@ class Running:
             component.live.graph,
             now_ns,
             profile=choice.profile,
-            draw=random.randrange,
+            draw=component.draw,
             explained=0,
             refusals=False,
         )
@@ -177,6 +176,12 @@ class Running:
             recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")
         else:
             recorder.record(about, "FailedScheduling", decision.message, type="Warning", action="Scheduling")
+        if decision.preemption is not None and (outcome is None or outcome.error is None):
+            for victim in decision.preemption.victims:
+                gone = {"namespace": victim.pod[0], "name": victim.pod[1], "uid": victim.uid}
+                message = f"Preempted by pod {decision.uid} on node {decision.preemption.node}"
+                one = {"apiVersion": "v1", "kind": "Pod", "metadata": gone}
+                recorder.record(one, "Preempted", message, action="Preempting")
 
 
 def _identity(settled: Settled) -> dict[str, str]:

@@ -5,7 +5,7 @@ Expressions of all filters and scores become one column program, which computes 
 once. The reasons of filters are a second one, asked only for nodes that were refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.asked import Asked, asked
 from koordpolicy.scheduler.events import EVERY_EVENT, Event
 from koordpolicy.scheduler.mechanisms import MECHANISMS, Mechanism
+from koordpolicy.scheduler.mechanisms.base import Stamp
+from koordpolicy.scheduler.sortkeys import sort_key
 
 KIND: Final = "SchedulingProfile"
 ROOTS: Final = ("node", "pod", "namespaceObject", "cluster", "now")
@@ -36,7 +38,8 @@ class ProfileError(Exception):
 class Step:
     """A filter or a score of the profile.
 
-    `expression` says whether policy gives one, beside or instead of the mechanism.
+    `expression` says whether policy gives one, beside or instead of the mechanism. `reads` are the facts of
+    nodes that it depends on.
     """
 
     name: str
@@ -44,9 +47,15 @@ class Step:
     mechanism: Mechanism | None
     parameters: tuple[tuple[str, Asked], ...]
     expression: bool
+    reads: frozenset[str] = frozenset()
     helped_by: frozenset[Event] = EVERY_EVENT
     weight: Asked | None = None
     normalize: str = "None"
+
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether other pods on a node can change the answer about it."""
+        return Event.POD_GONE in self.helped_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +63,8 @@ class Profile:
     """All of it. `judge` gives the outputs `filter:NAME` and `score:NAME`, `reasons` gives `NAME`.
 
     `node_facts` and `pod_facts` are what all of it reads; `fallback` is what no column program can say.
+    `beyond` are the steps whose mechanisms look beyond nodes, with their places and stamps; `mixed` says
+    that one of them has an expression too, so that the two cannot be brought up to date apart.
     """
 
     name: str
@@ -66,10 +77,14 @@ class Profile:
     backoff: tuple[Asked, Asked, Asked]
     ties: Asked
     sampling: Asked
+    confirming: Asked
+    preempts: bool
     node_facts: frozenset[str]
     pod_facts: frozenset[str]
     reads_now: bool
     reads_cluster: bool
+    beyond: "tuple[tuple[str, Step, Stamp], ...]" = ()
+    mixed: bool = False
 
     @property
     def fallback(self) -> tuple[Fallback, ...]:
@@ -79,11 +94,16 @@ class Profile:
 
     def sort_key(self, records: Mapping[str, Any]) -> tuple[Any, ...]:
         """The place of a pod in the queue; pods whose keys cannot be computed come last."""
-        try:
-            keys = self.order.value(records)
-        except CelError:
-            return ((1,),)
-        return ((0,), *(_sortable(key) for key in keys or ()))
+        return sort_key(self.order, records)
+
+    @property
+    def confirms(self) -> bool:
+        """Whether pods may have to be confirmed on their nodes in time."""
+        return self.confirming.program is not None or self.confirm_within({}) > 0
+
+    def confirm_within(self, records: Mapping[str, Any]) -> int:
+        """How long a pod may be on its node without the cluster confirming it, nanoseconds; 0 for ever."""
+        return _nanoseconds(self.confirming, records)
 
     def waits(self, records: Mapping[str, Any]) -> tuple[int, int, int]:
         """First and longest back-off, and when to try again anyway, in nanoseconds."""
@@ -97,17 +117,6 @@ def _nanoseconds(asked: Asked, records: Mapping[str, Any]) -> int:
     except CelError:
         return 0
     return value.ns if isinstance(value, Duration) else 0
-
-
-def _sortable(value: Any) -> tuple[str, Any]:
-    """A key that compares with any other: first by its class, then by its value."""
-    if isinstance(value, Timestamp | Duration):
-        return type(value).__name__, value.ns
-    if isinstance(value, bool):
-        return "bool", value
-    if isinstance(value, int | float):
-        return "number", value
-    return type(value).__name__, value if isinstance(value, str) else str(value)
 
 
 def profile_of(graph: RuleGraph, name: str) -> Profile:
@@ -135,11 +144,25 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
         ),
         ties=maker.asked("ties"),
         sampling=maker.asked("sampling"),
+        confirming=maker.asked("queue.confirmWithin"),
+        preempts=graph.value(f"{KIND}/{name}.preemption.mechanism") is not None,
         node_facts=frozenset(maker.reads["node"]),
         pod_facts=frozenset(maker.reads["pod"]),
         reads_now=bool(maker.reads["now"]),
         reads_cluster=bool(maker.reads["cluster"]),
+        beyond=(*_beyond("filter", filters), *_beyond("score", scores)),
+        mixed=any(step.expression and step.mechanism and not step.mechanism.local for step in scores),
     )
+
+
+def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, Stamp]]:
+    for step in steps:
+        mechanism = step.mechanism
+        if mechanism is not None:
+            ranks = place == "score" and mechanism.rank is not None
+            stamp = mechanism.rank_stamp if ranks else mechanism.stamp
+            if stamp is not None:
+                yield f"{place}:{step.name}", step, stamp
 
 
 def _columns(outputs: Mapping[str, ir.Node]) -> ColumnProgram:
@@ -167,6 +190,7 @@ class _Maker:
         if mechanism is not None and mechanism.filter is None:
             raise ProfileError(f"the filter `{name}`: its mechanism does not filter")
         helped_by = frozenset() if mechanism is None else mechanism.helped_by
+        reads = frozenset() if mechanism is None else mechanism.node_facts
         require = self._expression(f"{at}.require")
         if require is not None:
             self.judged[f"filter:{name}"] = require
@@ -174,19 +198,21 @@ class _Maker:
             if reason is not None:
                 self.reasons[name] = reason
             helped_by |= _helping(require)
+            reads |= {path for root, path in facts_of(require) if root == "node"}
         return Step(
             name,
             self.asked(f"{at}.enabled"),
             mechanism,
             self._parameters(at),
             require is not None,
+            reads,
             helped_by,
         )
 
     def score(self, name: str) -> Step:
         at = f"scores[{name}]"
         mechanism = self._mechanism(at, name)
-        if mechanism is not None and mechanism.score is None:
+        if mechanism is not None and mechanism.score is None and mechanism.rank is None:
             raise ProfileError(f"the score `{name}`: its mechanism does not score")
         value = self._expression(f"{at}.value")
         if value is not None:
@@ -241,6 +267,7 @@ _LOADS: Final = frozenset(
     {"resources.load", "resources.prodLoad", "resources.filterLoad", "resources.scoreLoad"}
 )
 _DEMAND: Final = (
+    "ownedCPU",
     "requested.",
     "nonzeroRequested.",
     "free.",
@@ -253,6 +280,8 @@ def _helping(require: ir.Node) -> frozenset[Event]:
     """The events after which an expression about a node can have another answer."""
     found = {Event.NODE_ADDED}
     for root, path in facts_of(require):
+        if root == "cluster":
+            return EVERY_EVENT
         if root != "node":
             continue
         load = path in _LOADS or path.startswith("load.")

@@ -8,7 +8,7 @@ A pod is in exactly one of them. Times are nanoseconds.
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -103,14 +103,30 @@ class SchedulingQueue:
         else:
             self._wait_or_activate(pod, now)
 
-    def happened(self, event: Event, now: int) -> None:
-        """Move the pods that an event can help out of the unschedulable ones."""
+    def awaits(self, event: Event) -> bool:
+        """Whether there are pods that wait for such an event."""
+        return any(event in helped_by and pods for helped_by, pods in self._unschedulable.items())
+
+    def happened(self, event: Event, now: int, helps: Callable[[PodKey], bool] = lambda _key: True) -> None:
+        """Move the pods that an event can help out of the unschedulable ones. `helps` looks closer at each."""
         for helped_by, pods in self._unschedulable.items():
             if event in helped_by and pods:
-                waiting = list(pods.values())
-                pods.clear()
-                for pod in waiting:
+                for pod in [pod for key, pod in pods.items() if helps(key)]:
+                    del pods[pod.key]
                     self._wait_or_activate(pod, now)
+
+    def activate(self, key: PodKey, now: int) -> None:
+        """Try an unschedulable pod again, once its back-off is over; others are left where they are."""
+        pod = self._pods.get(key)
+        if pod is not None and self._unschedulable.get(pod.helped_by, {}).pop(key, None) is not None:
+            self._wait_or_activate(pod, now)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pods are active, backing off and unschedulable."""
+        stuck = sum(len(pods) for pods in self._unschedulable.values())
+        active = sum(pod.active for pod in self._pods.values())
+        return {"active": active, "backoff": len(self._pods) - active - stuck, "unschedulable": stuck}
 
     def tick(self, now: int) -> None:
         """Move the pods whose time has come."""

@@ -11,29 +11,36 @@ that; when binding fails, `forget` takes it back and queues it again. All events
 says how an object is now, `remove_...` that it is gone. Values come from the readers of `koordpolicy.model`.
 """
 
-from collections.abc import Callable, Iterable
+import heapq
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.disruption import Budget
 from koordpolicy.model.facts import COUNTED, Record
 from koordpolicy.model.facts_node import cluster_facts
 from koordpolicy.model.facts_pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod
-from koordpolicy.model.reading import Json, ObjectError
+from koordpolicy.model.reading import Json, ObjectError, mapping, texts
 from koordpolicy.scheduler.backoff import come_back
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import Choice, Draw, choose
-from koordpolicy.scheduler.cycle import CycleProblem, Question
-from koordpolicy.scheduler.decision import Decision, PodKey
+from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, reservation
+from koordpolicy.scheduler.decision import Decision, PodKey, Refusals
 from koordpolicy.scheduler.events import Event
+from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.loads import LoadPolicy
 from koordpolicy.scheduler.memory import Memory
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView, scheduler_of, view_of
+from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
 from koordpolicy.scheduler.profile import profile_of, records_for
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
+from koordpolicy.scheduler.surroundings import Surroundings
+from koordpolicy.scheduler.unsupported import unsupported
 
 DEFAULT_PROFILE = "koord-scheduler"
 
@@ -71,15 +78,21 @@ class Scheduler:
         self._queued_at: dict[PodKey, int] = {}
         self._last: dict[PodKey, Decision] = {}
         self._namespaces: dict[str, Record] = {}
+        self._budgets = Budgets()
+        self._leaving: dict[PodKey, str] = {}
+        self._unconfirmed: list[tuple[int, PodKey, PodView]] = []
         self._begin(graph, profile)
 
-    def _begin(self, graph: RuleGraph, profile: str) -> None:
+    def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
         self.profile = profile_of(graph, profile)
         self._catalogue = graph.catalogue
         self._load = LoadPolicy(graph, profile)
-        self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts)
+        around = None if before is None else before.around.again()
+        self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, around)
         self._queue = SchedulingQueue()
         self._memory = Memory()
+        self._room = MakingRoom(graph, profile, self.cache, self._budgets, self._leaving, self._choice.draw)
+        self._hints = Hints(self.profile, self.cache)
 
     def replace_graph(self, graph: RuleGraph) -> None:
         """Go on with another revision: everything known stays, everything decided by policy is asked anew.
@@ -88,13 +101,16 @@ class Scheduler:
         """
         profile_of(graph, self.profile.name)
         before, pending = self.cache, list(self._pending.values())
-        self._begin(graph, self.profile.name)
+        promised = list(self._room.nominations.items())
+        self._begin(graph, self.profile.name, before)
         for node in before.nodes():
             self.cache.set_node(node)
         for metric in before.metrics():
             self.cache.set_metric(metric)
         for view, node_name, since, assumed in before.pods():
             self.cache.place(self._view(view.pod), node_name, since, assumed=assumed)
+        for view, node_name in promised:
+            self._room.nominations.set(self._view(view.pod), node_name)
         for view in pending:
             self._enqueue(self._view(view.pod))
 
@@ -102,18 +118,26 @@ class Scheduler:
 
     def set_node(self, node: Node) -> None:
         """A node is new or has changed."""
-        event = Event.NODE_CHANGED if node.name in self.cache else Event.NODE_ADDED
+        if node.name not in self.cache:
+            self.cache.set_node(node)
+            self._happened(Event.NODE_ADDED, node.name)
+            return
+        table = self.cache.table
+        before = dict(table.row(table.index(node.name)))
         self.cache.set_node(node)
-        self._happened(event)
+        changed = differing(before, table.row(table.index(node.name)))
+        if changed:
+            self._happened(Event.NODE_CHANGED, node.name, changed)
 
     def remove_node(self, name: str) -> None:
         """A node is gone; pods on it remain known until they are removed."""
         self.cache.remove_node(name)
+        self._happened(Event.NODE_GONE)
 
     def set_metric(self, metric: NodeMetric) -> None:
         """A node has reported."""
         self.cache.set_metric(metric)
-        self._happened(Event.METRIC_CHANGED)
+        self._happened(Event.METRIC_CHANGED, metric.name)
 
     def renew_metrics(self) -> None:
         """All nodes that have reported before report the same again now, in one call for a whole cluster."""
@@ -122,16 +146,36 @@ class Scheduler:
     def remove_metric(self, name: str) -> None:
         """A node's report is gone."""
         self.cache.remove_metric(name)
-        self._happened(Event.METRIC_CHANGED)
+        self._happened(Event.METRIC_CHANGED, name)
 
     def set_namespace(self, obj: Json) -> None:
         """A namespace as JSON. Raises ObjectError when it is malformed."""
         facts = namespace_facts(obj)
-        self._namespaces[str(facts["name"])] = facts
+        name = str(facts["name"])
+        self._namespaces[name] = facts
+        self._name_space(name, texts(mapping(obj, "metadata"), "labels", "metadata"))
 
     def remove_namespace(self, name: str) -> None:
         """A namespace is gone."""
         self._namespaces.pop(name, None)
+        self._name_space(name, None)
+
+    def _name_space(self, name: str, labels: Mapping[str, str] | None) -> None:
+        if self.cache.around.kinds.name_space(name, labels):
+            self._happened(Event.NAMESPACE_CHANGED)
+
+    def set_around(self, change: Callable[[Surroundings], None]) -> None:
+        """Something beside nodes, pods and namespaces changes: volumes and claims, services and controllers."""
+        change(self.cache.around)
+        self._happened(Event.VOLUMES_CHANGED)
+
+    def set_budget(self, budget: Budget) -> None:
+        """A disruption budget is new or has changed."""
+        self._budgets.set(budget)
+
+    def remove_budget(self, namespace: str, name: str) -> None:
+        """A disruption budget is gone."""
+        self._budgets.remove(namespace, name)
 
     def set_pod(self, pod: Pod) -> None:
         """A pod is new or has changed: bound, waiting for this scheduler, for another one, or over."""
@@ -143,19 +187,42 @@ class Scheduler:
             self.remove_pod(key)
         elif pod.node_name:
             self._leave_queue(key)
+            self._room.gone(key)
             self.cache.place(self._view(pod), pod.node_name, self._clock())
+            self.cache.around.volumes.settled(key)
+            if known is None:
+                self._happened(Event.POD_PLACED, pod.node_name)
+            elif known.pod.labels != pod.labels or known.pod.terminating != pod.terminating:
+                self._happened(Event.POD_CHANGED)
         elif self.cache.is_assumed(key):
             return  # what is on its way cannot be stopped by news from before
         elif scheduler_of(pod) != self.profile.name or pod.terminating:
             self._leave_queue(key)
+            if pod.nominated_node and not pod.terminating:
+                self._room.heard(self._view(pod))
+            else:
+                self._no_longer_waits(key)
         else:
-            self._update_pending(self._view(pod))
+            view = self._view(pod)
+            self._room.heard(view)
+            self._update_pending(view)
 
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
         self._leave_queue(key)
-        if self.cache.displace(key):
-            self._happened(Event.POD_GONE)
+        self._leaving.pop(key, None)
+        self._no_longer_waits(key)
+        node = self.cache.node_of(key)
+        if node is not None:
+            self.cache.displace(key)
+            self.cache.around.volumes.give_up(key)
+            self._happened(Event.POD_GONE, node)
+
+    def _no_longer_waits(self, key: PodKey) -> None:
+        """A node is not promised to a pod any more."""
+        node = self._room.gone(key)
+        if node is not None:
+            self._happened(Event.POD_GONE, node)
 
     def forget(self, pod: Pod) -> None:
         """A pod that was assumed on a node did not get there: take it back, and queue it again.
@@ -164,11 +231,20 @@ class Scheduler:
         """
         if not self.cache.is_assumed(pod.key):
             return
+        node = self.cache.node_of(pod.key)
         self.cache.displace(pod.key)
-        self._happened(Event.POD_GONE)
+        self.cache.around.volumes.give_up(pod.key)
+        self._happened(Event.POD_GONE, node)
         view = self._view(pod)
         self._pending[pod.key] = view
         self._put_back(view, frozenset())
+
+    def call_off(self, decision: Decision) -> None:
+        """The pods that had to go for another one could not be sent away: it does not wait for them any more."""
+        if decision.preemption is not None:
+            for victim in decision.preemption.victims:
+                self._leaving.pop(victim.pod, None)
+            self._no_longer_waits(decision.pod)
 
     # --- scheduling -----------------------------------------------------------------------------
 
@@ -179,44 +255,89 @@ class Scheduler:
 
     def schedule_next(self) -> tuple[Decision, Pod] | None:
         """The same, with the pod as it was decided on."""
+        self._expire()
         waiting = self._queue.pop(self._clock())
         if waiting is None:
             return None
         view = self._pending[waiting.key]
-        decision = self.decide(view)
+        question = self.question(view)
+        judged, decision = self._decided(question)
         if decision.placed:
             self._leave_queue(waiting.key)
-            self.cache.place(view, decision.node, self._clock(), assumed=True)
+            self._room.gone(waiting.key)
+            decision = self._with_volumes(question, decision)
+            self._assume(view, decision.node)
         else:
+            if judged is not None:
+                decision = self._with_room_made(question, judged, decision)
+            decision = replace(decision, promised=self._room.nominations.node_of(waiting.key) or "")
             self._last[waiting.key] = decision
             self._put_back(view, self._helped_by(decision))
         return decision, view.pod
 
     def decide(self, pod: Pod | PodView) -> Decision:
         """Where a pod would go now, and why. Changes nothing."""
-        question = self.question(pod)
-        asked = question.view.pod
+        return self._decided(self.question(pod))[1]
+
+    def _decided(self, question: Question) -> tuple[Judged | None, Decision]:
+        """A decision, and what it was made of; None where the question itself failed."""
+        asked, table = question.view.pod, self.cache.table
         try:
-            judged = self._memory.judged(question, self.cache.table)
+            need = unsupported(asked.raw)
+            if need:
+                refused = Refusals("", need, len(table), resolvable=False)
+                digest = self.profile.digest
+                return None, Decision(asked.key, asked.uid, "", len(table), 0, (refused,), digest=digest)
+            judged = self._room.counted(question, self._memory.judged(question, table))
+            promised = self._room.nominations.node_of(asked.key)
+            standing = self._memory.standing(question, judged)
+            decision = choose(question, judged, table, self._choice, promised, standing)
+            while decision.placed and not self._room.passes_beside(question, decision.node):
+                judged = judged.refusing(table.index(decision.node))
+                decision = choose(question, judged, table, self._choice)
+        except (CycleProblem, ObjectError) as problem:
+            return None, self._problem(question, problem)
+        return judged, decision
+
+    def _with_volumes(self, question: Question, decision: Decision) -> Decision:
+        """A decision with what has to be done about the pod's volumes, which counts as done from now on."""
+        if not question.view.volumes.claims:
+            return decision
+        plan = reservation(question, self.cache.table, decision.node)
+        self.cache.around.volumes.assume(decision.pod, plan)
+        return replace(decision, volumes=plan)
+
+    def _with_room_made(self, question: Question, judged: Judged, decision: Decision) -> Decision:
+        """A decision on a pod that found no node, with who goes for it, or why nobody does."""
+        try:
+            found = self._room.find(question, judged)
         except CycleProblem as problem:
-            digest = self.profile.digest
-            return Decision(asked.key, asked.uid, "", len(self.cache), 0, problem=str(problem), digest=digest)
-        return choose(question, judged, self.cache.table, self._choice)
+            return self._problem(question, problem)
+        if found is None:
+            return decision
+        if isinstance(found, Without):
+            return replace(decision, remark=found.message(decision.nodes))
+        return replace(decision, preemption=found)
+
+    def _problem(self, question: Question, problem: Exception) -> Decision:
+        asked, digest = question.view.pod, self.profile.digest
+        return Decision(asked.key, asked.uid, "", len(self.cache), 0, problem=str(problem), digest=digest)
 
     def question(self, pod: Pod | PodView) -> Question:
         """A pod with all the facts that the profile may ask for now, its estimate among them."""
         view = self._view(pod) if isinstance(pod, Pod) else pod
         namespace = self._namespaces.get(view.pod.namespace, {})
         records = records_for(view.facts, namespace, self._cluster(), self._clock())
-        return Question(self.profile, view, records)
+        return Question(self.profile, view, records, self.cache.around)
 
     def forget_answers(self) -> None:
         """Judge every node anew next time, even about pods that were asked for before."""
         self._memory = Memory()
 
     def next_time(self) -> int | None:
-        """When a waiting pod becomes due without anything happening; None when there is no such pod."""
-        return self._queue.next_time()
+        """When something is due without anything happening; None when nothing is."""
+        times = [self._queue.next_time(), self._unconfirmed[0][0] if self._unconfirmed else None]
+        return min((time for time in times if time is not None), default=None)
 
     @property
     def pending(self) -> Iterable[PodKey]:
@@ -229,8 +350,29 @@ class Scheduler:
 
     # --- inner workings -------------------------------------------------------------------------
 
-    def _happened(self, event: Event) -> None:
-        self._queue.happened(event, self._clock())
+    def _expire(self) -> None:
+        """Take back the pods that the cluster did not confirm on their nodes in time."""
+        while self._unconfirmed and self._unconfirmed[0][0] <= self._clock():
+            _, key, view = heapq.heappop(self._unconfirmed)
+            if self.cache.view(key) is view:
+                self.forget(view.pod)
+
+    def _assume(self, view: PodView, node: str) -> None:
+        """Count a pod on its node before the cluster does."""
+        now = self._clock()
+        self.cache.place(view, node, now, assumed=True)
+        within = self.profile.confirm_within(self.question(view).records) if self.profile.confirms else 0
+        if within:
+            heapq.heappush(self._unconfirmed, (now + within, view.pod.key, view))
+        self._happened(Event.POD_PLACED, node)
+
+    def _happened(
+        self, event: Event, node: str | None = None, changed: Collection[str] | None = None
+    ) -> None:
+        """Something happened, to a node for the most part; `changed` are the facts of it that are others now."""
+        if self._queue.awaits(event):
+            helps = self._hints.about(event, node, changed, self._pending, self._last)
+            self._queue.happened(event, self._clock(), helps)
 
     def _leave_queue(self, key: PodKey) -> None:
         self._queue.remove(key)

@@ -119,7 +119,7 @@ POD = Record(
         Fact(
             "startedAt",
             TIMESTAMP,
-            "When the node took the pod on; absent until it says so.",
+            "When the node took the pod on; absent until it says so, but now for a `victim`.",
             _PLACED,
             may_be_missing=True,
         ),

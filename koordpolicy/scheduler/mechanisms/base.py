@@ -1,6 +1,6 @@
 """What a mechanism is, and how it reads its parameters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.scheduler.events import Event
-from koordpolicy.scheduler.nodes import NodeView
+from koordpolicy.scheduler.nodes import NodeView, Rows
 from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.surroundings import Surroundings
+from koordpolicy.scheduler.volume_plan import VolumePlan
 
 Parameters = Mapping[str, Any]
 """The values of a mechanism's parameters by name, as run-time values. None: policy says nothing."""
@@ -39,6 +41,38 @@ Filter = Callable[[PodView, NodeView, Parameters], Verdicts]
 Score = Callable[[PodView, NodeView, Parameters], "Scores | None"]
 """Scores of the nodes; None when the pod gives no reason to prefer any."""
 
+Room = Callable[[PodView, Parameters], Mapping[str, int]]
+"""The amounts that a pod needs to be free on a node, by resource, `pods` as such among them."""
+
+Said = Callable[[], Parameters]
+"""The parameters, computed when they are asked for."""
+
+Stamp = Callable[[PodView, Surroundings, Said], Hashable | None]
+"""What stays equal as long as the answers about an unchanged node stay the same; None when the mechanism
+has nothing to say about the pod."""
+
+Rank = Callable[[PodView, NodeView, Rows, Parameters], "Scores | None"]
+"""Scores, 0 to 100, of the nodes of some rows, which are those left to choose from."""
+
+
+Reserve = Callable[[PodView, NodeView, Parameters], VolumePlan]
+"""What is to be done before the pod is bound to the one node that is shown."""
+
+
+class Anew:
+    """A stamp that equals nothing: what depends on all pods of the cluster is not remembered."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return 0
+
+
+ANEW: Final = Anew()
+
 NODES_COME_AND_CHANGE: Final = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED})
 
 
@@ -47,7 +81,10 @@ class Mechanism:
     """An implementation: as a filter, as a score, or as both.
 
     `node_facts` and `pod_facts` are what it reads, so that equal pods on unchanged nodes need no second
-    look. `helped_by` are the events after which a refused pod may pass.
+    look. `helped_by` are the events after which a refused pod may pass. `local` says that the verdict
+    about a node follows from its row alone; others have a `stamp`, and may look at the surroundings. `rank`
+    scores the nodes that are left in view of each other, `rank_stamp` says whether it has something to say.
+    `room` is what a filter that only counts amounts counts, `reserve` what has to follow from a decision.
     """
 
     filter: Filter | None = None
@@ -55,6 +92,12 @@ class Mechanism:
     node_facts: frozenset[str] = frozenset()
     pod_facts: frozenset[str] = frozenset()
     helped_by: frozenset[Event] = NODES_COME_AND_CHANGE
+    local: bool = True
+    stamp: Stamp | None = None
+    rank: Rank | None = None
+    rank_stamp: Stamp | None = None
+    reserve: Reserve | None = None
+    room: Room | None = None
 
 
 def one_reason(refused: Mask, reason: str) -> Verdicts:

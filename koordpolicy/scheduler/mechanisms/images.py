@@ -3,13 +3,13 @@
 from collections.abc import Hashable
 
 from koordpolicy.mechanism.image_locality import image_scores
-from koordpolicy.scheduler.mechanisms.base import Parameters, Scores
+from koordpolicy.scheduler.mechanisms.base import Parameters, Said, Scores
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.surroundings import Surroundings
 
 
-def images_wanted(pod: PodView, around: Surroundings, _parameters: Parameters) -> Hashable | None:
+def images_wanted(pod: PodView, around: Surroundings, _said: Said) -> Hashable | None:
     """The pod's images and what stays the same while they are where they are; None when they are nowhere."""
     images = around.images
     if not images or not any(name in images for name in pod.images):

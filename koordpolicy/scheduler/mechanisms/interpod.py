@@ -16,7 +16,7 @@ from koordpolicy.mechanism.interpod import (
     interpod_normalized,
     weighed,
 )
-from koordpolicy.scheduler.mechanisms.base import ANEW, ParameterError, Parameters, Scores, Verdicts
+from koordpolicy.scheduler.mechanisms.base import ANEW, ParameterError, Parameters, Said, Scores, Verdicts
 from koordpolicy.scheduler.nodes import NodeView, Rows
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.surroundings import HeldTerm, Surroundings, Wanted
@@ -25,7 +25,7 @@ _HARD_WEIGHT: Final = "hardPodAffinityWeight"
 _MOST_WEIGHT: Final = 100
 
 
-def required_wanted(pod: PodView, around: Surroundings, _parameters: Parameters) -> Hashable | None:
+def required_wanted(pod: PodView, around: Surroundings, _said: Said) -> Hashable | None:
     """Whether the pod requires something of others, or one of them of it."""
     wants = pod.neighbours
     if wants.near or wants.apart:
@@ -61,12 +61,14 @@ def interpod_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> V
     return Verdicts((NOT_NEAR, NOT_APART, OTHERS_OBJECT), refused, refused[0])
 
 
-def wishes_wanted(pod: PodView, around: Surroundings, parameters: Parameters) -> Hashable | None:
+def wishes_wanted(pod: PodView, around: Surroundings, said: Said) -> Hashable | None:
     """Whether the pod has wishes about others, or others about it."""
-    _hard_weight(parameters)
     if pod.neighbours.wishes:
         return ANEW
-    if parameters.get("ignorePreferredTermsOfExistingPods") or not (around.near or around.wishes):
+    if not around.near and not around.wishes:
+        return None
+    parameters = said()
+    if parameters.get("ignorePreferredTermsOfExistingPods"):
         return None
     return ANEW if any(True for _ in _of_others(pod, around, parameters)) else None
 

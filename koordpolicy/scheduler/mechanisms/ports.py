@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.scheduler.mechanisms.base import Parameters, Verdicts
+from koordpolicy.scheduler.mechanisms.base import Parameters, Said, Verdicts
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.surroundings import Surroundings
@@ -13,7 +13,7 @@ from koordpolicy.scheduler.surroundings import Surroundings
 NOT_FREE: Final = "node(s) didn't have free ports for the requested pod ports"
 
 
-def ports_wanted(pod: PodView, _around: Surroundings, _parameters: Parameters) -> Hashable | None:
+def ports_wanted(pod: PodView, _around: Surroundings, _said: Said) -> Hashable | None:
     """The pod's ports; None without any."""
     return pod.ports or None
 

@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.mechanism import balanced
-from koordpolicy.mechanism.fit import fit_all, shortage_reason
+from koordpolicy.mechanism.fit import checked_resources, fit_all, shortage_reason
 from koordpolicy.mechanism.fit_score import FitScore, Strategy
-from koordpolicy.mechanism.verdict import Verdict
+from koordpolicy.model.protocol import PODS
 from koordpolicy.scheduler.mechanisms.base import (
     ParameterError,
     Parameters,
@@ -33,7 +33,14 @@ def resources_fit(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verd
         texts(parameters, "ignoredResourceGroups"),
     )
     reasons = tuple(shortage_reason(resource) for resource in found.resources)
-    return Verdicts(reasons, found.short, found.verdicts == Verdict.UNRESOLVABLE)
+    return Verdicts(reasons, found.short, found.unresolvable)
+
+
+def room_wanted(pod: PodView, parameters: Parameters) -> dict[str, int]:
+    """What `resources_fit` compares with what is free."""
+    request: Any = pod.facts["resources.request"]
+    ignored = texts(parameters, "ignoredResources"), texts(parameters, "ignoredResourceGroups")
+    return {PODS: 1, **{name: request[name] for name in checked_resources(request, *ignored)}}
 
 
 def fit_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:

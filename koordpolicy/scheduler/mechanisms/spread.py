@@ -18,7 +18,7 @@ from koordpolicy.mechanism.spread import (
 )
 from koordpolicy.model.neighbours import PodTerm, SpreadConstraint
 from koordpolicy.model.protocol import HOSTNAME
-from koordpolicy.scheduler.mechanisms.base import ANEW, ParameterError, Parameters, Scores, Verdicts
+from koordpolicy.scheduler.mechanisms.base import ANEW, ParameterError, Parameters, Said, Scores, Verdicts
 from koordpolicy.scheduler.nodes import NodeView, Rows, taints_of
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.surroundings import Surroundings, Wanted
@@ -28,20 +28,20 @@ _HARD: Final = "requiredDefaultConstraints"
 _PARTIAL: Final = "scoreNodesWithoutLabel"
 
 
-def hard_wanted(pod: PodView, around: Surroundings, parameters: Parameters) -> Hashable | None:
+def hard_wanted(pod: PodView, around: Surroundings, said: Said) -> Hashable | None:
     """Whether a constraint of the pod may refuse nodes."""
-    return ANEW if any(one.hard for one in _constraints(pod, around, parameters)) else None
+    return ANEW if any(one.hard for one in _constraints(pod, around, said)) else None
 
 
-def soft_wanted(pod: PodView, around: Surroundings, parameters: Parameters) -> Hashable | None:
+def soft_wanted(pod: PodView, around: Surroundings, said: Said) -> Hashable | None:
     """Whether a constraint of the pod scores nodes."""
-    return ANEW if any(not one.hard for one in _constraints(pod, around, parameters)) else None
+    return ANEW if any(not one.hard for one in _constraints(pod, around, said)) else None
 
 
 def spread_filter(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:
     """Nodes that lack a label, and nodes that have more than their share."""
     around, everything = nodes.around, nodes.whole()
-    hard = [one for one in _constraints(pod, around, parameters) if one.hard]
+    hard = [one for one in _constraints(pod, around, lambda: parameters) if one.hard]
     holders = around.topology.holders({one.key for one in hard})
     constraints = []
     for one in hard:
@@ -72,7 +72,7 @@ def spread_rank(pod: PodView, nodes: NodeView, rows: Rows, parameters: Parameter
 def spread_crowding(pod: PodView, nodes: NodeView, rows: Rows, parameters: Parameters) -> tuple[Scores, Mask]:
     """How crowded they are, and those that lack a label and are not scored for that."""
     around = nodes.around
-    soft = [one for one in _constraints(pod, around, parameters) if not one.hard]
+    soft = [one for one in _constraints(pod, around, lambda: parameters) if not one.hard]
     own = bool(pod.neighbours.spread)
     holders = np.ones(nodes.total, np.bool_)
     if own or not parameters.get(_PARTIAL):
@@ -94,17 +94,16 @@ def spread_crowding(pod: PodView, nodes: NodeView, rows: Rows, parameters: Param
     return spread_raw(constraints, rows, ignored), ignored
 
 
-def _constraints(pod: PodView, around: Surroundings, parameters: Parameters) -> tuple[SpreadConstraint, ...]:
+def _constraints(pod: PodView, around: Surroundings, said: Said) -> tuple[SpreadConstraint, ...]:
     """The pod's own constraints, or those that policy has for pods without any."""
     own = pod.neighbours.spread
     if own:
         return own
-    soft, hard = _defaults(parameters, _SOFT), _defaults(parameters, _HARD)
-    if not soft and not hard:
-        return ()
     selector = around.workloads.selector_of(pod.pod)
     if selector is None:
         return ()
+    parameters = said()
+    soft, hard = _defaults(parameters, _SOFT), _defaults(parameters, _HARD)
     return tuple(
         SpreadConstraint(key, skew, required, selector)
         for required, defaults in ((True, hard), (False, soft))

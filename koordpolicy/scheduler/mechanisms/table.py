@@ -10,6 +10,14 @@ from typing import Final
 
 from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.mechanisms.base import NODES_COME_AND_CHANGE, Mechanism
+from koordpolicy.scheduler.mechanisms.images import image_locality, images_wanted
+from koordpolicy.scheduler.mechanisms.interpod import (
+    interpod_filter,
+    interpod_rank,
+    required_wanted,
+    wishes_wanted,
+)
+from koordpolicy.scheduler.mechanisms.packing import amplified_cpu, fit_plus_score, scarce_avoidance
 from koordpolicy.scheduler.mechanisms.placement import (
     avoided_taints,
     node_name,
@@ -18,10 +26,25 @@ from koordpolicy.scheduler.mechanisms.placement import (
     required_affinity,
     taint_toleration,
 )
-from koordpolicy.scheduler.mechanisms.resources import balanced_score, fit_score, resources_fit
+from koordpolicy.scheduler.mechanisms.ports import node_ports, ports_wanted
+from koordpolicy.scheduler.mechanisms.resources import balanced_score, fit_score, resources_fit, room_wanted
+from koordpolicy.scheduler.mechanisms.spread import hard_wanted, soft_wanted, spread_filter, spread_rank
+from koordpolicy.scheduler.mechanisms.volumes import (
+    claims_wanted,
+    node_volume_limits,
+    volume_filter,
+    volume_plan,
+    volume_restrictions,
+    volume_zone,
+    volumes_wanted,
+)
+from koordpolicy.scheduler.nodes import KINDS
 
 _PLACEMENT: Final = frozenset({"spec"})
 """Stands for what a pod's spec says of nodes, which has no facts of its own."""
+
+_WHERE: Final = frozenset({"labels", "name"})
+"""What labels say of where a node is."""
 
 _FIT_FACTS: Final = frozenset({"resources.allocatable", "resources.requested", "requested.pods"})
 
@@ -51,11 +74,82 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
             node_facts=_FIT_FACTS | {"resources.nonzeroRequested"},
             pod_facts=frozenset({"resources.request", "resources.nonzeroRequest"}),
             helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
+            room=room_wanted,
         ),
         "NodeResourcesBalancedAllocation": Mechanism(
             score=balanced_score,
             node_facts=_FIT_FACTS,
             pod_facts=frozenset({"resources.request"}),
+        ),
+        "NodePorts": Mechanism(
+            filter=node_ports,
+            helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
+            local=False,
+            stamp=ports_wanted,
+        ),
+        "VolumeRestrictions": Mechanism(
+            filter=volume_restrictions,
+            helped_by=frozenset({Event.NODE_ADDED, Event.POD_GONE, Event.VOLUMES_CHANGED}),
+            local=False,
+            stamp=volumes_wanted,
+        ),
+        "NodeVolumeLimits": Mechanism(
+            filter=node_volume_limits,
+            helped_by=frozenset({Event.NODE_ADDED, Event.POD_GONE, Event.VOLUMES_CHANGED}),
+            local=False,
+            stamp=claims_wanted,
+        ),
+        "VolumeBinding": Mechanism(
+            filter=volume_filter,
+            node_facts=_WHERE,
+            helped_by=NODES_COME_AND_CHANGE | {Event.VOLUMES_CHANGED},
+            local=False,
+            stamp=claims_wanted,
+            reserve=volume_plan,
+        ),
+        "VolumeZone": Mechanism(
+            filter=volume_zone,
+            node_facts=_WHERE,
+            helped_by=NODES_COME_AND_CHANGE | {Event.VOLUMES_CHANGED},
+            local=False,
+            stamp=claims_wanted,
+        ),
+        "PodTopologySpread": Mechanism(
+            filter=spread_filter,
+            rank=spread_rank,
+            node_facts=_WHERE | {"scheduler/taints"},
+            helped_by=NODES_COME_AND_CHANGE
+            | {Event.NODE_GONE, Event.POD_GONE, Event.POD_PLACED, Event.POD_CHANGED},
+            local=False,
+            stamp=hard_wanted,
+            rank_stamp=soft_wanted,
+        ),
+        "InterPodAffinity": Mechanism(
+            filter=interpod_filter,
+            rank=interpod_rank,
+            node_facts=_WHERE,
+            helped_by=NODES_COME_AND_CHANGE
+            | {Event.POD_GONE, Event.POD_PLACED, Event.POD_CHANGED, Event.NAMESPACE_CHANGED},
+            local=False,
+            stamp=required_wanted,
+            rank_stamp=wishes_wanted,
+        ),
+        "ImageLocality": Mechanism(score=image_locality, local=False, stamp=images_wanted),
+        "NodeResourcesFitPlus": Mechanism(
+            score=fit_plus_score,
+            node_facts=_FIT_FACTS | {"resources.nonzeroRequested"},
+            pod_facts=frozenset({"resources.request", "containers"}),
+        ),
+        "ScarceResourceAvoidance": Mechanism(
+            score=scarce_avoidance,
+            node_facts=frozenset({KINDS}),
+            pod_facts=frozenset({"resources.request"}),
+        ),
+        "AmplifiedCPU": Mechanism(
+            filter=amplified_cpu,
+            node_facts=_FIT_FACTS | {"amplification.cpu", "ownedCPU"},
+            pod_facts=frozenset({"resources.request"}),
+            helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
         ),
     }
 )

@@ -11,7 +11,7 @@ from koordpolicy.model.protocol import LEGACY_REGION, LEGACY_ZONE, REGION, ZONE
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.volumes import Volume
 from koordpolicy.scheduler.mechanisms import volume_binding
-from koordpolicy.scheduler.mechanisms.base import Parameters, Verdicts
+from koordpolicy.scheduler.mechanisms.base import Parameters, Said, Verdicts
 from koordpolicy.scheduler.mechanisms.volume_binding import bindings, claims_of
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView
@@ -31,7 +31,7 @@ _CURRENT: Final = {LEGACY_ZONE: ZONE, LEGACY_REGION: REGION}
 _BETWEEN_ZONES: Final = "__"
 
 
-def volumes_wanted(pod: PodView, around: Surroundings, _parameters: Parameters) -> Hashable | None:
+def volumes_wanted(pod: PodView, around: Surroundings, _said: Said) -> Hashable | None:
     """The pod's volumes, and what stays the same while they and all others do."""
     wanted = pod.volumes
     if not wanted.claims and not wanted.disks:
@@ -40,9 +40,9 @@ def volumes_wanted(pod: PodView, around: Surroundings, _parameters: Parameters) 
     return pod.pod.namespace, pod.pod.uid, wanted, held, around.volumes.version
 
 
-def claims_wanted(pod: PodView, around: Surroundings, parameters: Parameters) -> Hashable | None:
+def claims_wanted(pod: PodView, around: Surroundings, said: Said) -> Hashable | None:
     """The same; None for pods without claims."""
-    return volumes_wanted(pod, around, parameters) if pod.volumes.claims else None
+    return volumes_wanted(pod, around, said) if pod.volumes.claims else None
 
 
 def volume_restrictions(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:

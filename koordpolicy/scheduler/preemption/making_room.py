@@ -3,13 +3,13 @@
 from collections.abc import Callable
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.model.disruption import Budget
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.cycle import Judged, Question
 from koordpolicy.scheduler.decision import PodKey, Preemption
 from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.preemption.budgets import Budgets
 from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
 from koordpolicy.scheduler.preemption.search import Search, Without
@@ -23,12 +23,11 @@ WAITING = Without({}, "not eligible due to a terminating pod on the nominated no
 class MakingRoom:
     """The preemption of one profile over one cache.
 
-    `budgets` are the disruption budgets of the cluster by namespace and name, kept by the caller; `leaving`
-    the pods that were chosen to go and have not gone, with their uids.
+    `budgets` are the disruption budgets of the cluster, kept by the caller; `leaving` the pods that were chosen to go and have not gone, with their uids.
     """
 
     def __init__(
-        self, graph: RuleGraph, profile: str, cache: ClusterCache, budgets: dict[tuple[str, str], Budget],
+        self, graph: RuleGraph, profile: str, cache: ClusterCache, budgets: Budgets,
         leaving: dict[PodKey, str], draw: Callable[[int], int],
     ) -> None:  # fmt: skip
         self._policy = PreemptionPolicy(graph, profile)
@@ -87,9 +86,9 @@ class MakingRoom:
         row = self._cache.table.index(node)
         if any(one is not None and bool(one.hopeless[row]) for one in judged.verdicts):
             return False
+        eligible = self._policy.eligible_for(question.records)
         return any(
-            self._policy.eligible(question.records, view) and self._is_leaving(view.pod)
-            for view in self._cache.pods_on(node).values()
+            eligible(view) and self._is_leaving(view.pod) for view in self._cache.pods_on(node).values()
         )
 
     def _is_leaving(self, pod: Pod) -> bool:

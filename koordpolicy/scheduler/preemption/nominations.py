@@ -64,12 +64,11 @@ class Nominations:
 
     def respected(self, question: Question, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for the one that is asked of."""
-        me = question.view.pod.key
-        return tuple(
-            view
-            for key, view in self.on(node).items()
-            if key != me and self._policy.respects(question.records, view)
-        )
+        waiting = self.on(node)
+        if not waiting:
+            return ()
+        me, respected = question.view.pod.key, self._policy.respected_by(question.records)
+        return tuple(view for key, view in waiting.items() if key != me and respected(view))
 
     def counted(self, question: Question, judged: Judged) -> Judged:
         """The answers about all nodes, where a node must pass with those who wait for it, too.

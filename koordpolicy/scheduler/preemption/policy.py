@@ -1,6 +1,6 @@
 """What policy says of preemption, asked through programs made once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
@@ -55,13 +55,24 @@ class PreemptionPolicy:
             return False
         return said is not None and said != NEVER
 
-    def eligible(self, records: Records, victim: PodView) -> bool:
+    @property
+    def reads_victims(self) -> bool:
+        """Whether the order of nodes depends on single victims."""
+        return ("candidate", "pods") in self._order.facts
+
+    def eligible_for(self, records: Records) -> Callable[[PodView], bool]:
         """Whether a pod on a node may go for the one that `records` speak of."""
-        return _said(self._eligible, self._eligible_known, "victim", records, victim)
+        return _asker(self._eligible, self._eligible_known, "victim", records)
+
+    def respected_by(self, records: Records) -> Callable[[PodView], bool]:
+        """Whether a pod that a node is promised to counts for the one that `records` speak of."""
+        if not self.enabled:
+            return lambda _view: False
+        return _asker(self._respects, self._respects_known, "nominated", records)
 
     def respects(self, records: Records, nominated: PodView) -> bool:
-        """Whether a pod that a node is promised to counts for the one that `records` speak of."""
-        return self.enabled and _said(self._respects, self._respects_known, "nominated", records, nominated)
+        """The same for one pod."""
+        return self.respected_by(records)(nominated)
 
     def signature(self, records: Records) -> tuple[Any, ...]:
         """What `eligible` reads of everything but victims: equal signatures, equal victims."""
@@ -95,8 +106,13 @@ def started(view: PodView, now: Timestamp) -> Record:
     return view.facts if "startedAt" in view.facts else {**view.facts, "startedAt": now}
 
 
-def candidate_facts(node: str, victims: Sequence[PodView], violations: int, now: Timestamp) -> Record:
-    """The facts of a node from which pods would have to go: one at least, the most important first."""
+def candidate_facts(
+    node: str, victims: Sequence[PodView], violations: int, now: Timestamp, *, pods: bool = True
+) -> Record:
+    """The facts of a node from which pods would have to go: one at least, the most important first.
+
+    Those of single `pods` can be left away where nobody reads them.
+    """
     highest = max(view.priority for view in victims)
     starts = [view.pod.started_at for view in victims if view.priority == highest]
     return {
@@ -106,7 +122,7 @@ def candidate_facts(node: str, victims: Sequence[PodView], violations: int, now:
         "highestPriority": highest,
         "prioritySum": sum(view.priority + _SUM_OFFSET for view in victims),
         "earliestStart": TIMES.timestamp(min(now.ns if start is None else start for start in starts)),
-        "pods": [started(view, now) for view in victims],
+        "pods": [started(view, now) for view in victims] if pods else [],
     }
 
 
@@ -127,21 +143,28 @@ def _read(asked: Asked, records: Records, without: str = "victim") -> tuple[Any,
     return tuple(found)
 
 
-def _said(asked: Asked, known: dict[Any, bool], root: str, records: Records, other: PodView) -> bool:
-    """A decision about another pod; one that fails says no. Pods that agree in all it reads share an answer."""
+def _asker(asked: Asked, known: dict[Any, bool], root: str, records: Records) -> Callable[[PodView], bool]:
+    """A decision about other pods; one that fails says no. Pods that agree in all it reads share an answer."""
     if asked.program is None:
-        return asked.constant is True
+        always = asked.constant is True
+        return lambda _view: always
     mine = _read(asked, records, root)
-    theirs = tuple(other.facts.get(path) for one, path in asked.facts if one == root)
-    try:
-        found = known.get((mine, theirs))
-    except TypeError:  # something that has no hash, such as labels
-        return _true(asked, root, records, other)
-    if found is None:
-        if len(known) > _REMEMBERED:
-            known.clear()
-        found = known[mine, theirs] = _true(asked, root, records, other)
-    return found
+    theirs = sorted(path for one, path in asked.facts if one == root)
+
+    def ask(view: PodView) -> bool:
+        facts = view.facts
+        key = (mine, *[facts.get(path) for path in theirs])
+        try:
+            found = known.get(key)
+        except TypeError:  # something that has no hash, such as labels
+            return _true(asked, root, records, view)
+        if found is None:
+            if len(known) > _REMEMBERED:
+                known.clear()
+            found = known[key] = _true(asked, root, records, view)
+        return found
+
+    return ask
 
 
 def _true(asked: Asked, root: str, records: Records, other: PodView) -> bool:

@@ -6,6 +6,7 @@ from typing import Final
 from koordpolicy.model.labels import LabelSelector, Operator, Requirement, read_selector
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Json, mapping, text, texts
+from koordpolicy.scheduler.surroundings.label_index import LabelIndex
 
 PLAIN: Final = frozenset({"ReplicationController"})
 """Kinds whose selector is a plain map of labels."""
@@ -16,26 +17,33 @@ CONTROLLERS: Final = PLAIN | {"ReplicaSet", "StatefulSet"}
 class Workloads:
     """Services and controllers by namespace."""
 
-    __slots__ = ("_controllers", "_services", "version")
+    __slots__ = ("_controllers", "_filed", "_services")
 
     def __init__(self) -> None:
-        self._services: dict[str, dict[str, Mapping[str, str]]] = {}
+        self._services: dict[tuple[str, str], LabelSelector] = {}
+        self._filed: dict[str, LabelIndex[LabelSelector]] = {}
         self._controllers: dict[tuple[str, str, str], LabelSelector] = {}
-        self.version = 0
 
     def set_service(self, obj: Json) -> None:
         """A service as JSON. Raises ObjectError."""
         metadata = mapping(obj, "metadata")
         namespace, name = text(metadata, "namespace", "metadata"), text(metadata, "name", "metadata")
-        found = texts(mapping(obj, "spec"), "selector", "spec")
-        if self._services.get(namespace, {}).get(name) != found:
-            self._services.setdefault(namespace, {})[name] = found
-            self.version += 1
+        selector = _equal_to(texts(mapping(obj, "spec"), "selector", "spec"))
+        if self._services.get((namespace, name)) == selector:
+            return
+        self.remove_service(namespace, name)
+        if selector.requirements:
+            self._services[namespace, name] = selector
+            self._filed.setdefault(namespace, LabelIndex()).add(selector, selector)
 
     def remove_service(self, namespace: str, name: str) -> None:
         """A service is gone."""
-        if self._services.get(namespace, {}).pop(name, None) is not None:
-            self.version += 1
+        gone = self._services.pop((namespace, name), None)
+        if gone is None:
+            return
+        # Another service of the namespace may have the same selector.
+        if not any(key[0] == namespace and one == gone for key, one in self._services.items()):
+            self._filed[namespace].discard(gone, gone)
 
     def set_controller(self, kind: str, obj: Json) -> None:
         """A controller of a kind as JSON. Raises ObjectError."""
@@ -45,29 +53,36 @@ class Workloads:
             selector = _equal_to(texts(spec, "selector", "spec"))
         else:
             selector = read_selector(mapping(spec, "selector", "spec"), "spec.selector")
-        if self._controllers.get(key) != selector:
-            self._controllers[key] = selector
-            self.version += 1
+        self._controllers[key] = selector
 
     def remove_controller(self, kind: str, namespace: str, name: str) -> None:
         """A controller is gone."""
-        if self._controllers.pop((kind, namespace, name), None) is not None:
-            self.version += 1
+        self._controllers.pop((kind, namespace, name), None)
 
     def selector_of(self, pod: Pod) -> LabelSelector | None:
         """What a pod's services and its controller select, together; None when that is nothing."""
-        labels: dict[str, str] = {}
-        for selector in self._services.get(pod.namespace, {}).values():
-            if selector and all(pod.labels.get(key) == value for key, value in selector.items()):
-                labels.update(selector)
-        found = _equal_to(labels)
+        found = LabelSelector()
+        filed = self._filed.get(pod.namespace)
+        for selector in () if filed is None else filed.near(pod.labels):
+            if selector.matches(pod.labels):
+                found = _both(found, selector)
         owner = pod.controller
         if owner is not None and owner.kind in CONTROLLERS:
             controller = self._controllers.get((owner.kind, pod.namespace, owner.name))
             if controller is not None:
-                new = tuple(one for one in controller.requirements if one not in found.requirements)
-                found = LabelSelector((*found.requirements, *new))
+                found = _both(found, controller)
         return found if found.requirements else None
+
+
+def _both(one: LabelSelector, other: LabelSelector) -> LabelSelector:
+    """What matches both selectors, each requirement once and in one order."""
+    return LabelSelector(
+        tuple(
+            sorted(
+                {*one.requirements, *other.requirements}, key=lambda r: (r.key, r.operator, sorted(r.values))
+            )
+        )
+    )
 
 
 def _equal_to(labels: Mapping[str, str]) -> LabelSelector:

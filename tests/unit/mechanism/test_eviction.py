@@ -1,11 +1,20 @@
 """Who has to go: budgets, reprieve, room; against what the words say, worked out naively."""
 
+from collections.abc import Callable
 from typing import Any
 
-from hypothesis import given
+import numpy as np
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from koordpolicy.mechanism.eviction import Room, Victims, candidates_to_find, reprieve, violating
+from koordpolicy.mechanism.eviction import (
+    Crowds,
+    Victims,
+    candidates_to_find,
+    reprieve,
+    reprieve_all,
+    violating,
+)
 from koordpolicy.model.disruption import Budget
 from koordpolicy.model.labels import read_selector
 from koordpolicy.model.pod import Pod
@@ -49,29 +58,58 @@ def test_how_many_nodes_are_compared() -> None:
     assert candidates_to_find(1000, 0.0, 1) == 1
 
 
-PODS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8)
+PODS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.booleans()), max_size=6)
 
 
-@given(
-    free=st.integers(0, 8), wanted=st.integers(0, 8), pods=PODS, breaks=st.lists(st.booleans(), min_size=8)
-)
-def test_nobody_goes_in_vain(free: int, wanted: int, pods: list[tuple[int, int]], breaks: list[bool]) -> None:
-    total = {"cpu": free + sum(cpu for cpu, _ in pods), "memory": free + sum(memory for _, memory in pods)}
-    need = {"cpu": wanted, "memory": wanted}
-    room = Room(need, total)
-    names = range(len(pods))
-    if not room.fits:
-        assert any(total[name] < need[name] for name in need)
-        return
-    takes = {at: {"cpu": cpu, "memory": memory} for at, (cpu, memory) in enumerate(pods)}
-    found = reprieve(names, breaks[: len(pods)], lambda at: room.stays(takes[at]))
+def room(free: int, wanted: int, pods: list[tuple[int, int, bool]]) -> Callable[[int], bool]:
+    """What `reprieve` asks, for pods that take two resources of which so much is free beside them."""
+    left = [free + sum(pod[kind] for pod in pods) for kind in (0, 1)]
+
+    def stays(at: int) -> bool:
+        after = [left[kind] - pods[at][kind] for kind in (0, 1)]
+        if min(after) < wanted:
+            return False
+        left[:] = after
+        return True
+
+    return stays
+
+
+@given(free=st.integers(0, 8), wanted=st.integers(0, 8), pods=PODS)
+def test_nobody_goes_in_vain(free: int, wanted: int, pods: list[tuple[int, int, bool]]) -> None:
+    total = [free + sum(pod[kind] for pod in pods) for kind in (0, 1)]
+    assume(min(total) >= wanted)
+    breaks = [pod[2] for pod in pods]
+    found = reprieve(range(len(pods)), breaks, room(free, wanted, pods))
 
     def fits(gone: frozenset[int]) -> bool:
-        stay = [takes[at] for at in names if at not in gone]
-        return all(total[name] - sum(one[name] for one in stay) >= need[name] for name in need)
+        return all(
+            total[kind] - sum(pod[kind] for at, pod in enumerate(pods) if at not in gone) >= wanted
+            for kind in (0, 1)
+        )
 
     gone = frozenset(found.keys)
     assert fits(gone)
     assert not any(fits(gone - {at}) for at in gone), "each of them is needed"
     assert list(found.keys) == sorted(found.keys), "the most important first"
     assert found.violations == sum(breaks[at] for at in gone)
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), PODS), min_size=1, max_size=5), st.integers(0, 8))
+def test_many_nodes_at_once_are_as_one_by_one(
+    nodes: list[tuple[int, list[tuple[int, int, bool]]]], wanted: int
+) -> None:
+    most = max(len(pods) for _, pods in nodes)
+    filled = [[*pods, *[(0, 0, False)] * (most - len(pods))] for _, pods in nodes]
+    table = np.array([[pod[:2] for pod in pods] for pods in filled], np.int64).reshape(len(nodes), most, 2)
+    present = np.array([[at < len(pods) for at in range(most)] for _, pods in nodes], np.bool_)
+    breaks = np.array([[pod[2] for pod in pods] for pods in filled], np.bool_)
+    shape = (len(nodes), most)
+    crowds = Crowds(table, present.reshape(shape), breaks.reshape(shape))
+    free = np.array([[free] * 2 for free, _ in nodes], np.int64) + table.sum(axis=1)
+    victims, enough = reprieve_all(np.array([wanted, wanted]), free, crowds)
+    for at, (left, pods) in enumerate(nodes):
+        assert enough[at] == (min(left + sum(pod[kind] for pod in pods) for kind in (0, 1)) >= wanted)
+        if enough[at]:
+            found = reprieve(range(len(pods)), [pod[2] for pod in pods], room(left, wanted, pods))
+            assert np.flatnonzero(victims[at]).tolist() == list(found.keys)

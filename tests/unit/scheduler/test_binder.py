@@ -3,14 +3,14 @@
 import asyncio
 from typing import Any
 
-from koordpolicy.kube import Conflict, NotFound
+from koordpolicy.kube import Conflict, MergePatch, NotFound
 from koordpolicy.kube.memory import MemoryCluster, Store
-from koordpolicy.kube.resources import NODES, PODS
+from koordpolicy.kube.resources import NODES, PODS, PRIORITY_CLASSES
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import Decision
-from koordpolicy.scheduler.binder import Bind, Report, apply, plan
+from koordpolicy.scheduler.binder import Bind, Preempt, Report, apply, plan
 from tests.unit.scheduler.world import START, World
 
 NODE = {
@@ -77,9 +77,11 @@ def test_a_pending_pod_says_why() -> None:
         here = await rim("5")
         decision = await here.decide()
         planned = plan(decision, await here.pod(), here.world.now)
-        assert planned == Report(
-            ("default", "x"), "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.", START
+        message = (
+            "0/1 nodes are available: 1 Insufficient cpu. "
+            "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling."
         )
+        assert planned == Report(("default", "x"), "Unschedulable", message, START)
         assert (await apply(here.cluster, planned)).error is None
         told = await here.pod()
         condition = told.condition("PodScheduled")
@@ -125,3 +127,50 @@ def test_a_question_that_failed_is_the_scheduler_s_error() -> None:
     planned = plan(problem, Pod("x"), START)
     assert isinstance(planned, Report)
     assert planned.reason == "SchedulerError"
+
+
+def test_room_is_made_by_sending_pods_away() -> None:
+    async def run() -> None:
+        here = await rim("3")
+        await here.cluster.create(PRIORITY_CLASSES, {"metadata": {"name": "low"}, "value": -10})
+        small = pod_of("2")
+        small["metadata"]["name"] = "small"
+        small["spec"] |= {"nodeName": "a", "priorityClassName": "low"}
+        here.world.scheduler.set_pod(read_pod(await here.cluster.create(PODS, small)))
+        here.world.scheduler.set_pod(await here.pod())
+        decision = here.world.scheduler.schedule_one()
+        assert decision is not None
+        planned = plan(decision, await here.pod(), here.world.now)
+        assert isinstance(planned, Preempt)
+        assert (await apply(here.cluster, planned)).error is None
+        waiting = await here.pod()
+        assert waiting.nominated_node == "a"
+        leaving = read_pod(await here.cluster.get(PODS, "small"))
+        condition = leaving.condition("DisruptionTarget")
+        assert condition is not None
+        assert (leaving.terminating, condition.reason) == (True, "PreemptionByScheduler")
+        assert (await apply(here.cluster, planned)).error is None, "nothing is left to do"
+
+        here.world.scheduler.remove_pod(("default", "small"))
+        here.world.pass_time(60)
+        decision = here.world.scheduler.schedule_one()
+        assert decision is not None
+        assert decision.node == "a"
+
+    asyncio.run(run())
+
+
+def test_a_pod_that_waits_no_longer_says_so() -> None:
+    async def run() -> None:
+        here = await rim("5")
+        await here.cluster.patch(
+            PODS, "x", MergePatch({"status": {"nominatedNodeName": "gone"}}), subresource="status"
+        )
+        decision = await here.decide()
+        planned = plan(decision, await here.pod(), here.world.now)
+        assert isinstance(planned, Report)
+        assert planned.nominated == ""
+        await apply(here.cluster, planned)
+        assert (await here.pod()).nominated_node == ""
+
+    asyncio.run(run())

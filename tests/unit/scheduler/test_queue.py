@@ -174,8 +174,8 @@ def test_attempts_back_off_longer_and_longer() -> None:
     world.build({"nodes": {"a": {"unschedulable": True}}})
     world.place("pod")
     waits = []
-    for _ in range(4):
-        world.build({"nodes": {"a": {"unschedulable": True}}})  # an event that may help
+    for number in range(4):
+        world.build({"nodes": {f"n{number}": {"unschedulable": True}}})  # an event that may help
         next_time = world.scheduler.next_time()
         assert next_time is not None
         waits.append((next_time - world.now) / 1e9)

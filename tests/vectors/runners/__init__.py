@@ -7,13 +7,23 @@ module; to add a domain, add its module here.
 
 from collections.abc import Mapping
 
-from tests.vectors.runners import manager, node_agent, scheduler_core
+from tests.vectors.runners import (
+    manager,
+    node_agent,
+    scheduler_core,
+    scheduler_neighbours,
+    scheduler_packing,
+    scheduler_preemption,
+)
 from tests.vectors.runners.runner import Runner
 
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("manager", manager.RUNNERS),
     ("node-agent", node_agent.RUNNERS),
     ("scheduler-core", scheduler_core.RUNNERS),
+    ("scheduler-core", scheduler_neighbours.RUNNERS),
+    ("scheduler-core", scheduler_packing.RUNNERS),
+    ("scheduler-core", scheduler_preemption.RUNNERS),
 )
 
 RUNNERS: Mapping[tuple[str, str], Runner] = {

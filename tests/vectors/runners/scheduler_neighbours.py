@@ -118,7 +118,7 @@ def _scores(scheduler: Scheduler, question: Question, name: str, nodes: Sequence
     found: Any = judged.scores[at]
     rows = np.array([table.index(node) for node in nodes])
     step = profile.scores[at]
-    if judged.stamps[len(profile.filters) + at] is None:
+    if f"score:{name}" not in judged.stamps:
         found = None
     elif step.mechanism is not None and step.mechanism.rank is not None:
         found = ranked(step, question, table, rows)

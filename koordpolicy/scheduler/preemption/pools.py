@@ -1,0 +1,168 @@
+"""Those who may go, node by node, and who has to where only room is short: arithmetic over many nodes at once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.mechanism.columns import Column, Mask
+from koordpolicy.mechanism.eviction import Crowds, reprieve_all
+from koordpolicy.model.protocol import PODS
+from koordpolicy.scheduler.cache import ClusterCache
+from koordpolicy.scheduler.cycle import Question
+from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.preemption.budgets import Budgets
+from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
+
+_KEPT: Final = 4
+"""Sets of nodes' pools that are kept at once, one for each set of pods that may go."""
+
+Amounts = Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Pool:
+    """Those who may go from one node, the most important first."""
+
+    changes: int
+    views: tuple[PodView, ...]
+    priorities: Column
+    amounts: dict[str, Column] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> tuple[PodKey, ...]:
+        """Their namespaces and names."""
+        return tuple(view.pod.key for view in self.views)
+
+    def taken(self, resource: str) -> Column:
+        """What each of them takes of a resource, `pods` as such being one."""
+        found = self.amounts.get(resource)
+        if found is None:
+            taken = [1 if resource == PODS else view.occupied.get(resource, 0) for view in self.views]
+            found = self.amounts[resource] = np.array(taken, dtype=np.int64)
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A node on which room for a pod would be made by sending these away."""
+
+    node: str
+    victims: tuple[PodView, ...]
+    violations: int
+
+
+class Pools:
+    """The pools of all nodes that were asked for, up to date."""
+
+    __slots__ = ("_budgets", "_cache", "_known", "_policy")
+
+    def __init__(self, cache: ClusterCache, policy: PreemptionPolicy, budgets: Budgets) -> None:
+        self._cache = cache
+        self._policy = policy
+        self._budgets = budgets
+        self._known: dict[tuple[object, ...], dict[str, Pool]] = {}
+
+    def of(self, question: Question) -> "PoolsFor":
+        """The pools for one pod. Pods that may displace the same others share them."""
+        signature = self._policy.signature(question.records)
+        known = self._known.pop(signature, None)
+        if known is None:
+            known = {}
+            while len(self._known) >= _KEPT:
+                del self._known[next(iter(self._known))]
+        self._known[signature] = known
+        return PoolsFor(self._cache, self._policy, self._budgets, question, known)
+
+
+class PoolsFor:
+    """The pools for one pod; for one search."""
+
+    __slots__ = ("_budgets", "_cache", "_eligible", "_known", "_now", "_policy")
+
+    def __init__(
+        self,
+        cache: ClusterCache,
+        policy: PreemptionPolicy,
+        budgets: Budgets,
+        question: Question,
+        known: dict[str, Pool],
+    ) -> None:
+        self._cache = cache
+        self._policy = policy
+        self._budgets = budgets
+        self._known = known
+        self._now: Timestamp = question.records["now"]
+        self._eligible = policy.eligible_for(question.records)
+
+    def on(self, node: str) -> Pool:
+        """Those who may go from a node."""
+        known = self._known.get(node)
+        changes = self._cache.changes_on(node)
+        if known is None or known.changes != changes:
+            known = self._known[node] = self._made(node, changes)
+        return known
+
+    def _made(self, node: str, changes: int) -> Pool:
+        importance, now = self._policy.importance, self._now
+        able = [view for view in self._cache.pods_on(node).values() if self._eligible(view)]
+        able.sort(key=lambda view: importance(view, now))
+        return Pool(changes, tuple(able), np.array([view.priority for view in able], dtype=np.int64))
+
+    def broken(self, pool: Pool) -> list[bool] | None:
+        """Whose going breaks a disruption budget; None for nobody's."""
+        return self._budgets.broken(pool.views)
+
+    def short(
+        self, nodes: Sequence[str], wanted: Amounts, beside: Mapping[str, Sequence[PodView]]
+    ) -> Iterator[Short]:
+        """The nodes on which somebody has to go so that the amounts wanted are free, and who.
+
+        `beside` are pods that count as being on a node, though they are not.
+        """
+        pools = [self.on(name) for name in nodes]
+        most = max((len(pool.views) for pool in pools), default=0)
+        if not most:
+            return
+        shape = (len(nodes), most)
+        amounts = np.zeros((*shape, len(wanted)), np.int64)
+        present, breaks = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+        for at, pool in enumerate(pools):
+            size = len(pool.views)
+            present[at, :size] = True
+            for number, resource in enumerate(wanted):
+                amounts[at, :size, number] = pool.taken(resource)
+            broken = self.broken(pool)
+            if broken is not None:
+                breaks[at, :size] = broken
+        free = self._free(nodes, wanted, beside) + amounts.sum(axis=1)
+        victims, enough = reprieve_all(
+            np.array(list(wanted.values()), np.int64), free, Crowds(amounts, present, breaks)
+        )
+        yield from _found(nodes, pools, victims & enough[:, None], breaks)
+
+    def _free(
+        self, nodes: Sequence[str], wanted: Amounts, beside: Mapping[str, Sequence[PodView]]
+    ) -> "np.ndarray[tuple[int, int], np.dtype[np.int64]]":
+        """What is free of each resource on each node now."""
+        free = np.zeros((len(nodes), len(wanted)), np.int64)
+        table = self._cache.table
+        for at, name in enumerate(nodes):
+            row = table.row(table.index(name))
+            has, used = row["resources.allocatable"], row["resources.requested"]
+            assert isinstance(has, Mapping)
+            assert isinstance(used, Mapping)
+            free[at] = [has.get(resource, 0) - used.get(resource, 0) for resource in wanted]
+            for view in beside.get(name, ()):
+                free[at] -= [1 if one == PODS else view.occupied.get(one, 0) for one in wanted]
+        return free
+
+
+def _found(nodes: Sequence[str], pools: Sequence[Pool], victims: Mask, breaks: Mask) -> Iterator[Short]:
+    for at in np.flatnonzero(victims.any(axis=1)).tolist():
+        views = pools[at].views
+        going = tuple(views[place] for place in np.flatnonzero(victims[at]).tolist())
+        yield Short(nodes[at], going, int(np.count_nonzero(victims[at] & breaks[at])))

@@ -1,0 +1,290 @@
+"""Who goes for whom: cases as data (see `preemption.yaml`), pods that wait, and a plain oracle."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ruamel.yaml import YAML
+
+from koordpolicy.model.disruption import read_budget
+from koordpolicy.model.time import NANOSECONDS, time_text
+from koordpolicy.scheduler import Decision
+from tests.unit.scheduler.world import START, World, node, pod, policies
+
+CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("preemption.yaml").read_text())
+
+GRAPH = policies()
+
+
+def placed(name: str, where: str, said: Mapping[str, Any]) -> Any:
+    """A pod on a node; `started` seconds after the beginning."""
+    given = {"node": where, "phase": "Running", **said}
+    started = given.pop("started", None)
+    found = pod(name, given)
+    if started is None:
+        return found
+    raw = {
+        **found.raw,
+        "status": {**found.raw["status"], "startTime": time_text(START + started * NANOSECONDS)},
+    }
+    return type(found)(
+        **{
+            **{f: getattr(found, f) for f in found.__slots__},
+            "started_at": START + started * NANOSECONDS,
+            "raw": raw,
+        }
+    )
+
+
+def budget(app: str, allowed: int) -> Any:
+    return read_budget(
+        {
+            "metadata": {"name": app, "namespace": "default"},
+            "spec": {"selector": {"matchLabels": {"app": app}}},
+            "status": {"disruptionsAllowed": allowed},
+        }
+    )
+
+
+def build(world: World, case: Mapping[str, Any]) -> None:
+    for name, said in case["nodes"].items():
+        world.build({"nodes": {name: {key: value for key, value in said.items() if key != "pods"}}})
+        for one, asked in said.get("pods", {}).items():
+            world.scheduler.set_pod(placed(one, name, asked))
+    for app, allowed in case.get("budgets", {}).items():
+        world.scheduler.set_budget(budget(app, allowed))
+
+
+def shown(decision: Decision) -> dict[str, Any]:
+    found = decision.preemption
+    if found is None:
+        return {"remark": decision.remark}
+    answer: dict[str, Any] = {"node": found.node, "victims": [victim.pod[1] for victim in found.victims]}
+    return answer | ({"violations": found.violations} if found.violations else {})
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"].replace(" ", "-"))
+def test_who_goes_for_whom(case: dict[str, Any]) -> None:
+    own = case.get("policies", ())
+    world = World(policies(*own) if own else GRAPH)
+    build(world, case)
+    before = {name: dict(world.scheduler.cache.pods_on(name)) for name in case["nodes"]}
+    decision = world.place("pod", case["pod"])
+    assert not decision.placed
+    assert shown(decision) == case["expect"]
+    assert decision.promised == case["expect"].get("node", "")
+    after = {name: dict(world.scheduler.cache.pods_on(name)) for name in case["nodes"]}
+    assert before == after, "nobody is gone before the cluster says so"
+    assert [list(pods) for pods in before.values()] == [list(pods) for pods in after.values()]
+
+
+# --- pods that wait for their victims to go ---------------------------------------------------------
+
+
+def crowded(**more: Any) -> World:
+    world = World(GRAPH, **more)
+    world.build({"nodes": {"a": {"pods": {"low": {"priority": 10, "request": {"cpu": 8}}}}}})
+    return world
+
+
+def test_a_pod_gets_the_node_once_its_victims_are_gone() -> None:
+    world = crowded()
+    assert shown(world.place("pod", {"request": {"cpu": 5}}))["victims"] == ["low"]
+    world.pass_time(5)
+    assert world.names() == [], "nothing has happened"
+    world.scheduler.remove_pod(("default", "low"))
+    decision = world.scheduler.schedule_one()
+    assert decision is not None
+    assert decision.node == "a"
+
+
+def test_nobody_else_goes_while_victims_are_leaving() -> None:
+    world = crowded()
+    world.build({"nodes": {"b": {"pods": {"other": {"priority": 10, "request": {"cpu": 8}}}}}})
+    first = world.place("pod", {"request": {"cpu": 5}}).preemption
+    assert first is not None
+    world.pass_time(600)
+    again = world.scheduler.schedule_one()
+    assert again is not None
+    assert (again.preemption, again.promised) == (None, first.node)
+    assert again.remark == "preemption: not eligible due to a terminating pod on the nominated node"
+
+
+def test_victims_that_could_not_be_sent_away_are_looked_for_again() -> None:
+    world = crowded()
+    decision = world.place("pod", {"request": {"cpu": 5}})
+    world.scheduler.call_off(decision)
+    world.pass_time(600)
+    again = world.scheduler.schedule_one()
+    assert again is not None
+    assert again.preemption == decision.preemption
+
+
+def test_a_node_is_kept_for_the_pod_that_waits_for_it() -> None:
+    world = crowded()
+    world.place("pod", {"request": {"cpu": 5}})
+    world.scheduler.remove_pod(("default", "low"))
+    small = world.scheduler.decide(pod("small", {"priority": 9000, "request": {"cpu": 6}}))
+    assert not small.placed
+    assert small.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
+    assert world.scheduler.decide(pod("tiny", {"priority": 9000, "request": {"cpu": 5}})).placed
+    assert world.scheduler.decide(pod("dearer", {"priority": 9900, "request": {"cpu": 6}})).placed
+
+
+def test_a_dearer_pod_takes_the_place_of_one_that_waits() -> None:
+    world = crowded()
+    world.place("pod", {"request": {"cpu": 5}})
+    decision = world.place("dearer", {"priority": 9900, "request": {"cpu": 8}})
+    assert decision.preemption is not None
+    assert decision.preemption.cleared == (("default", "pod"),)
+    world.scheduler.remove_pod(("default", "low"))
+    world.pass_time(5)
+    assert {one.pod[1]: one.node for one in everything(world)} == {"dearer": "a", "pod": ""}
+
+
+def everything(world: World) -> Iterator[Decision]:
+    while (decision := world.scheduler.schedule_one()) is not None:
+        yield decision
+
+
+def test_what_a_pod_waits_for_is_known_after_a_restart() -> None:
+    world = World(GRAPH)
+    world.build({"nodes": {"a": {}, "b": {}}})
+    waiting = pod("pod", {"request": {"cpu": 6}, "schedulingGates": [{"name": "not yet"}]})
+    fields = {name: getattr(waiting, name) for name in waiting.__slots__}
+    world.scheduler.set_pod(type(waiting)(**{**fields, "nominated_node": "a"}))
+    assert world.scheduler.decide(pod("other", {"request": {"cpu": 6}})).node == "b"
+    world.scheduler.remove_pod(("default", "pod"))
+    assert world.scheduler.decide(pod("other", {"request": {"cpu": 6}})).feasible == 2
+
+
+def test_another_revision_keeps_what_was_promised() -> None:
+    world = crowded()
+    world.place("pod", {"request": {"cpu": 5}})
+    world.scheduler.replace_graph(policies({"ties": "First"}))
+    world.scheduler.remove_pod(("default", "low"))
+    assert not world.scheduler.decide(pod("small", {"priority": 9000, "request": {"cpu": 6}})).placed
+
+
+# --- against an oracle ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Placed:
+    name: str
+    priority: int
+    cpu: int
+    started: int
+    app: str
+
+
+PLACED = st.builds(
+    Placed,
+    st.just(""),
+    st.integers(0, 3).map(lambda number: number * 10),
+    st.integers(0, 5),
+    st.integers(0, 3),
+    st.sampled_from(["", "web", "db"]),
+)
+
+
+def documented(
+    nodes: Mapping[str, list[Placed]], cpus: int, wanted: int, priority: int, budgets: Mapping[str, int]
+) -> tuple[str, list[str], int] | None:
+    """What the scheduler's documentation says, in the plainest words: node, victims and broken budgets."""
+    candidates = []
+    for name, pods in nodes.items():
+        lower = [one for one in pods if one.priority < priority]
+        staying = [one for one in pods if one.priority >= priority]
+        if not lower or wanted > cpus - sum(one.cpu for one in staying):
+            continue
+        lower.sort(key=lambda one: (-one.priority, one.started))
+        left, breaking, fine = dict(budgets), [], []
+        for one in lower:
+            broken = False
+            if one.app in left:
+                left[one.app] -= 1
+                broken = left[one.app] < 0
+            (breaking if broken else fine).append(one)
+        victims, violations = [], 0
+        for one in [*breaking, *fine]:
+            if wanted <= cpus - sum(other.cpu for other in staying) - one.cpu:
+                staying.append(one)
+            else:
+                victims.append(one)
+                violations += one in breaking
+        if victims:
+            victims.sort(key=lambda one: (-one.priority, one.started))
+            highest = victims[0].priority
+            rank = (
+                violations,
+                highest,
+                sum(one.priority + 2**31 for one in victims),
+                len(victims),
+                -min(one.started for one in victims if one.priority == highest),
+            )
+            candidates.append((rank, name, victims, violations))
+    if not candidates:
+        return None
+    best = min(candidates, key=lambda one: one[0])
+    return best[1], [one.name for one in best[2]], best[3]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.lists(PLACED, max_size=5), min_size=1, max_size=4),
+    st.integers(1, 8),
+    st.sampled_from([5, 15, 25, 100]),
+    st.dictionaries(st.sampled_from(["web", "db"]), st.integers(0, 2)),
+    st.booleans(),
+)
+def test_it_is_as_documented(
+    said: list[list[Placed]], wanted: int, priority: int, budgets: dict[str, int], by_filters: bool
+) -> None:
+    cpus = 8
+    nodes: dict[str, list[Placed]] = {}
+    for at, pods in enumerate(said):
+        kept: list[Placed] = []
+        for number, one in enumerate(pods):
+            if sum(other.cpu for other in kept) + one.cpu <= cpus:
+                # Every pod began at a moment of its own, so that importance has no ties.
+                began = one.started * 100 + at * 10 + number
+                kept.append(Placed(f"p{at}-{number}", one.priority, one.cpu, began, one.app))
+        nodes[f"n{at}"] = kept
+    # With a filter beside, the same follows from the filters and not from arithmetic.
+    world = World(BY_FILTERS if by_filters else GRAPH)
+    for name, pods in nodes.items():
+        world.scheduler.set_node(node(name, {"allocatable": {"cpu": cpus, "memory": "80Gi"}}))
+        for one in pods:
+            labels = {"app": one.app} if one.app else {}
+            asked = {
+                "priority": one.priority,
+                "request": {"cpu": one.cpu},
+                "labels": labels,
+                "started": one.started,
+            }
+            world.scheduler.set_pod(placed(one.name, name, asked))
+    for app, allowed in budgets.items():
+        world.scheduler.set_budget(budget(app, allowed))
+    decision = world.place("pod", {"priority": priority, "request": {"cpu": wanted}})
+    if decision.placed:
+        assert any(wanted <= cpus - sum(one.cpu for one in pods) for pods in nodes.values())
+        return
+    found = decision.preemption
+    expected = documented(nodes, cpus, wanted, priority, budgets)
+    got = None if found is None else (found.node, [one.pod[1] for one in found.victims], found.violations)
+    assert got == expected
+
+
+BY_FILTERS = policies(
+    {
+        "filters": [
+            {"name": "NodeResourcesFit", "enabled": False},
+            {"name": "room", "require": {"cel": "pod.request.cpu <= node.free.cpu"}},
+        ]
+    }
+)

@@ -1,0 +1,89 @@
+"""Totals kept up to date row by row are those that would be computed from scratch."""
+
+import random
+from collections.abc import Callable
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import Node, Taint
+from koordpolicy.model.pod import Container, Pod
+from koordpolicy.scheduler import Scheduler
+from koordpolicy.scheduler.cycle import judge
+from koordpolicy.scheduler.standing import Standing
+from tests.unit.scheduler.world import START, policies
+
+GRAPH = policies()
+
+
+def a_node(name: str, chance: random.Random) -> Node:
+    taints = [Taint("soft", "PreferNoSchedule", "")] if chance.random() < 0.3 else []
+    room = {"cpu": chance.choice((2, 4, 8)) * 1000, "memory": chance.choice((4, 8)) << 30, "pods": 6}
+    return Node(name, labels={"disk": chance.choice(("ssd", "hdd"))}, allocatable=room, taints=tuple(taints))
+
+
+def a_pod(name: str, kind: int) -> Pod:
+    asked = {"cpu": 300 + 200 * kind, "memory": (256 + 128 * kind) << 20}
+    preferred = {"preference": {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}}
+    affinity = {
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, **preferred}]}
+    }
+    return Pod(
+        name,
+        uid=name,
+        scheduler_name="koord-scheduler",
+        priority=9500,
+        containers=(Container("main", requests=asked, limits=asked),),
+        raw={"spec": {"affinity": affinity} if kind % 2 else {}},
+    )
+
+
+Step = Callable[[Scheduler, random.Random, int], None]
+
+
+def node_changes(scheduler: Scheduler, chance: random.Random, at: int) -> None:
+    scheduler.set_node(a_node(f"n{chance.randrange(12)}", chance))
+
+
+def pod_goes(scheduler: Scheduler, chance: random.Random, at: int) -> None:
+    placed = [view.pod.key for view, *_ in scheduler.cache.pods()]
+    if placed:
+        scheduler.remove_pod(chance.choice(placed))
+
+
+def load_changes(scheduler: Scheduler, chance: random.Random, at: int) -> None:
+    usage = {"cpu": chance.randrange(6_000), "memory": chance.randrange(6) << 30}
+    scheduler.set_metric(NodeMetric(f"n{chance.randrange(12)}", updated_at=START, node_usage=usage))
+
+
+def nothing(scheduler: Scheduler, chance: random.Random, at: int) -> None:
+    pass
+
+
+STEPS: tuple[Step, ...] = (node_changes, pod_goes, load_changes, nothing, nothing, nothing)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_what_is_kept_is_what_would_be_computed(seed: int) -> None:
+    chance = random.Random(seed)
+    scheduler = Scheduler(GRAPH, lambda: START, draw=chance.randrange, explained=0, refusals=False)
+    for at in range(12):
+        scheduler.set_node(a_node(f"n{at}", chance))
+    for at in range(40):
+        chance.choice(STEPS)(scheduler, chance, at)
+        pod = a_pod(f"p{at}", chance.randrange(3))
+        scheduler.set_pod(pod)
+        decided = scheduler.schedule_next()
+        if decided is None:
+            continue
+        question = scheduler.question(pod)
+        scheduler.decide(pod)
+        memory = scheduler._memory  # what it keeps is what the test is about
+        kept = memory.standing(question, memory.judged(question, scheduler.cache.table))
+        assert kept is not None
+        fresh = Standing(question, judge(question, scheduler.cache.table), len(scheduler.cache.table))
+        assert kept.count == fresh.count
+        np.testing.assert_array_equal(kept.totals, fresh.totals)
