@@ -1,6 +1,6 @@
 """Scores of all nodes brought to 0 to 100."""
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,9 @@ BEST: Final = 100
 Scores = NDArray[Any]
 """One score a node, int64 or float64."""
 
+Extremes: TypeAlias = tuple[Any, Any] | None
+"""The least and the greatest score that a normalisation looks at; None where it looks at none."""
+
 
 def normalized(how: str, scores: Scores) -> Scores:
     """Scores by the name of a normalisation, whole numbers unless `how` is `None`.
@@ -18,42 +21,33 @@ def normalized(how: str, scores: Scores) -> Scores:
     the best has 100, the worst 0 (all 0 where they are equal). `Reverse...`: 100 less that, so that
     little is good. Raises ValueError for another name.
     """
+    return scaled(how, scores, extremes(how, scores)) if len(scores) else scores
+
+
+def extremes(how: str, scores: Scores) -> Extremes:
+    """What the normalisation has to know of all scores, of which there is at least one. Raises ValueError."""
     match how:
         case "None":
-            return scores
-        case "Maximum":
-            return _share(scores)
-        case "ReverseMaximum":
-            return BEST - _share(scores)
-        case "MinMax":
-            return _between(scores)
-        case "ReverseMinMax":
-            return BEST - _between(scores)
+            return None
+        case "Maximum" | "ReverseMaximum":
+            return 0, max(scores.max(), 0)
+        case "MinMax" | "ReverseMinMax":
+            return scores.min(), scores.max()
     raise ValueError(f"`{how}` is no normalisation")
 
 
-def _share(scores: Scores) -> Scores:
-    most = scores.max(initial=0)
-    return _floor(scores * BEST / most) if most > 0 and _is_float(scores) else _whole_share(scores, most)
-
-
-def _whole_share(scores: Scores, most: Any) -> Scores:
-    return scores * BEST // most if most > 0 else np.zeros(len(scores), np.int64)
-
-
-def _between(scores: Scores) -> Scores:
-    if not len(scores):
+def scaled(how: str, scores: Scores, between: Extremes) -> Scores:
+    """Some or all of the scores, between the extremes of all."""
+    if between is None:
         return scores
-    least, most = scores.min(), scores.max()
+    least, most = between
     if least == most:
-        return np.zeros(len(scores), np.int64)
-    above = (scores - least) * BEST
-    return _floor(above / (most - least)) if _is_float(scores) else above // (most - least)
-
-
-def _is_float(scores: Scores) -> bool:
-    return scores.dtype.kind == "f"
-
-
-def _floor(scores: Scores) -> Scores:
-    return np.floor(scores).astype(np.int64)
+        found: Scores = np.zeros(len(scores), np.int64)
+    else:
+        above = (scores - least) * BEST
+        found = (
+            np.floor(above / (most - least)).astype(np.int64)
+            if above.dtype.kind == "f"
+            else above // (most - least)
+        )
+    return BEST - found if how.startswith("Reverse") else found
