@@ -61,6 +61,17 @@ MECHANISMS: Mapping[str, MechanismName] = MappingProxyType(
                 ),
             ),
             MechanismName(
+                "NodeResourcesBalancedAllocation",
+                "How evenly a node's resources would be used.",
+                scores=True,
+                parameters=MappingProxyType(
+                    {
+                        "resources": "Names of the resources.",
+                        "variant": "`classic` for the balance with the pod, `delta` for how the pod changes it.",
+                    }
+                ),
+            ),
+            MechanismName(
                 "NodePorts", "Nodes where another pod has a host port that the pod wants.", filters=True
             ),
             MechanismName(
@@ -113,17 +124,6 @@ MECHANISMS: Mapping[str, MechanismName] = MappingProxyType(
                 ),
             ),
             MechanismName("ImageLocality", "How much of the pod's images a node has already.", scores=True),
-            MechanismName(
-                "NodeResourcesBalancedAllocation",
-                "How evenly a node's resources would be used.",
-                scores=True,
-                parameters=MappingProxyType(
-                    {
-                        "resources": "Names of the resources.",
-                        "variant": "`classic` for the balance with the pod, `delta` for how the pod changes it.",
-                    }
-                ),
-            ),
             MechanismName(
                 "NodeResourcesFitPlus",
                 "How well a pod fits when each resource has a strategy of its own.",
