@@ -13,6 +13,7 @@ from koordpolicy.graph.diff.affected import Roots
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import NAMESPACES, NODE_METRICS, NODE_RESOURCE_TOPOLOGIES
 from koordpolicy.kube.snapshot import Snapshot
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.overcommit import KIND as OVERCOMMIT
 from koordpolicy.mechanism.node_record import NodeSight, node_record
@@ -120,7 +121,7 @@ class SnapshotEstate:
     def _cache(self, graph: RuleGraph, target: str) -> ClusterCache:
         """The scheduler's own table of the cluster, for one of its profiles."""
         policy = LoadPolicy(graph, target.partition("/")[2])
-        cache = ClusterCache(policy, graph.catalogue, frozenset({"pods", "usage.prod.cpu"}))
+        cache = ClusterCache(policy, graph.catalogue, _node_facts(graph, target))
         for sight in self._sights.values():
             cache.set_node(sight.node)
             if sight.metric is not None:
@@ -179,6 +180,17 @@ class SnapshotEstate:
             name: NodeSight(node, pods.get(name, ()), metrics.get(name), zones.get(name, ()))
             for name, node in _named(read_node, self._snapshot.nodes)
         }
+
+
+def _node_facts(graph: RuleGraph, target: str) -> frozenset[str]:
+    """The facts of nodes that decisions of a target read; what nobody reads need not be counted."""
+    return frozenset(
+        path
+        for key in graph.decisions
+        if key.target == target
+        for root, path in facts_of(graph.expression(str(key)))
+        if root == "node"
+    )
 
 
 def _named(read: Callable[[Object], _T], objects: Iterable[Object]) -> Iterator[tuple[str, _T]]:
