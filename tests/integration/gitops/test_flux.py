@@ -53,7 +53,7 @@ def is_ready(flux: Flux, name: str, revision: str) -> bool:
 
 
 def has_failed(flux: Flux, name: str, revision: str) -> bool:
-    """Whether the controller has given up on that revision; it would wait five minutes for health."""
+    """Whether the controller has given up on that revision; it would wait for two minutes."""
     status = (flux.kustomization(name) or {}).get("status", {})
     ready = [one["status"] for one in status.get("conditions", ()) if one["type"] == "Ready"]
     return ready == ["False"] and status.get("lastAttemptedRevision") == revision
