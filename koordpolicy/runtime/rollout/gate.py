@@ -18,7 +18,7 @@ from koordpolicy.runtime.rollout.canary import goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
 from koordpolicy.runtime.rollout.machine import Seen, advance, begin, supersede
-from koordpolicy.runtime.rollout.plan import Plan, Step, plan_of
+from koordpolicy.runtime.rollout.plan import KIND, Plan, Step, plan_of
 from koordpolicy.runtime.rollout.shadow import Comparison
 from koordpolicy.runtime.rollout.state import Entry, Phase, State, Subject
 from koordpolicy.runtime.rollout.store import Store, StoreTrouble
@@ -58,12 +58,12 @@ class Surroundings:
 
 @dataclass(slots=True)
 class _Going:
-    """A rollout that this process takes part in."""
+    """A rollout that this process takes part in; `steps` are those up to the present one, as they were staged."""
 
     candidate: Candidate
     comparison: Comparison
     state: State | None = None
-    step: Step | None = None
+    steps: tuple[Step, ...] = ()
     baseline: Baseline = field(default_factory=Baseline)
     waiting: str = ""
     since: int = 0
@@ -100,6 +100,8 @@ class RolloutGate:
 
     async def admit(self, candidate: Candidate, active: Active) -> Verdict:
         """See `Gate.admit`."""
+        if not active.graph.subjects(KIND):
+            return Verdict(True)  # nothing to go by, and no cluster to ask for it
         subject = _subject(candidate, active)
         differing = await asyncio.to_thread(changes, active.graph, candidate.graph)
         comparison = Comparison(active.graph, candidate.graph, differing.decisions)
@@ -185,12 +187,11 @@ class RolloutGate:
 
     async def _exchanged(self, going: _Going, subject: Subject) -> Gathered:
         """Tell the others what was counted, and hear what they have."""
-        state, step = going.state, going.step
+        state, steps = going.state, going.steps
         assert state is not None
-        if step is not None and step.name == state.step:
-            await self._store.publish(
-                subject, step.name, going.comparison.counts, canary=step.has_canary and self._ahead(step)
-            )
+        if steps and steps[-1].name == state.step:
+            counts = going.comparison.counts
+            await self._store.publish(subject, state.step, counts, canary=self._ahead(steps))
         return await self._store.gathered(subject, state.step)
 
     # --- what decides -----------------------------------------------------------------------------
@@ -203,52 +204,56 @@ class RolloutGate:
         self._show(state)
         if state.phase.is_end:
             return
-        step = next((one for one in plan.steps if one.name == state.step), None)
-        if step is None:
+        names = [one.name for one in plan.steps]
+        if state.step not in names:
             return
-        before, going.step = going.step, step
-        if before is None or before.name != step.name:
+        steps = plan.steps[: names.index(state.step) + 1]
+        before, going.steps = going.steps, steps
+        step = steps[-1]
+        if not before or before[-1].name != step.name:
             going.comparison.begin(step.sample, step.keep)
             going.baseline = Baseline(dict(numbers))
-        if before != step:
+        if before != steps:
             going.comparison.sample = step.sample
-            self._let_decide(going, step)
-        self._around.show(state, step.has_canary and self._ahead(step))
+            self._let_decide(going, steps)
+        self._around.show(state, self._ahead(steps))
 
-    def _let_decide(self, going: _Going, step: Step) -> None:
+    def _let_decide(self, going: _Going, steps: tuple[Step, ...]) -> None:
         live, comparison = self._live, going.comparison
         if live is None:
             return
         old: RuleGraph = comparison.active
         new: RuleGraph = comparison.candidate
-        if step.sample > 0.0:
+        if steps[-1].sample > 0.0:
             old, new = comparison.watched(old), comparison.watched(new)
 
         def choose(node: str, labels: Mapping[str, str]) -> RuleGraph:
-            return new if goes_ahead(step, node, labels) else old
+            return new if goes_ahead(steps, node, labels) else old
 
         around = self._around
         own = choose(around.node, around.labels()) if around.node else old
         self._staging = True
         try:
-            live.stage(own, choose if step.has_canary else None)
+            live.stage(own, choose if any(step.has_canary for step in steps) else None)
         finally:
             self._staging = False
 
     def _activated(self, active: Active) -> None:
         """Exceptions began or ended while a rollout goes on: both revisions are as they are now."""
         going = self._going
-        if self._staging or going is None or going.step is None or self._live is None:
+        if self._staging or going is None or not going.steps or self._live is None:
             return
         moment = Timestamp(self._around.now())
         going.comparison.active = active.graph.at(moment)
         going.comparison.candidate = going.candidate.graph.at(moment)
-        self._let_decide(going, going.step)
+        self._let_decide(going, going.steps)
 
-    def _ahead(self, step: Step) -> bool:
+    def _ahead(self, steps: tuple[Step, ...]) -> bool:
         """Whether the new revision decides about something here."""
         around = self._around
-        return not around.node or goes_ahead(step, around.node, around.labels())
+        if not around.node:
+            return any(step.has_canary for step in steps)
+        return goes_ahead(steps, around.node, around.labels())
 
     def _active_graph(self, going: _Going) -> RuleGraph:
         return going.comparison.active
