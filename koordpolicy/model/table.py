@@ -156,6 +156,12 @@ class NodeTable:
         touched = {row for row in self._journal[version - self._first :] if row < count}
         return np.array(sorted(touched), dtype=np.int64)
 
+    def changed_since(self, version: int) -> frozenset[str] | None:
+        """The facts that changed in some row after a version; None when rows came or went."""
+        if self._shaped > version:
+            return None
+        return frozenset(path for path, stamp in self._stamps.items() if stamp > version)
+
     def stamp(self, paths: Iterable[str]) -> int:
         """The version in which one of these facts last changed anywhere, or rows came or went."""
         stamps = self._stamps

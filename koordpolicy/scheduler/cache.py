@@ -101,7 +101,17 @@ class ClusterCache:
     `around` is what else there is; a cache without nodes and pods begins with what is handed to it.
     """
 
-    __slots__ = ("_assumed", "_catalogue", "_changes", "_nodes", "_policy", "_reads_pods", "_where", "around", "table")
+    __slots__ = (
+        "_assumed",
+        "_catalogue",
+        "_changes",
+        "_nodes",
+        "_policy",
+        "_reads_pods",
+        "_where",
+        "around",
+        "table",
+    )
 
     def __init__(
         self,
@@ -392,7 +402,10 @@ class ClusterCache:
         if state.node is None:
             return
         row = self.table.row(self.table.index(state.name))
-        self.table.update(state.name, self._demand_facts(state, row))
+        facts = self._demand_facts(state, row)
+        self.table.update(
+            state.name, {path: value for path, value in facts.items() if row.get(path) != value}
+        )
 
     def _demand_facts(self, state: _Node, row: Mapping[str, object]) -> Record:
         """What follows from the pods on a node. `row` are its other facts."""

@@ -82,12 +82,14 @@ def judge(
     *,
     local_only: bool = False,
     known: Judged | None = None,
+    changed: frozenset[str] | None = None,
 ) -> Judged:
     """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem.
 
     `local_only` asks only filters whose verdict about a node follows from its row, and no scores: for
     tables of nodes that are only supposed. Mechanisms whose stamps differ from those of what is `known` of
-    all nodes are asked about all of them again.
+    all nodes are asked about all of them again; what is known by mechanisms that read none of the `changed`
+    facts (None: any may have changed) is taken over.
     """
     profile = question.profile
     nodes = NodeView(table, rows, question.around)
@@ -99,7 +101,11 @@ def judge(
         )
         judged = Judged([], [], [], [])
         judged.stamps = {} if local_only else stamps_of(question)
-        for step in profile.filters:
+        for at, step in enumerate(profile.filters):
+            if known is not None and _settled(step, changed):
+                judged.verdicts.append(known.verdicts[at])
+                judged.accepted.append(None)
+                continue
             name = f"filter:{step.name}"
             if step.enabled.value(question.records) is False:
                 judged.verdicts.append(None)
@@ -108,7 +114,11 @@ def judge(
             view = _asked(step.mechanism, name, judged, nodes, known)
             judged.verdicts.append(None if view is None else _verdicts(step, question, view))
             judged.accepted.append(_accepted(found.get(name)))
-        for step in profile.scores:
+        for at, step in enumerate(profile.scores):
+            if known is not None and _settled(step, changed):
+                judged.weights.append(known.weights[at])
+                judged.scores.append(known.scores[at])
+                continue
             name = f"score:{step.name}"
             weight = 0 if local_only else _weight(step, question.records)
             judged.weights.append(weight)
@@ -117,6 +127,19 @@ def judge(
     except (CelError, ParameterError, ObjectError) as problem:
         raise CycleProblem(str(problem)) from problem
     return judged
+
+
+def _settled(step: Step, changed: frozenset[str] | None) -> bool:
+    """Whether a step says the same of nodes of which only these facts have changed."""
+    mechanism = step.mechanism
+    return (
+        changed is not None
+        and mechanism is not None
+        and not step.expression
+        and mechanism.stamp is None
+        and mechanism.rank is None
+        and mechanism.node_facts.isdisjoint(changed)
+    )
 
 
 def stamps_of(question: Question) -> Stamps:

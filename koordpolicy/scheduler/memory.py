@@ -77,7 +77,11 @@ class Memory:
             if not len(table) or question.profile.mixed:
                 return False
             rows = touched if len(touched) else np.zeros(1, np.int64)
-            fresh = judge(question, table, rows, known=known.judged)
+            if not known.owned:
+                _own(known.judged)
+                known.owned = True
+            changed = table.changed_since(known.version)
+            fresh = judge(question, table, rows, known=known.judged, changed=changed)
             anew = _stale(question, known.judged, fresh)
             if not _fits(known.judged, fresh, anew):
                 return False
@@ -155,12 +159,10 @@ def _fits(known: Judged, fresh: Judged, anew: _Stale) -> bool:
 
 def _lay_over(remembered: _Known, fresh: Judged, rows: Rows, anew: _Stale) -> None:
     known = remembered.judged
-    if not remembered.owned:
-        _own(known)
     for at, (verdicts, news) in enumerate(zip(known.verdicts, fresh.verdicts, strict=True)):
         if anew.filters[at]:
             known.verdicts[at] = news
-        elif verdicts is not None and news is not None:
+        elif verdicts is not None and news is not None and news is not verdicts:
             verdicts.refused[:, rows], verdicts.hopeless[rows] = news.refused, news.hopeless
     for accepted, also in zip(known.accepted, fresh.accepted, strict=True):
         if accepted is not None and also is not None:
@@ -168,7 +170,7 @@ def _lay_over(remembered: _Known, fresh: Judged, rows: Rows, anew: _Stale) -> No
     for at, (scores, new) in enumerate(zip(known.scores, fresh.scores, strict=True)):
         if anew.scores[at]:
             known.scores[at] = new
-        elif scores is not None and new is not None:
+        elif scores is not None and new is not None and new is not scores:
             scores[rows] = new
     remembered.owned = not anew.any
 

@@ -60,6 +60,10 @@ def kinds_in(text: str) -> frozenset[str]:
     return frozenset(text.split("\n")) if text else frozenset()
 
 
+_FEW: Final = 12
+"""Nodes up to which one by one is quicker than column by column."""
+
+
 class NodeView:
     """The nodes of a table, or those of some rows, column by column.
 
@@ -95,6 +99,13 @@ class NodeView:
     def some(self, values: NDArray[Any]) -> NDArray[Any]:
         """Of values for all nodes, those for the nodes that are looked at."""
         return values if self._rows is None else values[self._rows]
+
+    @property
+    def few(self) -> "Sequence[Mapping[str, Any]] | None":
+        """The facts of each node where they are so few that looking at them one by one is quicker; else None."""
+        if self._rows is None or len(self._rows) > _FEW:
+            return None
+        return [self._table.row(row) for row in self._rows.tolist()]
 
     def numbers(self, path: str) -> Column:
         """A fact that every node has, as int64."""

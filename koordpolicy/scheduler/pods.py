@@ -66,17 +66,19 @@ class PodView:
     @cached_property
     def plain_request(self) -> Amounts:
         """The request without pod-level resources, which the score by fit leaves out."""
-        return effective_requests(self.pod, pod_level=False)
+        return effective_requests(self.pod, pod_level=False) if self.pod.pod_requests else self._request
 
     @cached_property
     def plain_nonzero_request(self) -> Amounts:
         """The same with the scheduler's defaults for what containers don't ask for."""
-        return nonzero_requests(self.pod, pod_level=False)
+        if self.pod.pod_requests:
+            return nonzero_requests(self.pod, pod_level=False)
+        return self._nonzero_request
 
     @cached_property
     def occupied(self) -> Amounts:
         """What it takes from its node."""
-        return occupied_requests(self.pod)
+        return occupied_requests(self.pod) if self._runs else self._request
 
     @cached_property
     def owned_cpu(self) -> int:
@@ -94,7 +96,25 @@ class PodView:
     @cached_property
     def occupied_nonzero(self) -> Amounts:
         """The same with the scheduler's defaults."""
-        return occupied_nonzero_requests(self.pod)
+        if self._runs or self.pod.pod_requests:
+            return occupied_nonzero_requests(self.pod)
+        return self._nonzero_request
+
+    @property
+    def _request(self) -> Amounts:
+        request: Amounts = self.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
+        return request
+
+    @property
+    def _nonzero_request(self) -> Amounts:
+        request: Amounts = self.facts["resources.nonzeroRequest"]  # type: ignore[assignment]  # as above
+        return request
+
+    @property
+    def _runs(self) -> bool:
+        """Whether a node has told what containers have: then a resize may be on its way."""
+        pod = self.pod
+        return any(one.running is not None for one in (*pod.containers, *pod.init_containers))
 
 
 Estimator = Callable[[Record], Amounts | None]
