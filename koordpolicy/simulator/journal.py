@@ -58,7 +58,8 @@ class Explained:
 
 @dataclass(slots=True)
 class Journal:
-    """Everything noted. `waits` are the seconds between creation and binding, pod by pod.
+    """Everything noted. `waits` are the seconds between creation and binding, pod by pod; `scheduled` are those
+    that have a node, or had one to their end, `placed` is how many these are, equal names counted apart.
 
     `late` are the nanoseconds that finished pods ran longer than they needed at full speed.
     """
@@ -70,6 +71,8 @@ class Journal:
     scheduled: set[PodKey] = field(default_factory=set)
     refused: dict[str, list[str]] = field(default_factory=dict)
     finished: int = 0
+    placed: int = 0
+    preempted: int = 0
     late: list[float] = field(default_factory=list)
     batch_work: float = 0.0
     lowest: Held | None = None

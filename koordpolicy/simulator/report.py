@@ -44,7 +44,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "policies": {"digest": simulation.graph.digest},
         "pods": {
             "total": len(simulation.workload.arrivals),
-            "scheduled": len(journal.scheduled),
+            "scheduled": journal.placed,
             "pending": len(waiting),
             "refused": refused,
             "notArrived": len(simulation.workload.arrivals) - journal.arrived,
@@ -61,7 +61,11 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "profiles": dict(sorted(simulation.cluster.drawn.items())),
             "bands": dict(sorted(simulation.cluster.translated.items())),
         },
-        "scheduling": {"attempts": journal.attempts, "waitSeconds": _waits(journal.waits)},
+        "scheduling": {
+            "attempts": journal.attempts,
+            "preempted": journal.preempted,
+            "waitSeconds": _waits(journal.waits),
+        },
         "utilisation": _utilisation(journal.samples, cpu, memory),
         "overcommit": _overcommit(journal.samples, cpu),
         "suppression": _suppression(simulation, cpu),

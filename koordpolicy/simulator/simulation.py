@@ -150,8 +150,8 @@ class Simulation:
 
     # --- pods -------------------------------------------------------------------------------------
 
-    def _arrive(self, arrival: Arrival) -> None:
-        self.journal.arrived += 1
+    def _arrive(self, arrival: Arrival, *, again: bool = False) -> None:
+        self.journal.arrived += not again
         name = f"{arrival.pod['metadata'].get('namespace') or 'default'}/{arrival.pod['metadata'].get('name', '')}"
         try:
             pod = self.cluster.submit(arrival.pod)
@@ -160,6 +160,7 @@ class Simulation:
             return
         self._arrivals[pod.key] = arrival
         self._pods[pod.key] = pod
+        self.journal.scheduled.discard(pod.key)  # one of that name may have come and gone
         if self._scheduling_at != self.agenda.now:
             # Everybody who arrives at this moment queues up first, then the best comes first.
             self._scheduling_at = self.agenda.now
@@ -180,6 +181,9 @@ class Simulation:
             self.journal.attempts += 1
             if decision.placed:
                 self._place(decision)
+            elif decision.preemption is not None:
+                for victim in decision.preemption.victims:
+                    self._preempt(victim.pod)
 
     def _place(self, decision: Decision) -> None:
         key, now = decision.pod, self.agenda.now
@@ -188,6 +192,7 @@ class Simulation:
         pod = self._pods[key] = self.cluster.bind(before, decision.node)
         arrival, machine = self._arrivals[key], self.machines[decision.node]
         self.journal.scheduled.add(key)
+        self.journal.placed += 1
         self.journal.waits.append((now - EPOCH - arrival.time) / SECOND)
         found = self.graph.catalogue.resolve(
             pod.labels.get(QOS_CLASS), pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos
@@ -228,6 +233,17 @@ class Simulation:
         self._population.remove(running.slot)
         self.journal.finished += 1
         self.cluster.delete(*key)
+
+    def _preempt(self, key: PodKey) -> None:
+        """A pod goes for another one. Its owner makes a new one at once, which begins anew."""
+        running, arrival = self._running.pop(key), self._arrivals.pop(key)
+        running.ticket += 1
+        del running.machine.pods[key]
+        self._population.remove(running.slot)
+        self.journal.preempted += 1
+        self.journal.placed -= 1
+        self.cluster.delete(*key)
+        self._arrive(arrival, again=True)
 
     def _explain(self, decision: Decision, pod: Pod) -> None:
         names = self.settings.explain

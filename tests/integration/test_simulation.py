@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.simulator.simulation import Settings, Simulation, interval_for
-from koordpolicy.simulator.workload import Arrival, Workload, WorkloadError
+from koordpolicy.simulator.workload import Arrival, Wave, Workload, WorkloadError
 from tests.integration.simulations import (
     MINUTE,
     graph_with,
@@ -148,3 +148,15 @@ def test_long_simulations_are_coarse_and_hopeless_intervals_refused() -> None:
     assert interval_for(3000 * hour) == 10 * hour
     with pytest.raises(WorkloadError, match="--interval"):
         Simulation(GRAPH, workload([], minutes=10**6), Settings(1000), np.random.default_rng(1))
+
+
+def test_pods_go_for_dearer_ones_and_begin_anew() -> None:
+    dear = pod("dear", "10")
+    dear["spec"]["priorityClassName"] = "koord-prod"
+    found = simulated(
+        graph_with(),
+        workload([service("cheap", "10", 0.1), Arrival(10 * MINUTE, dear, None, Wave(0.1, 0.1))], [node("a")]),
+    )
+    assert found["scheduling"]["preempted"] == 1
+    assert (found["pods"]["scheduled"], found["pods"]["pending"]) == (1, 1)
+    assert found["pods"]["notArrived"] == 0
