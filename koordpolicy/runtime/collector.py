@@ -23,7 +23,12 @@ def quiet_collector() -> Iterator[None]:
     gc.set_threshold(young, middle, _NEVER)
     try:
         yield
-        gc.collect(1)
-        gc.freeze()
+        keep_what_is_there()
     finally:
         gc.set_threshold(young, middle, old)
+
+
+def keep_what_is_there() -> None:
+    """Do not walk again what there is now: to be called once a process knows its cluster."""
+    gc.collect(1)
+    gc.freeze()

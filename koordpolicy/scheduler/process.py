@@ -1,56 +1,67 @@
-"""The scheduler as a process: a profile at work on a real cluster, on the replica that leads.
+"""The scheduler as a process: a profile at work on a real cluster, deciding itself or beside kube-scheduler.
 
-Every replica listens, so that the one that takes over knows the cluster already; only the leader decides.
+Every replica listens, so that the one that takes over knows the cluster already; only the leader decides. As an
+extender every replica answers.
 """
 
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.kube import Object, Resource
-from koordpolicy.kube.resources import PODS
-from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
-from koordpolicy.runtime.live import Active, Unfit
+from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
-from koordpolicy.runtime.watching import Watching
-from koordpolicy.scheduler.feed import Feed
-from koordpolicy.scheduler.loop import SchedulingLoop, Settled
-from koordpolicy.scheduler.profile import ProfileError, profile_of
+from koordpolicy.runtime.serving import serve
+from koordpolicy.scheduler.extender_server import LIMITS, ExtenderServer
+from koordpolicy.scheduler.extender_steps import OWN, restricted_to
+from koordpolicy.scheduler.listening import Listening
+from koordpolicy.scheduler.loop import SchedulingLoop
+from koordpolicy.scheduler.profile import Profile, ProfileError, profile_of
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
+from koordpolicy.scheduler.telling import Telling
 
 LOG: Final = logging.getLogger(__name__)
 
 NAME: Final = "scheduler"
 LEASE: Final = "koordpolicy-scheduler"
+EXTENDER_LEASE: Final = "koordpolicy-extender"
 
-_RUNNING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _DRAIN: Final = 10.0
 """Seconds that writes on their way are given when the process stops or leads no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What this scheduler does: for pods of which profile, with how many writes on their way at most."""
+    """What this scheduler does: for pods of which profile, with how many writes on their way at most.
+
+    With `extender`, host and port, it answers kube-scheduler there instead, about the profile's `steps`.
+    """
 
     profile: str = DEFAULT_PROFILE
     in_flight: int = 256
+    extender: tuple[str, int] | None = None
+    steps: str = OWN
+
+    def adapt(self, profile: Profile) -> Profile:
+        """The profile as this process works by it. Raises ProfileError."""
+        return profile if self.extender is None else restricted_to(self.steps)(profile)
 
 
 async def run_scheduler(process: Process, settings: Settings, choice: Choice = Choice()) -> None:
     """Run until the process is told to stop. Raises `CannotStart`."""
-    running: Running | None = None
+    running: Running | Answering | None = None
 
     def more() -> Mapping[str, Any]:
         return {} if running is None else running.status()
 
     def prepare(graph: RuleGraph) -> None:
         try:
-            profile_of(graph, choice.profile)
+            choice.adapt(profile_of(graph, choice.profile))
         except ProfileError as problem:
             raise Unfit(str(problem)) from None
 
@@ -59,9 +70,13 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
         if not await _has_policies(component):
             return
         async with Tasks() as tasks:
-            running = Running(component, choice)
-            running.start(tasks)
-            await process.stopped()
+            if choice.extender is None:
+                running = Running(component, choice)
+                running.start(tasks)
+                await process.stopped()
+            else:
+                running = Answering(component, choice)
+                await running.run(tasks, choice.extender)
 
 
 async def _has_policies(component: Component) -> bool:
@@ -73,48 +88,39 @@ async def _has_policies(component: Component) -> bool:
     return not component.process.stopping
 
 
+def _scheduler(component: Component, choice: Choice) -> Scheduler:
+    return Scheduler(
+        component.live.graph,
+        now_ns,
+        profile=choice.profile,
+        draw=component.draw,
+        explained=0,
+        refusals=False,
+        adapt=choice.adapt,
+    )
+
+
 class Running:
     """The scheduler with what it hears and what it says."""
 
     def __init__(self, component: Component, choice: Choice) -> None:
         self._component = component
         self._choice = choice
-        self._metrics = component.process.metrics
         self._leading = False
-        self.scheduler = Scheduler(
-            component.live.graph,
-            now_ns,
-            profile=choice.profile,
-            draw=component.draw,
-            explained=0,
-            refusals=False,
-        )
+        self.scheduler = _scheduler(component, choice)
         self.loop = SchedulingLoop(
             self.scheduler,
             component.cluster,
             now_ns,
             component.backoff(initial=0.1, longest=2.0),
             in_flight=choice.in_flight,
-            on_settled=self._settled,
+            on_settled=Telling(component, choice.profile).settled,
         )
-        self.feed = Feed(self.scheduler, wake=self.loop.wake, on_trouble=self._malformed)
-        backoff = component.backoff(longest=15.0)
-        self._watching = tuple(
-            Watching(
-                component.cluster,
-                resource,
-                mirror,
-                backoff,
-                field_selector=_RUNNING_PODS if resource is PODS else "",
-            )
-            for resource, mirror in self.feed.mirrors.items()
-        )
+        self._listening = Listening(component, self.scheduler, self.loop.wake)
 
     def start(self, tasks: Tasks) -> None:
         """Listen, and stand for election."""
-        for watching in self._watching:
-            tasks.start(f"watch {watching.resource}", watching.run())
-        tasks.start("ready", self._heard_all())
+        self._listening.start(tasks)
         tasks.start("lead", self._component.lead(LEASE, self._lead))
 
     def status(self) -> dict[str, Any]:
@@ -128,14 +134,9 @@ class Running:
             "writing": self.loop.writing,
         }
 
-    async def _heard_all(self) -> None:
-        for watching in self._watching:
-            await watching.settled.wait()
-        self._component.process.readiness.reached("cluster")
-
     async def _lead(self) -> None:
-        await self._heard_all()
-        end = self._component.live.subscribe(self._changed)
+        await self._listening.everything()
+        end = self._listening.follow_policies()
         self._leading = True
         try:
             await self.loop.run()
@@ -144,46 +145,49 @@ class Running:
             end()
             await self.loop.drain(_DRAIN)
 
-    def _changed(self, active: Active) -> None:
-        """Another revision decides."""
-        if active.graph.digest != self.scheduler.profile.digest:
-            self.scheduler.replace_graph(active.graph)
-            self.loop.wake()
 
-    def _malformed(self, resource: Resource, obj: Object, problem: ObjectError) -> None:
-        metadata = obj["metadata"]
-        name = f"{metadata.get('namespace', '')}/{metadata['name']}".lstrip("/")
-        LOG.warning("%s %s is passed over: %s", resource, name, problem)
-        self._metrics.add("koordpolicy_scheduler_malformed_total", resource=str(resource))
+class Answering:
+    """The extender with what it hears."""
 
-    def _settled(self, settled: Settled) -> None:
-        """Count a decision, and tell people of it."""
-        decision, outcome = settled.decision, settled.outcome
-        result = "error" if decision.problem else "unschedulable"
-        if decision.placed:
-            result = "scheduled" if outcome is None or outcome.error is None else "bind_failed"
-        self._metrics.add("koordpolicy_scheduler_attempts_total", result=result)
-        self._component.counts.add(
-            f"SchedulingProfile/{self._choice.profile}", decision.digest, failed=bool(decision.problem)
-        )
-        about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
-        recorder = self._component.recorder
-        if result == "scheduled":
-            message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
-            recorder.record(about, "Scheduled", message, action="Binding")
-        elif result == "bind_failed":
-            assert outcome is not None
-            recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")
-        else:
-            recorder.record(about, "FailedScheduling", decision.message, type="Warning", action="Scheduling")
-        if decision.preemption is not None and (outcome is None or outcome.error is None):
-            for victim in decision.preemption.victims:
-                gone = {"namespace": victim.pod[0], "name": victim.pod[1], "uid": victim.uid}
-                message = f"Preempted by pod {decision.uid} on node {decision.preemption.node}"
-                one = {"apiVersion": "v1", "kind": "Pod", "metadata": gone}
-                recorder.record(one, "Preempted", message, action="Preempting")
+    def __init__(self, component: Component, choice: Choice) -> None:
+        self._component = component
+        self._choice = choice
+        self.scheduler = _scheduler(component, choice)
+        self._listening = Listening(component, self.scheduler, lambda: None)
+        self._server = ExtenderServer(self._listening, component.cluster, component.process.metrics)
+
+    async def run(self, tasks: Tasks, address: tuple[str, int]) -> None:
+        """Listen and answer until the process is told to stop."""
+        self._listening.start(tasks)
+        end = self._listening.follow_policies()
+        # Someone has to speak for all of them where only one may, in reports.
+        tasks.start("lead", self._component.lead(EXTENDER_LEASE, _for_ever))
+        tasks.start("answer", self._when_ready())
+        process, settings = self._component.process, self._component.settings
+        async with AsyncExitStack() as stack:
+            server = await serve(
+                stack, address, self._server.routes(), process.metrics, tls=settings.tls, limits=LIMITS
+            )
+            LOG.info("kube-scheduler is answered on %s:%d", address[0], server.port)
+            await process.stopped()
+        end()
+
+    def status(self) -> dict[str, Any]:
+        """What `/statusz` shows."""
+        profile = self.scheduler.profile
+        return {
+            "answering": self._server.ready,
+            "profile": self._choice.profile,
+            "filters": [step.name for step in profile.filters],
+            "scores": [step.name for step in profile.scores],
+            "nodes": len(self.scheduler.cache),
+            "pods": self.scheduler.cache.pod_count,
+        }
+
+    async def _when_ready(self) -> None:
+        await self._listening.everything()
+        self._server.ready = True
 
 
-def _identity(settled: Settled) -> dict[str, str]:
-    namespace, name = settled.decision.pod
-    return {"namespace": namespace, "name": name, "uid": settled.decision.uid}
+async def _for_ever() -> None:
+    await asyncio.Event().wait()
