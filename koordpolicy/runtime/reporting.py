@@ -112,7 +112,6 @@ class Reporter:
         self._changed = asyncio.Event()
         self._ours: set[str] | None = None
         self._held = Shown()
-        self._audited: set[tuple[str, str]] = set()
 
     def show(self, held: Shown) -> None:
         """Show the candidate that is held back like this from now on."""
@@ -256,9 +255,8 @@ class Reporter:
         wanted = _entry(report.instance, entry)
         if entry != wanted:
             await self._apply(name, {"instances": [wanted]}, self._who.manager)
-        self._tell(obj, report)
-        if self._leads():
-            await self._speak(obj, report)
+        if self._leads() and await self._speak(obj, report):
+            self._tell(obj, report)
 
     async def _object(self, revision: PolicyRevision) -> Object:
         try:
@@ -271,8 +269,8 @@ class Reporter:
         except AlreadyExists:
             return await self._cluster.get(POLICY_REVISIONS, revision.name)
 
-    async def _speak(self, obj: Object, report: _Report) -> None:
-        """Say of a revision as a whole what the leader says."""
+    async def _speak(self, obj: Object, report: _Report) -> bool:
+        """Say of a revision as a whole what the leader says; whether that was news."""
         status: Mapping[str, Any] = obj.get("status") or {}
         generation = int(obj["metadata"].get("generation", 1))
         standing = status.get("conditions") or ()
@@ -281,7 +279,7 @@ class Reporter:
             status.get("diagnostics") and "diagnostics" not in bare
         )
         if same and stands(report.conditions, standing, generation):
-            return
+            return False
         conditions = settled(report.conditions, standing, generation, self._now())
         whole = RevisionStatus(
             generation,
@@ -291,6 +289,7 @@ class Reporter:
             report.revision.status.rules,
         )
         await self._apply(report.revision.name, status_to_json(whole), f"koordpolicy-{self._who.component}")
+        return not stands(report.conditions, standing, generation)
 
     async def _apply(self, name: str, status: Mapping[str, Any], manager: str) -> None:
         body = {
@@ -358,12 +357,10 @@ class Reporter:
         await self._apply(obj["metadata"]["name"], body, f"koordpolicy-{self._who.component}")
 
     def _tell(self, obj: Object, report: _Report) -> None:
-        """The audit trail: each outcome of a revision once a process, by the one that speaks for all."""
+        """The audit trail: each outcome of a revision, by the one that speaks for all."""
         name = report.revision.name
-        told = (name, str(report.instance.state))
-        if self._recorder is None or told in self._audited or not self._leads():
+        if self._recorder is None:
             return
-        self._audited.add(told)
         about = {
             "apiVersion": POLICY_REVISIONS.api_version,
             "kind": POLICY_REVISIONS.kind,
