@@ -66,7 +66,6 @@ class Surroundings:
         self.volumes.node_came(node.name, row)
         for pod in pods:
             self._count(pod, row, 1)
-            self.volumes.add_to_row(pod.pod.namespace, _volumes(pod), row)
 
     def node_changed(self, before: Node, node: Node, row: int) -> None:
         """A node is another now."""
@@ -78,7 +77,6 @@ class Surroundings:
         """A node's row is gone, and the last row, of the node `moved`, has taken its number."""
         for pod in pods:
             self._count(pod, row, -1)
-            self.volumes.add_to_row(pod.pod.namespace, _volumes(pod), row, -1)
         self.topology.drop(row)
         self.images.drop(row)
         self.volumes.node_left(name, row, last, moved)
@@ -91,17 +89,11 @@ class Surroundings:
         """A pod is on a node; `row` is None for one that is not known."""
         if row is not None:
             self._count(pod, row, 1)
-        volumes = _volumes(pod)
-        if volumes is not NO_VOLUMES:
-            self.volumes.add_pod(pod.pod.namespace, volumes, row)
 
     def pod_left(self, pod: PodView, row: int | None) -> None:
         """A pod is not on a node any more."""
         if row is not None:
             self._count(pod, row, -1)
-        volumes = _volumes(pod)
-        if volumes is not NO_VOLUMES:
-            self.volumes.add_pod(pod.pod.namespace, volumes, row, -1)
 
     def _count(self, view: PodView, row: int, sign: int) -> None:
         pod = view.pod
@@ -113,6 +105,9 @@ class Surroundings:
         ports = _or(lambda: view.ports, _NO_PORTS)
         if ports:
             (self.ports.add if sign > 0 else self.ports.remove)(ports, row)
+        volumes: PodVolumes = _or(lambda: view.volumes, NO_VOLUMES)
+        if volumes is not NO_VOLUMES:
+            self.volumes.add_pod(pod.namespace, volumes, row, sign)
         wants: Neighbours = _or(lambda: view.neighbours, ALONE)
         if wants is ALONE:
             return
@@ -121,10 +116,6 @@ class Surroundings:
                 (book.add if sign > 0 else book.remove)(term, row)
         for wish in wants.wishes:
             (self.wishes.add if sign > 0 else self.wishes.remove)(wish.term, row, wish.weight)
-
-
-def _volumes(view: PodView) -> PodVolumes:
-    return _or(lambda: view.volumes, NO_VOLUMES)
 
 
 def _or(read: Callable[[], T], otherwise: T) -> T:

@@ -30,10 +30,9 @@ _PROVISIONED: Final = "to be provisioned: "
 
 @dataclass(slots=True)
 class _Use:
-    """A claim that pods on nodes use: where, how many pods, and the volume behind it."""
+    """A claim that pods on nodes use: how many pods where, and the volume behind it."""
 
     rows: RowCounts
-    pods: int = 0
     handle: Handle | None = None
 
 
@@ -197,32 +196,24 @@ class Volumes:
 
     # --- pods -----------------------------------------------------------------------------------
 
-    def add_pod(self, namespace: str, volumes: PodVolumes, row: int | None, by: int = 1) -> None:
-        """A pod is on a node (`row` None: on one that is not known); with `by` -1 it is not any more."""
+    def add_pod(self, namespace: str, volumes: PodVolumes, row: int, by: int = 1) -> None:
+        """A pod is on a node; with `by` -1 it is not any more."""
         for claim in volumes.claims:
             self._use((namespace, claim.name), row, by)
-        if row is not None:
-            for disk in volumes.disks:
-                counts = self._disks.setdefault((disk, disk.read_only), RowCounts())
-                counts.add(row, by)
-                if not counts:
-                    del self._disks[disk, disk.read_only]
+        for disk in volumes.disks:
+            counts = self._disks.setdefault((disk, disk.read_only), RowCounts())
+            counts.add(row, by)
+            if not counts:
+                del self._disks[disk, disk.read_only]
 
-    def add_to_row(self, namespace: str, volumes: PodVolumes, row: int, by: int = 1) -> None:
-        """A pod's node has become known, or is not known any more with `by` -1; the pod stays."""
-        self.add_pod(namespace, volumes, row, by)
-        self.add_pod(namespace, volumes, None, -by)
-
-    def _use(self, key: ClaimKey, row: int | None, by: int) -> None:
+    def _use(self, key: ClaimKey, row: int, by: int) -> None:
         use = self._uses.get(key)
         if use is None:
             use = self._uses[key] = _Use(RowCounts(), handle=self._handle(key))
-        use.pods += by
-        if row is not None:
-            use.rows.add(row, by)
-            if use.handle is not None:
-                self.attached.add(use.handle, row, by)
-        if not use.pods and not use.rows:
+        use.rows.add(row, by)
+        if use.handle is not None:
+            self.attached.add(use.handle, row, by)
+        if not use.rows:
             del self._uses[key]
 
     # --- bindings that are on their way ---------------------------------------------------------
