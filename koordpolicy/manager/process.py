@@ -44,7 +44,7 @@ async def run_manager(process: Process, settings: Settings, pace: Pace = Pace())
     def more() -> Mapping[str, Any]:
         return {} if manager is None else manager.status()
 
-    async with surroundings(process, settings, Wishes(more=more)) as component:
+    async with surroundings(process, settings, Wishes(more=more, leads_rollouts=True)) as component:
         manager = Manager(component, pace)
         async with Tasks() as tasks:
             manager.start(tasks)

@@ -28,6 +28,7 @@ from koordpolicy.runtime.objects import ClusterSource
 from koordpolicy.runtime.packs import BARE
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reporting import Reporter, Who
+from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
@@ -72,10 +73,15 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """What a component wants of its surroundings: see `LivePolicies` and `health_routes`."""
+    """What a component wants of its surroundings: see `LivePolicies` and `health_routes`.
+
+    `leads_rollouts` says that this component's leader advances rollouts and says how revisions are, for all
+    components; one does. `gate` takes the place of the rollouts that revisions ask for.
+    """
 
     prepare: Prepare | None = None
     gate: Gate | None = None
+    leads_rollouts: bool = False
     more: More = dict
     routes: Sequence[Route] = ()
 
@@ -102,7 +108,9 @@ class Component:
     @property
     def leads(self) -> bool:
         """Whether this replica does what only one may do."""
-        return self.election is None or self.election.leading
+        if self.election is None:
+            return not self.settings.leader_elect
+        return self.election.leading
 
     @staticmethod
     def backoff(*, initial: float = 0.8, longest: float = 30.0) -> Backoff:
@@ -151,7 +159,22 @@ async def surroundings(
         source, objects = _source(settings, cluster, sync)
         store = LastGood(settings.state_directory) if settings.state_directory else None
         options = Options(prepare=wishes.prepare, tests=settings.policy_tests, quiet=True)
-        live = LivePolicies(source, metrics, store=store, gate=wishes.gate, options=options)
+        component: Component | None = None
+
+        def leads_rollouts() -> bool:
+            return wishes.leads_rollouts and component is not None and component.leads
+
+        rollouts = cluster_gate(
+            cluster,
+            metrics,
+            f"{process.component}-{settings.instance}",
+            node=settings.node,
+            leads=leads_rollouts,
+            reporter=lambda: None if component is None else component.reporter,
+            recorder=lambda: None if component is None else component.recorder,
+        )
+        live = LivePolicies(source, metrics, store=store, gate=wishes.gate or rollouts, options=options)
+        rollouts.attach(live)
         live.subscribe(lambda _: process.readiness.reached("policies"))
         counts = DecisionCounts(metrics)
         log = _log(process, settings, stack)
@@ -168,14 +191,13 @@ async def surroundings(
             now_ns=now_ns,
             backoff=Component.backoff(),
         )
-        component: Component
         reporter = Reporter(
             cluster,
             live,
             Who(process.component, settings.instance, settings.node),
             metrics,
             Component.backoff(),
-            leads=lambda: component.leads,
+            leads=leads_rollouts,
             recorder=recorder,
             now=now_ns,
         )

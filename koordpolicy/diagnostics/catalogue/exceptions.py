@@ -197,13 +197,13 @@ EXCEPTIONS: tuple[Code, ...] = (
     ),
     Code.written(
         "KP706",
-        "a rollout that goes backwards",
+        "a step of a rollout that leads nowhere",
         severity=Severity.WARNING,
         explanation="""
-            A step of a Rollout lets a smaller share of nodes go ahead than a step before it. Nodes on which the
-            new revision decides already would go back to the old one, and later forward again.
+            A step of a Rollout has a smaller share of nodes than a step before it. Nodes that have gone ahead stay
+            ahead, and a smaller share of nodes is always part of a larger one: no further node follows.
             """,
-        why="Every such change is one that the workloads on these nodes feel, and nothing is learnt from it.",
+        why="The step costs its time, and nothing is learnt in it. Most likely the steps stand in the wrong order.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: Rollout

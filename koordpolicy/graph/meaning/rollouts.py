@@ -15,7 +15,7 @@ _SHARE = re.compile(r"steps\[(?P<step>[^\]]*)\]\.canary\.share")
 
 
 def rollouts(state: State) -> None:
-    """KP307 for kinds that do not exist, KP706 for a canary that shrinks from one step to the next."""
+    """KP307 for kinds that do not exist, KP706 for a step whose share of nodes an earlier one exceeds."""
     asked = [name for name, kind in KINDS.items() if kind.components]
     for unit in state.units:
         if isinstance(unit.spec, RolloutSpec):
@@ -45,12 +45,13 @@ def _shares(state: State) -> None:
             state.found.add(
                 "KP706",
                 rule.span,
-                f"the step `{step}` takes nodes back that `{before[0]}` has let go ahead",
+                f"the step `{step}` lets no further node go ahead than `{before[0]}` before it",
                 notes=(Note(f"the share of `{before[0]}`", before[1].span),),
                 help="let the share of nodes grow from step to step",
                 severity=Severity.WARNING,
             )
-        before = (step, rule, share)
+        if before is None or share > before[2]:
+            before = (step, rule, share)
 
 
 def _steps(state: State) -> list[str]:

@@ -9,6 +9,7 @@ from koordpolicy.language.kinds.base import Condition, LabelSelector, PolicySpec
 from koordpolicy.language.kinds.fields import Given, ItemName, PolicyModel, Text
 from koordpolicy.language.kinds.slots import Slot, Value
 
+_ROOTS = frozenset({"rollout", "now"})
 _KIND_NAME = Text("the name of a kind", "[A-Z][A-Za-z]*", "kinds are such as `CPUSuppress`", least=1, most=63)
 
 
@@ -32,7 +33,7 @@ class Shadow(PolicyModel):
 
 
 class Canary(PolicyModel):
-    """Which nodes the new revision decides about. Both parts must hold."""
+    """Which nodes the new revision decides about, besides those of earlier steps. Both parts must hold."""
 
     nodes: Given[LabelSelector] = None
     """Only nodes with these labels."""
@@ -46,7 +47,7 @@ class Canary(PolicyModel):
 
 
 class Step(PolicyModel):
-    """One step. Without `canary` the new revision decides about nothing yet."""
+    """One step. Without `canary` the new revision decides about no further nodes."""
 
     name: ItemName
     """Name of the step."""
@@ -74,7 +75,7 @@ class Guard(PolicyModel):
     ] = None
     reason: Annotated[Value, Slot(STRING, "What is told where it does not hold.")] = None
     patience: Annotated[
-        Value, Slot(DURATION, "How long it may fail before something is done.", default="0s")
+        Value, Slot(DURATION, "How long it may fail before something is done.", default="0s", roots=_ROOTS)
     ] = None
     action: Annotated[
         Value,
@@ -83,6 +84,7 @@ class Guard(PolicyModel):
             "`Abort` returns to the old revision, `Pause` waits for a person.",
             choices=("Abort", "Pause"),
             default="Abort",
+            roots=_ROOTS,
         ),
     ] = None
 

@@ -133,11 +133,17 @@ class RolloutGate:
         """One look: advance or follow. None where the revision needs no rollout. Raises `StoreTrouble`."""
         now = self._around.now()
         graph = self._active_graph(going)
-        if going.state is None:
-            going.state = self._standing(going, subject, await self._store.load(subject))
-        gathered = Gathered() if going.state is None else await self._exchanged(going, subject)
         numbers = self._metrics.numbers()
+        gathered = Gathered()
         try:
+            if going.state is None:
+                # Asked before the store is: it may be out of reach, and nothing may be needed of it.
+                bare = rollout_facts(_before(subject, now), gathered, dict(numbers), now)
+                if not plan_of(graph, bare, now).concerns(differing.kinds):
+                    return None
+                going.state = self._standing(going, subject, await self._store.load(subject))
+            if going.state is not None:
+                gathered = await self._exchanged(going, subject)
             state = going.state or _before(subject, now)
             facts = rollout_facts(state, gathered, increase(numbers, self._gauges, going.baseline), now)
             plan = plan_of(graph, facts, now)

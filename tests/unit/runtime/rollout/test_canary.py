@@ -17,13 +17,13 @@ def of_share(share: float) -> Step:
 @given(NAMES, st.floats(0, 100), st.floats(0, 100))
 def test_who_is_among_few_is_among_more(node: str, one: float, other: float) -> None:
     few, more = sorted((one, other))
-    assert not goes_ahead(of_share(few), node, {}) or goes_ahead(of_share(more), node, {})
+    assert not goes_ahead([of_share(few)], node, {}) or goes_ahead([of_share(more)], node, {})
 
 
 @given(NAMES)
 def test_the_ends_are_none_and_all(node: str) -> None:
-    assert not goes_ahead(of_share(0.0), node, {})
-    assert goes_ahead(of_share(100.0), node, {})
+    assert not goes_ahead([of_share(0.0)], node, {})
+    assert goes_ahead([of_share(100.0)], node, {})
     assert 0.0 <= place_of(node) <= 100.0
 
 
@@ -38,19 +38,27 @@ def test_places_never_change() -> None:
 def test_a_share_is_about_that_share() -> None:
     nodes = [f"node-{number}" for number in range(20_000)]
     for share in (1.0, 5.0, 25.0, 50.0):
-        ahead = sum(goes_ahead(of_share(share), node, {}) for node in nodes)
+        ahead = sum(goes_ahead([of_share(share)], node, {}) for node in nodes)
         assert abs(ahead / len(nodes) * 100 - share) < 1.0
 
 
 def test_a_step_without_canary_lets_nobody_ahead() -> None:
-    assert not goes_ahead(Step("s", 0, sample=100.0), "node-1", {})
+    assert not goes_ahead([Step("s", 0, sample=100.0)], "node-1", {})
 
 
 def test_labels_and_share_must_both_hold() -> None:
     pool = parse_selector("pool=web")
-    assert goes_ahead(Step("s", 0, nodes=pool), "node-2", {"pool": "web"})
-    assert not goes_ahead(Step("s", 0, nodes=pool), "node-2", {"pool": "db"})
+    assert goes_ahead([Step("s", 0, nodes=pool)], "node-2", {"pool": "web"})
+    assert not goes_ahead([Step("s", 0, nodes=pool)], "node-2", {"pool": "db"})
     both = Step("s", 0, nodes=pool, share=15.0)
-    assert goes_ahead(both, "node-2", {"pool": "web"})
-    assert not goes_ahead(both, "node-1", {"pool": "web"})
-    assert not goes_ahead(both, "node-2", {})
+    assert goes_ahead([both], "node-2", {"pool": "web"})
+    assert not goes_ahead([both], "node-1", {"pool": "web"})
+    assert not goes_ahead([both], "node-2", {})
+
+
+def test_who_is_ahead_stays_ahead() -> None:
+    pool = Step("pool", 0, nodes=parse_selector("pool=web"))
+    few = Step("few", 0, share=15.0)
+    assert goes_ahead([pool, few], "node-1", {"pool": "web"})
+    assert goes_ahead([pool, few], "node-2", {})
+    assert not goes_ahead([pool, few], "node-1", {})

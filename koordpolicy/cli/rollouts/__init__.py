@@ -1,0 +1,1 @@
+"""What `koordpolicy rollout` finds and shows."""
