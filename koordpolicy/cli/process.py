@@ -172,9 +172,12 @@ def _repository(arguments: argparse.Namespace) -> SyncSettings | None:
 
 def address_of(said: str) -> tuple[str, int | None]:
     """Host and port of `--http`, no port where nothing shall be served. Raises `CannotRunError`."""
-    if said == "off":
-        return "", None
+    return ("", None) if said == "off" else endpoint_of("--http", said, " or `off`")
+
+
+def endpoint_of(flag: str, said: str, otherwise: str = "") -> tuple[str, int]:
+    """Host and port of a flag, an empty host for every address. Raises `CannotRunError`."""
     host, colon, port = said.rpartition(":")
     if not colon or not port.isdecimal() or int(port) > 65_535:
-        raise CannotRunError(f"--http takes [HOST]:PORT or `off`, not `{said}`")
+        raise CannotRunError(f"{flag} takes [HOST]:PORT{otherwise}, not `{said}`")
     return host.strip("[]"), int(port)

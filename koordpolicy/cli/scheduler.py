@@ -3,9 +3,10 @@
 import argparse
 
 from koordpolicy.cli.command import CannotRunError, Command
-from koordpolicy.cli.process import EPILOG, add_process_flags, run_component, settings_of
+from koordpolicy.cli.process import EPILOG, add_process_flags, endpoint_of, run_component, settings_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.runtime.process import Process
+from koordpolicy.scheduler.extender_steps import OWN
 from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
 
@@ -21,13 +22,33 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--in-flight", metavar="N", type=int, default=256, help="bindings on their way at most (default: 256)"
     )
+    beside = parser.add_argument_group("beside kube-scheduler")
+    beside.add_argument(
+        "--extender",
+        metavar="[HOST]:PORT",
+        default="",
+        help="place no pods, but serve kube-scheduler's extender calls filter, prioritize, preempt and bind there;"
+        " by TLS with --tls-cert-file",
+    )
+    beside.add_argument(
+        "--extender-steps",
+        metavar="STEPS",
+        default=OWN,
+        help="filters and scores of the profile to answer for: `own` (default) are those that kube-scheduler"
+        " has no twin of, `all` are all of them; or their names, separated by commas",
+    )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.in_flight < 1:
         raise CannotRunError("--in-flight takes a number from 1")
     settings = settings_of(arguments)
-    choice = Choice(arguments.profile, arguments.in_flight)
+    choice = Choice(
+        arguments.profile,
+        arguments.in_flight,
+        endpoint_of("--extender", arguments.extender) if arguments.extender else None,
+        arguments.extender_steps,
+    )
 
     async def main(process: Process) -> None:
         await run_scheduler(process, settings, choice)

@@ -230,6 +230,19 @@ METRICS: Final = (
         "Objects that the scheduler passed over because they are malformed, by resource.",
         ("resource",),
     ),
+    Metric(
+        "koordpolicy_extender_calls_total",
+        MetricKind.COUNTER,
+        "Calls by kube-scheduler, by verb and result (ok, not_ready, malformed, error).",
+        ("verb", "result"),
+    ),
+    Metric(
+        "koordpolicy_extender_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "Time from a call by kube-scheduler to its answer, by verb.",
+        ("verb",),
+        _QUICK,
+    ),
     # --- work queues of controllers
     Metric(
         "koordpolicy_queue_depth",

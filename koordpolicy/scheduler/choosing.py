@@ -84,7 +84,7 @@ def choose(
         rows = np.array([table.index(promised)], dtype=np.int64)
     else:
         rows = _sampled(question, rows, len(table), choice)
-    parts = _weighted(question, judged, rows, table)
+    parts = weighted(question, judged, rows, table)
     totals = np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
     chosen = _best(question, table, rows, totals, choice.draw)
     best = _table(table, rows, totals, parts, chosen, choice.explained)
@@ -190,7 +190,7 @@ def _without_reason(question: Question, step: Step, row: int, table: NodeTable) 
     return text if error is None else f"{text}: {error}"
 
 
-def _weighted(
+def weighted(
     question: Question, judged: Judged, rows: Rows, table: NodeTable
 ) -> list[tuple[str, NDArray[Any]]]:
     """The scores of the feasible nodes by name, normalised among them, times their weights."""

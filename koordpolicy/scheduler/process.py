@@ -154,7 +154,9 @@ class Answering:
         self._choice = choice
         self.scheduler = _scheduler(component, choice)
         self._listening = Listening(component, self.scheduler, lambda: None)
-        self._server = ExtenderServer(self._listening, component.cluster, component.process.metrics)
+        self._server = ExtenderServer(
+            self.scheduler, self._listening.pod, component.cluster, component.process.metrics
+        )
 
     async def run(self, tasks: Tasks, address: tuple[str, int]) -> None:
         """Listen and answer until the process is told to stop."""

@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.mechanism.eviction import Victims
 from koordpolicy.model.disruption import Budget
 from koordpolicy.model.facts import COUNTED, Record
 from koordpolicy.model.facts_node import cluster_facts
@@ -25,6 +26,7 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Json, ObjectError, mapping, texts
+from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.backoff import come_back
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import Choice, Draw, choose
@@ -37,7 +39,7 @@ from koordpolicy.scheduler.memory import Memory
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView, scheduler_of, view_of
 from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
-from koordpolicy.scheduler.profile import profile_of, records_for
+from koordpolicy.scheduler.profile import Profile, profile_of, records_for
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
 from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.unsupported import unsupported
@@ -58,6 +60,7 @@ class Scheduler:
 
     `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
     decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
+    `adapt` makes another profile of each that policy gives, as this process is to work by.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
 
@@ -70,8 +73,12 @@ class Scheduler:
         draw: Draw = first_of,
         explained: int = 3,
         refusals: bool = True,
+        advises: bool = False,
+        adapt: Callable[[Profile], Profile] = lambda profile: profile,
     ) -> None:
         self._clock = clock
+        self._adapt = adapt
+        self._advises = advises
         self._choice = Choice(draw, explained, refusals)
         self._pending: dict[PodKey, PodView] = {}
         self._attempts: dict[PodKey, int] = {}
@@ -84,7 +91,7 @@ class Scheduler:
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
-        self.profile = profile_of(graph, profile)
+        self.profile = self._adapt(profile_of(graph, profile))
         self._catalogue = graph.catalogue
         self._load = LoadPolicy(graph, profile)
         around = None if before is None else before.around.again()
@@ -93,13 +100,14 @@ class Scheduler:
         self._memory = Memory()
         self._room = MakingRoom(graph, profile, self.cache, self._budgets, self._leaving, self._choice.draw)
         self._hints = Hints(self.profile, self.cache)
+        self._adviser = Adviser(graph, profile)
 
     def replace_graph(self, graph: RuleGraph) -> None:
         """Go on with another revision: everything known stays, everything decided by policy is asked anew.
 
         Raises ProfileError, and goes on with the old one, when the graph lacks the profile.
         """
-        profile_of(graph, self.profile.name)
+        self._adapt(profile_of(graph, self.profile.name))
         before, pending = self.cache, list(self._pending.values())
         promised = list(self._room.nominations.items())
         self._begin(graph, self.profile.name, before)
@@ -270,6 +278,7 @@ class Scheduler:
         else:
             if judged is not None:
                 decision = self._with_room_made(question, judged, decision)
+                decision = self._with_advice(question, judged, decision)
             decision = replace(decision, promised=self._room.nominations.node_of(waiting.key) or "")
             self._last[waiting.key] = decision
             self._put_back(view, self._helped_by(decision))
@@ -299,6 +308,34 @@ class Scheduler:
             return None, self._problem(question, problem)
         return judged, decision
 
+    # --- for others that decide -----------------------------------------------------------------
+
+    def judged(self, question: Question) -> Judged:
+        """What the profile says of all nodes about a pod. Raises CycleProblem."""
+        return self._memory.judged(question, self.cache.table)
+
+    def leaving_beside(
+        self, question: Question, node: str, going: Collection[PodKey]
+    ) -> Victims[PodKey] | None:
+        """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem."""
+        return self._room.beside(question, node, going)
+
+    def assume(self, pod: Pod, node: str) -> None:
+        """Somebody else has decided that a pod goes to a node."""
+        self._leave_queue(pod.key)
+        if self.cache.node_of(pod.key) is None:
+            self.cache.place(self._view(pod), node, self._clock(), assumed=True)
+            self._happened(Event.POD_PLACED, node)
+
+    def withdraw(self, pod: Pod) -> None:
+        """A pod that was assumed so did not get there."""
+        if self.cache.is_assumed(pod.key):
+            node = self.cache.node_of(pod.key)
+            self.cache.displace(pod.key)
+            self._happened(Event.POD_GONE, node)
+
+    # --- parts of a decision --------------------------------------------------------------------
+
     def _with_volumes(self, question: Question, decision: Decision) -> Decision:
         """A decision with what has to be done about the pod's volumes, which counts as done from now on."""
         if not question.view.volumes.claims:
@@ -318,6 +355,24 @@ class Scheduler:
         if isinstance(found, Without):
             return replace(decision, remark=found.message(decision.nodes))
         return replace(decision, preemption=found)
+
+    def _with_advice(self, question: Question, judged: Judged, decision: Decision) -> Decision:
+        """A decision on a pod that found no node, with what would help; the same as long as the refusals are."""
+        if not self._advises or decision.preemption is not None:
+            return decision
+        before = self._last.get(decision.pod)
+        if before is not None and before.refusals == decision.refusals:
+            return replace(decision, advice=before.advice)
+        advice = self._adviser.advise(question, judged, self.cache.table)
+        return replace(decision, advice=tuple(one.text for one in advice))
+
+    def advise(self, pod: Pod | PodView) -> tuple[Advice, ...]:
+        """What would help a pod that finds no node, filter by filter. Changes nothing."""
+        question = self.question(pod)
+        judged, decision = self._decided(question)
+        if judged is None or decision.placed:
+            return ()
+        return self._adviser.advise(question, judged, self.cache.table)
 
     def _problem(self, question: Question, problem: Exception) -> Decision:
         asked, digest = question.view.pod, self.profile.digest

@@ -1,8 +1,9 @@
 """Preemption within a scheduler: who waits for whom, what is left to be done, and the search itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.mechanism.eviction import Victims
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
 from koordpolicy.scheduler.cache import ClusterCache
@@ -77,6 +78,13 @@ class MakingRoom:
         self.nominations.set(question.view, found.node)
         self._leaving.update((victim.pod, victim.uid) for victim in found.victims)
         return found
+
+    def beside(self, question: Question, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
+        """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem.
+
+        Nothing follows from the answer here: others decide on it.
+        """
+        return self._search.beside(question, node, going)
 
     def _waits(self, question: Question, judged: Judged) -> bool:
         """Whether pods are still leaving the node that the pod waits for, so that there is hope yet."""

@@ -5,7 +5,7 @@ is arithmetic; where another filter refuses a node too, the filters are asked of
 node that policy then prefers is asked of in any case, before anybody goes.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.mechanism.columns import Mask
-from koordpolicy.mechanism.eviction import candidates_to_find
+from koordpolicy.mechanism.eviction import Victims, candidates_to_find
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.cycle import Judged, Question, judge
-from koordpolicy.scheduler.decision import Preemption, Victim
+from koordpolicy.scheduler.decision import PodKey, Preemption, Victim
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.preemption.budgets import Budgets
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
@@ -98,6 +98,14 @@ class Search:
                 if key != question.view.pod.key and view.priority < question.view.priority
             ),
         )
+
+    def beside(self, question: Question, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
+        """Who goes from a node when some go in any case: these, and whom else it takes; None if all were in vain.
+
+        Raises CycleProblem.
+        """
+        pools = self._pools.of(question)
+        return self._supposing.beside(question, node, pools.on(node), pools.broken(pools.on(node)), going)
 
     def _best(self, question: Question, look: "_Look") -> _Candidate | None:
         """The node that policy prefers; None when no node can be helped."""

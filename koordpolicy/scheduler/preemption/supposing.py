@@ -1,5 +1,7 @@
 """Who has to go from one node, found by asking all filters of the node as it would be."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from koordpolicy.mechanism.eviction import Victims, reprieve
@@ -57,6 +59,30 @@ class Supposing:
 
             found = reprieve(keys, broken or [False] * len(keys), stays)
         return found if found.keys else None
+
+    def beside(
+        self, question: Question, node: str, pool: Pool, broken: list[bool] | None, going: Collection[PodKey]
+    ) -> Victims[PodKey] | None:
+        """Who has to go where some go in any case, whom the pool need not hold. Raises CycleProblem."""
+        budgets = dict(zip(pool.keys, broken or [False] * len(pool.keys), strict=True))
+        others = [key for key in pool.keys if key not in going]
+        with self._cache.supposing(node, list(going)) as supposition:
+            if self._fits(question, node):
+                return Victims(tuple(going), sum(budgets.get(key, False) for key in going))
+            for key in others:
+                supposition.take_off(key)
+            if not self._fits(question, node):
+                return None
+
+            def stays(key: PodKey) -> bool:
+                supposition.put_back(key)
+                if self._fits(question, node):
+                    return True
+                supposition.take_off(key)
+                return False
+
+            more = reprieve(others, [budgets[key] for key in others], stays)
+        return Victims((*going, *more.keys), more.violations + sum(budgets.get(key, False) for key in going))
 
     def _fits(self, question: Question, node: str) -> bool:
         table = self._cache.table

@@ -1,0 +1,131 @@
+"""The extender over HTTP: the four calls that kube-scheduler makes, each a POST of JSON.
+
+Every replica answers: nothing is decided here that only one may decide. What goes wrong is told in the answer
+where it has a place for that (filter, bind), and by the status of the response otherwise.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+from koordpolicy.kube import Cluster, KubeError, Object
+from koordpolicy.kube.resources import PODS
+from koordpolicy.model.pod import read_pod
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.runtime.clock import monotonic
+from koordpolicy.runtime.http import JSON, Limits, Request, Response, Route
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.scheduler.cycle import CycleProblem
+from koordpolicy.scheduler.extender import Extender
+from koordpolicy.scheduler.extender_wire import (
+    AskedBinding,
+    error_json,
+    passed_json,
+    priorities_json,
+    read_asked,
+    read_asked_binding,
+    read_asked_room,
+    room_json,
+)
+from koordpolicy.scheduler.scheduler import Scheduler
+
+LIMITS: Final = Limits(body=128_000_000, seconds=30.0)
+"""A filter call may carry every node of a cluster as an object."""
+
+_SHORT: Final = 1_000_000
+"""Bytes of a body above which it is read in a thread: the event loop has others to serve."""
+
+NOT_READY: Final = "the extender has not read the cluster yet"
+
+Call = Callable[[Any], Awaitable[Any]]
+Known = Callable[[str, str], Object | None]
+
+
+class ExtenderServer:
+    """The routes of the four calls, by a scheduler that hears of a cluster.
+
+    `known` gives a pod as last heard of, by namespace and name. Nothing is answered before `ready` is set.
+    """
+
+    def __init__(self, scheduler: Scheduler, known: Known, cluster: Cluster, metrics: Metrics) -> None:
+        self._scheduler = scheduler
+        self._known = known
+        self._extender = Extender(scheduler)
+        self._cluster = cluster
+        self._metrics = metrics
+        self.ready = False
+
+    def routes(self) -> tuple[Route, ...]:
+        """What is served."""
+        return (
+            self._route("filter", self._filter, tells=True),
+            self._route("prioritize", self._prioritize, tells=False),
+            self._route("preempt", self._room, tells=False),
+            self._route("bind", self._bind, tells=True),
+        )
+
+    async def _filter(self, body: Any) -> Any:
+        asked = read_asked(body)
+        return passed_json(asked, self._extender.filter(asked))
+
+    async def _prioritize(self, body: Any) -> Any:
+        return priorities_json(self._extender.prioritize(read_asked(body)))
+
+    async def _room(self, body: Any) -> Any:
+        return room_json(self._extender.room(read_asked_room(body)))
+
+    async def _bind(self, body: Any) -> Any:
+        """Bind, and count the pod on its node at once; what is asked next knows of it."""
+        asked = read_asked_binding(body)
+        await self._bound(asked)
+        return error_json("")
+
+    async def _bound(self, asked: AskedBinding) -> None:
+        known = self._known(asked.namespace, asked.name)
+        if known is None:
+            known = await self._cluster.get(PODS, asked.name, namespace=asked.namespace)
+        pod, scheduler = read_pod(known), self._scheduler
+        if pod.uid != asked.uid:
+            raise ObjectError(f"pod {asked.namespace}/{asked.name} is another one by now")
+        scheduler.assume(pod, asked.node)
+        try:
+            await self._cluster.bind(asked.namespace, asked.name, asked.node, uid=asked.uid)
+        except BaseException:
+            scheduler.withdraw(pod)
+            raise
+
+    def _route(self, verb: str, call: Call, *, tells: bool) -> Route:
+        """`tells` says whether the answer has a place for errors."""
+
+        async def answer(request: Request) -> Response:
+            began = monotonic()
+            result, response = await self._answer(call, request, tells=tells)
+            self._metrics.add("koordpolicy_extender_calls_total", verb=verb, result=result)
+            self._metrics.observe("koordpolicy_extender_duration_seconds", monotonic() - began, verb=verb)
+            return response
+
+        return Route("POST", f"/{verb}", answer)
+
+    async def _answer(self, call: Call, request: Request, *, tells: bool) -> tuple[str, Response]:
+        if not self.ready:
+            return "not_ready", _failed(NOT_READY, 503, tells=tells)
+        try:
+            told = await call(await _decoded(request.body))
+        except (ValueError, RecursionError) as problem:  # ObjectError is a ValueError, too
+            return "malformed", _failed(str(problem), 400, tells=tells)
+        except (CycleProblem, KubeError) as problem:
+            return "error", _failed(str(problem), 500, tells=tells)
+        return "ok", Response(200, json.dumps(told, separators=(",", ":")).encode(), JSON)
+
+
+async def _decoded(body: bytes) -> Any:
+    if len(body) < _SHORT:
+        return json.loads(body)
+    return await asyncio.to_thread(json.loads, body)
+
+
+def _failed(message: str, status: int, *, tells: bool) -> Response:
+    if tells:
+        return Response(200, json.dumps(error_json(message)).encode(), JSON)
+    return Response.text(f"{message}\n", status)

@@ -1,0 +1,70 @@
+"""Which filters and scores of a profile an extender asks: not those that kube-scheduler asks itself.
+
+`own` are those that kube-scheduler has no twin of: expressions of policy, and Koordinator's mechanisms. `all`
+are all of them, for a kube-scheduler whose own plugins are switched off. Else they are named.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from koordpolicy.scheduler.mechanisms import MECHANISMS
+from koordpolicy.scheduler.profile import Profile, ProfileError, Step
+
+OWN: Final = "own"
+ALL: Final = "all"
+
+TWINS: Final = (
+    "NodeUnschedulable",
+    "NodeName",
+    "TaintToleration",
+    "NodeAffinity",
+    "NodePorts",
+    "NodeResourcesFit",
+    "NodeResourcesBalancedAllocation",
+    "VolumeRestrictions",
+    "NodeVolumeLimits",
+    "VolumeBinding",
+    "VolumeZone",
+    "PodTopologySpread",
+    "InterPodAffinity",
+    "ImageLocality",
+)
+"""The mechanisms that are plugins of kube-scheduler, too, by default."""
+
+
+def restricted_to(steps: str) -> Callable[[Profile], Profile]:
+    """Makes profiles of some steps alone: `own`, `all`, or names separated by commas.
+
+    What it gives raises ProfileError for a profile that has no step of such a name.
+    """
+    if steps == ALL:
+        return lambda profile: profile
+    names = None if steps == OWN else frozenset(name for name in steps.split(",") if name)
+    return lambda profile: _restricted(profile, names)
+
+
+def _restricted(profile: Profile, names: frozenset[str] | None) -> Profile:
+    filters, scores = _left(profile.filters, names), _left(profile.scores, names)
+    unknown = (names or frozenset()) - {step.name for step in (*filters, *scores)}
+    if unknown:
+        raise ProfileError(
+            f"the profile `{profile.name}` has no filter or score {', '.join(f'`{one}`' for one in sorted(unknown))}"
+        )
+    places = {f"filter:{step.name}" for step in filters} | {f"score:{step.name}" for step in scores}
+    return replace(
+        profile,
+        filters=filters,
+        scores=scores,
+        beyond=tuple(one for one in profile.beyond if one[0] in places),
+        judge=profile.judge if any(step.expression for step in (*filters, *scores)) else None,
+    )
+
+
+def _left(steps: Sequence[Step], names: frozenset[str] | None) -> tuple[Step, ...]:
+    return tuple(step for step in steps if (not _is_twin(step) if names is None else step.name in names))
+
+
+def _is_twin(step: Step) -> bool:
+    """Whether kube-scheduler asks this one itself. With an expression of policy beside it, it is another one."""
+    return not step.expression and any(step.mechanism is MECHANISMS[name] for name in TWINS)
