@@ -61,7 +61,7 @@ class Decision:
     kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `problem` says
     what went wrong where the question itself failed. `digest` is the graph's. `preemption` is who goes for
     a pod that found no node; `remark` is why nobody does, `promised` the node that it
-    waits for others to leave. `volumes` is what is to be bound before the pod.
+    waits for others to leave, `advice` what would help it. `volumes` is what is to be bound before the pod.
     """
 
     pod: PodKey
@@ -75,6 +75,7 @@ class Decision:
     preemption: Preemption | None = None
     remark: str = ""
     promised: str = ""
+    advice: tuple[str, ...] = ()
     digest: str = field(default="", compare=False)
     volumes: VolumePlan = NOTHING_TO_BIND
 
@@ -85,7 +86,10 @@ class Decision:
 
     @property
     def message(self) -> str:
-        """What Kubernetes writes into the condition of a pod that found no node; empty for others."""
+        """What Kubernetes writes into the condition of a pod that found no node; empty for others.
+
+        What would help stands below, a line each.
+        """
         if self.node:
             return ""
         head = f"0/{self.nodes} nodes are available"
@@ -94,6 +98,7 @@ class Decision:
         counted: dict[str, int] = {}
         for refusals in self.refusals:
             counted[refusals.reason] = counted.get(refusals.reason, 0) + refusals.nodes
-        reasons = ", ".join(f"{counted[text]} {text}" for text in sorted(counted))
+        reasons = ", ".join(sorted(f"{count} {text}" for text, count in counted.items()))
         text = f"{head}: {reasons}." if reasons else f"{head}."
-        return f"{text} {self.remark}." if self.remark else text
+        first = f"{text} {self.remark}." if self.remark else text
+        return "\n".join((first, *(f"{line}." for line in self.advice)))

@@ -31,6 +31,9 @@ NAME: Final = "scheduler"
 LEASE: Final = "koordpolicy-scheduler"
 EXTENDER_LEASE: Final = "koordpolicy-extender"
 
+_ADVICE_EVERY: Final = 20_000_000
+"""Nanoseconds between two looks at what would help a pod: decisions come first."""
+
 _DRAIN: Final = 10.0
 """Seconds that writes on their way are given when the process stops or leads no more."""
 
@@ -96,6 +99,7 @@ def _scheduler(component: Component, choice: Choice) -> Scheduler:
         draw=component.draw,
         explained=0,
         refusals=False,
+        advice_every=_ADVICE_EVERY,
         adapt=choice.adapt,
     )
 

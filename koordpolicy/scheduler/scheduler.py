@@ -60,6 +60,7 @@ class Scheduler:
 
     `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
     decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
+    With `advice_every` such decisions say what would help, computed once in so many nanoseconds at most.
     `adapt` makes another profile of each that policy gives, as this process is to work by.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
@@ -73,12 +74,13 @@ class Scheduler:
         draw: Draw = first_of,
         explained: int = 3,
         refusals: bool = True,
-        advises: bool = False,
+        advice_every: int | None = None,
         adapt: Callable[[Profile], Profile] = lambda profile: profile,
     ) -> None:
         self._clock = clock
         self._adapt = adapt
-        self._advises = advises
+        self._advice_every = advice_every
+        self._advised_at = 0
         self._choice = Choice(draw, explained, refusals)
         self._pending: dict[PodKey, PodView] = {}
         self._attempts: dict[PodKey, int] = {}
@@ -358,11 +360,15 @@ class Scheduler:
 
     def _with_advice(self, question: Question, judged: Judged, decision: Decision) -> Decision:
         """A decision on a pod that found no node, with what would help; the same as long as the refusals are."""
-        if not self._advises or decision.preemption is not None:
+        if self._advice_every is None or decision.preemption is not None:
             return decision
-        before = self._last.get(decision.pod)
-        if before is not None and before.refusals == decision.refusals:
-            return replace(decision, advice=before.advice)
+        before, now = self._last.get(decision.pod), self._clock()
+        known = () if before is None else before.advice
+        if (before is not None and known and before.refusals == decision.refusals) or (
+            now - self._advised_at < self._advice_every
+        ):
+            return replace(decision, advice=known)
+        self._advised_at = now
         advice = self._adviser.advise(question, judged, self.cache.table)
         return replace(decision, advice=tuple(one.text for one in advice))
 

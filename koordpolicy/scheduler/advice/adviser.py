@@ -1,0 +1,137 @@
+"""What would help, filter by filter."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.mechanism import node_affinity
+from koordpolicy.mechanism.columns import Mask
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.advice.knobs import Knobs, Turn
+from koordpolicy.scheduler.advice.native import HELPERS, unknown_labels
+from koordpolicy.scheduler.choosing import reasons_of
+from koordpolicy.scheduler.cycle import Judged, Question
+from koordpolicy.scheduler.mechanisms import ParameterError
+from koordpolicy.scheduler.nodes import Rows
+from koordpolicy.scheduler.profile import Step
+
+_REASONS: Final = 4
+"""Reasons of one filter that are looked at, the most frequent first."""
+
+_TURNS: Final = 3
+"""Values that are named for one filter, those for most nodes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What would help against one filter: `nodes` are those that it alone refuses, `reason` what it says of
+    most of them.
+    """
+
+    filter: str
+    reason: str
+    nodes: int
+    changes: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The advice as a sentence without its full stop."""
+        nodes = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
+        changes = "; ".join(self.changes) or "nothing that could be changed would help"
+        return f"{nodes}: {self.reason}: {changes}"
+
+
+class Adviser:
+    """Advises on pods of one profile. Programs are made when they are first needed."""
+
+    def __init__(self, graph: RuleGraph, profile: str) -> None:
+        self._graph = graph
+        self._profile = profile
+        self._knobs: dict[str, Knobs] = {}
+
+    def advise(self, question: Question, judged: Judged, table: NodeTable) -> tuple[Advice, ...]:
+        """What would help a pod that these answers are about, the filter that alone refuses most nodes first."""
+        refused = list(_refused(question, judged, len(table)))
+        count = np.zeros(len(table), np.int64)
+        for _, mask, _ in refused:
+            count += mask
+        found = []
+        for step, mask, reason in refused:
+            alone = np.flatnonzero(mask & (count == 1))
+            if len(alone):
+                found += [
+                    self._advice(question, step, table, rows, text)
+                    for text, rows in _by_reason(question, step, table, alone, reason)
+                ]
+        nobody = self._unknown(question, table)
+        return (*nobody, *sorted(found, key=lambda one: -one.nodes))
+
+    def _unknown(self, question: Question, table: NodeTable) -> tuple[Advice, ...]:
+        """What the pod asks for that there is not at all."""
+        try:
+            said = tuple(unknown_labels(question, table)) if len(table) else ()
+        except ObjectError:
+            return ()
+        return (Advice("NodeAffinity", node_affinity.MISMATCH, len(table), said),) if said else ()
+
+    def _advice(self, question: Question, step: Step, table: NodeTable, rows: Rows, reason: str) -> Advice:
+        try:
+            changes = tuple(self._changes(question, step, table, rows))
+        except (CelError, ParameterError, ObjectError):
+            changes = ()
+        return Advice(step.name, reason, len(rows), changes)
+
+    def _changes(self, question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterator[str]:
+        filter = None if step.mechanism is None else step.mechanism.filter
+        helper = None if filter is None else HELPERS.get(filter)
+        if helper is not None:
+            yield from helper(question, step, table, rows)
+        if step.expression:
+            knobs = self._knobs.get(step.name)
+            if knobs is None:
+                knobs = self._knobs[step.name] = Knobs(self._graph, self._profile, step)
+            turns = sorted(knobs.turns(table, question.records, rows), key=_reach, reverse=True)
+            yield from (turn.text for turn in turns[:_TURNS])
+
+
+def _reach(turn: Turn) -> int:
+    return turn.nodes
+
+
+def _by_reason(
+    question: Question, step: Step, table: NodeTable, rows: Rows, reason: str
+) -> list[tuple[str, Rows]]:
+    """The nodes that a filter refuses, by what policy says of them; the most frequent reasons only."""
+    program = question.profile.reasons.get(step.name)
+    if reason or program is None:
+        return [(reason or next(iter(reasons_of(question, step, rows, table))), rows)]
+    result = program.call(table, question.records, rows)
+    silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
+    groups = []
+    for code in np.unique(result.values[~silent]):
+        same = (result.values == code) & ~silent
+        groups.append((str(result.value(int(np.argmax(same)))), rows[same]))
+    if silent.any():
+        groups.append((next(iter(reasons_of(question, step, rows[silent], table))), rows[silent]))
+    return sorted(groups, key=lambda one: -len(one[1]))[:_REASONS]
+
+
+def _refused(question: Question, judged: Judged, nodes: int) -> Iterator[tuple[Step, Mask, str]]:
+    """For each filter that refuses nodes, which, and for what reason where it has just one."""
+    steps = question.profile.filters
+    for step, verdicts, accepted in zip(steps, judged.verdicts, judged.accepted, strict=True):
+        mask = np.zeros(nodes, np.bool_)
+        reason = ""
+        if verdicts is not None:
+            mask |= verdicts.refused.any(axis=0)
+            said = [text for text, row in zip(verdicts.reasons, verdicts.refused, strict=True) if row.any()]
+            reason = ", ".join(said)
+        if accepted is not None:
+            mask |= ~accepted
+        if mask.any():
+            yield step, mask, reason

@@ -1,0 +1,75 @@
+"""The smallest change of a value that makes a difference."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from koordpolicy.language.cel.types import DURATION, Type, Unit
+from koordpolicy.language.cel.values import Duration
+
+Works = Callable[[Any], bool]
+"""Whether nodes would pass with this value. It is asked a few dozen times at most."""
+
+_DOUBLINGS: Final = 40
+_PERCENT: Final = 100
+_SECOND: Final = 10**9
+
+
+def nearest_value(type: Type, now: Any, works: Works) -> Any:
+    """The value next to the present one with which it works, in either direction; None for none.
+
+    Where it works from a value on, that value is found: percentages to the percent, durations to the second,
+    amounts to the hundredth. Of two directions the larger value comes first, and 0, which often stands for "no
+    limit", only when nothing else works.
+    """
+    if type.name == "bool":
+        return (not now) if works(not now) else None
+    for low, high in _ranges(type, now):
+        found = _between(low, high, lambda number: works(_value(type, number)))
+        if found is not None:
+            return _value(type, found)
+    return None
+
+
+def _ranges(type: Type, now: Any) -> Iterator[tuple[int, int]]:
+    """Where to look: from the present value, which does not work, to the farthest worth a thought."""
+    number = _number(type, now)
+    if type.unit is Unit.PERCENT:
+        if number < _PERCENT:
+            yield number, _PERCENT
+        if number > 0:
+            yield number, 0
+        return
+    yield number, max(1, number) << _DOUBLINGS if number < 1 << 20 else number * 1024
+    if number > 0:
+        yield number, 0
+
+
+def _between(fails: int, end: int, works: Callable[[int], bool]) -> int | None:
+    """The first number from `fails` on towards `end` that works, by doubling the step and then halving it."""
+    sign = 1 if end > fails else -1
+    step, reached = 1, fails
+    while True:
+        next_one = fails + sign * min(step, abs(end - fails))
+        if works(next_one):
+            break
+        if next_one == end:
+            return None
+        reached, step = next_one, step * 2
+    while abs(next_one - reached) > max(1, abs(next_one) // 200):
+        middle = (next_one + reached) // 2
+        if works(middle):
+            next_one = middle
+        else:
+            reached = middle
+    return next_one
+
+
+def _number(type: Type, value: Any) -> int:
+    """The value counted in the smallest steps worth looking at."""
+    return value.ns // _SECOND if isinstance(value, Duration) else int(value)
+
+
+def _value(type: Type, number: int) -> Any:
+    if type == DURATION:
+        return Duration(number * _SECOND)
+    return float(number) if type.name == "double" else number
