@@ -19,8 +19,19 @@ from tests.unit.runtime.scenes import running, until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "04-careful-rollout"
 DECISION = "Overcommit/batch.parameters.cpuReclaim"
-CANARY, FEW, OTHER = ("node-9", {"pool": "canary"}), ("node-10", {}), ("node-1", {})
-"""A node of the canary pool, one whose name is among the first 5 %, and one that is among none."""
+NODES: tuple[tuple[str, dict[str, str]], ...] = (
+    ("ip-10-0-0-9", {"pool": "canary"}),
+    ("node-10", {}),
+    ("ip-10-0-0-1", {}),
+)
+"""A node of the canary pool, one whose name is among the first 5 %, and one that is not among the first 25 %."""
+
+
+class Quick(FileStore):
+    """Looks again at once, since the clock of these plays is turned by hand."""
+
+    async def news(self, seconds: float) -> None:
+        await asyncio.sleep(0.01)
 
 
 class Play:
@@ -31,7 +42,7 @@ class Play:
         self.state = state
         self.now = 1_800_000_000 * 10**9
         metrics = Metrics("example")
-        self.gate = RolloutGate(FileStore(state, poll=0.01), metrics, Surroundings(lambda: self.now))
+        self.gate = RolloutGate(Quick(state), metrics, Surroundings(lambda: self.now))
         source = open_source(str(directory))
         self.live = LivePolicies(source, metrics, gate=self.gate, options=Options(now=lambda: self.now))
         self.gate.attach(self.live)
@@ -52,7 +63,7 @@ class Play:
     def shares(self) -> list[float]:
         """What is decided for a canary, for one of few, and for any other node."""
         answers = []
-        for name, labels in (CANARY, FEW, OTHER):
+        for name, labels in NODES:
             graph = self.live.graph_for(name, labels)
             answers.append(graph.value(DECISION, node={"name": name, "labels": labels}))
         return answers
