@@ -4,56 +4,47 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from koordpolicy import __version__
-from koordpolicy.cli import (
-    check,
-    demo,
-    diff,
-    explain,
-    fmt,
-    graph,
-    manager,
-    rollout,
-    scheduler,
-    schema,
-    simulate,
-    snapshot,
-    sync,
-    test,
-)
 from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compiler
 
-COMMANDS: tuple[Command, ...] = (
-    check.COMMAND,
-    test.COMMAND,
-    fmt.COMMAND,
-    explain.COMMAND,
-    graph.COMMAND,
-    diff.COMMAND,
-    snapshot.COMMAND,
-    rollout.COMMAND,
-    simulate.COMMAND,
-    demo.COMMAND,
-    manager.COMMAND,
-    scheduler.COMMAND,
-    sync.COMMAND,
-    schema.COMMAND,
+NAMES = (
+    "check",
+    "test",
+    "fmt",
+    "explain",
+    "graph",
+    "diff",
+    "snapshot",
+    "rollout",
+    "simulate",
+    "demo",
+    "manager",
+    "scheduler",
+    "sync",
+    "schema",
 )
-"""All commands, in the order of `--help`."""
+"""All commands, in the order of `--help`: each is the `COMMAND` of the module of its name."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line; the manual is made from it as well."""
+def command_of(name: str) -> Command:
+    """A command, imported when it is asked for: `check` in a hook needs no client of the API server."""
+    command: Command = import_module(f"koordpolicy.cli.{name}").COMMAND
+    return command
+
+
+def parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
+    """The parser of the whole command line, which the manual is made from as well, or of some commands."""
     whole = argparse.ArgumentParser(
         prog="koordpolicy", description="Kubernetes co-location as policies in Git.", allow_abbrev=False
     )
     whole.add_argument("--version", action="version", version=f"koordpolicy {__version__}")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in COMMANDS:
+    for command in map(command_of, names):
         one = commands.add_parser(
             command.name,
             help=command.summary,
@@ -62,7 +53,7 @@ def parser() -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         command.add(one)
-        one.set_defaults(run=command.run, whole=whole)
+        one.set_defaults(run=command.run, whole=parser)
     return whole
 
 
@@ -76,7 +67,8 @@ def main(
     A `compiler` that is handed in keeps what it has compiled for the next call.
     """
     terminal = terminal or Terminal()
-    given = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    given = parser(words[:1] if words and words[0] in NAMES else NAMES).parse_args(words)
     given.compiler = compiler or Compiler(find_pack)
     try:
         return int(given.run(given, terminal))

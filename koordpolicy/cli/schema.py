@@ -60,7 +60,7 @@ def _write(arguments: argparse.Namespace) -> list[Path]:
         written = []
         if arguments.write is not None:
             written += write_schemas(arguments.write)
-            written += write_manual(arguments.write / "manual", arguments.whole, PAGES)
+            written += write_manual(arguments.write / "manual", arguments.whole(), PAGES)
         if arguments.crds is not None:
             written += write_crds(arguments.crds)
     except OSError as error:

@@ -92,7 +92,9 @@ CANDIDATE = Record(
         Fact("violations", INT, "How many of the pods a PodDisruptionBudget would keep.", _SCHEDULER),
         Fact("victims", INT, "How many pods would have to go.", _SCHEDULER, usual=1),
         Fact("highestPriority", INT, "Highest priority among them.", _SCHEDULER),
-        Fact("prioritySum", INT, "Sum over them of priority + 2147483648, which is never negative.", _SCHEDULER),
+        Fact(
+            "prioritySum", INT, "Sum over them of priority + 2147483648, which is never negative.", _SCHEDULER
+        ),
         Fact(
             "earliestStart",
             TIMESTAMP,
