@@ -1,0 +1,307 @@
+"""Volumes: chosen with the node, assumed at once, written before the pod is bound."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from koordpolicy.kube import Conflict, MergePatch
+from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.resources import (
+    NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    PODS,
+    STORAGE_CLASSES,
+)
+from koordpolicy.model.node import read_node
+from koordpolicy.model.pod import read_pod
+from koordpolicy.model.protocol import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
+from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.model.volumes import read_claim, read_storage_class, read_volume
+from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler.binder import Bind, apply, plan
+from koordpolicy.scheduler.volume_plan import VolumeBind, VolumePlan
+from tests.unit.scheduler.world import PROFILE, World, pod, policies
+
+
+def volume(name: str, size: str = "1Gi", **spec: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "storageClassName": "local",
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            "local": {"path": "/data"},
+            **spec,
+        },
+        "status": {"phase": "Available"},
+    }
+
+
+def on_node(node: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "host", "operator": "In", "values": [node]}]}
+    return {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}}
+
+
+def claim(name: str, storage: str = "local", size: str = "1Gi") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
+        "spec": {
+            "storageClassName": storage,
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": size}},
+        },
+    }
+
+
+def storage_class(
+    name: str, provisioner: str = "kubernetes.io/no-provisioner", **more: Any
+) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "provisioner": provisioner,
+        "volumeBindingMode": "WaitForFirstConsumer",
+        **more,
+    }
+
+
+def using(*claims: str) -> dict[str, Any]:
+    return {"volumes": [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in claims]}
+
+
+def world_of(*objects: dict[str, Any], nodes: int = 2) -> World:
+    """A world with nodes n0, n1, ..., labelled with their names, and objects of storage."""
+    world = World()
+    world.build({"nodes": {f"n{at}": {"labels": {"host": f"n{at}"}} for at in range(nodes)}})
+    for one in objects:
+        hear(world, one)
+    return world
+
+
+def hear(world: World, obj: Mapping[str, Any]) -> None:
+    def tell(around: Any) -> None:
+        if "provisioner" in obj:
+            around.volumes.set_class(read_storage_class(obj))
+        elif "capacity" in obj["spec"]:
+            around.volumes.set_volume(read_volume(obj))
+        else:
+            around.volumes.set_claim(read_claim(obj))
+
+    world.scheduler.set_around(tell)
+
+
+# --- decisions -----------------------------------------------------------------------------------
+
+
+def test_the_smallest_volume_that_suffices() -> None:
+    world = world_of(
+        storage_class("local"),
+        claim("c", size="2Gi"),
+        volume("small", "1Gi", **on_node("n1")),
+        volume("large", "9Gi", **on_node("n1")),
+        volume("right", "2Gi", **on_node("n1")),
+    )
+    decision = world.place("p", using("c"))
+    assert decision.volumes == VolumePlan("n1", (VolumeBind("right", ("default", "c"), "uid-c"),))
+
+
+def test_two_claims_of_a_pod_get_two_volumes_the_larger_one_the_larger() -> None:
+    world = world_of(
+        storage_class("local"),
+        claim("big", size="2Gi"),
+        claim("small"),
+        volume("v2", "2Gi"),
+        volume("v1", "1Gi"),
+    )
+    binds = world.place("p", using("big", "small")).volumes.binds
+    assert {(one.claim[1], one.volume) for one in binds} == {("small", "v1"), ("big", "v2")}
+
+
+def test_a_volume_is_promised_once() -> None:
+    world = world_of(storage_class("local"), claim("a"), claim("b"), volume("only"))
+    assert world.place("p", using("a")).placed
+    (refused,) = world.place("q", using("b")).refusals
+    assert (refused.filter, refused.nodes, refused.resolvable) == ("VolumeBinding", 2, False)
+    assert refused.reason == "node(s) didn't find available persistent volumes to bind"
+
+
+def test_what_did_not_come_about_is_given_back() -> None:
+    world = world_of(storage_class("local"), claim("a"), claim("b"), volume("only"))
+    assert world.place("p", using("a")).placed
+    world.scheduler.forget(pod("p", using("a")))
+    decision = world.place("q", using("b"))
+    assert [one.volume for one in decision.volumes.binds] == ["only"]
+
+
+def test_pods_that_share_a_claim_go_to_the_node_that_was_chosen_for_it() -> None:
+    world = world_of(storage_class("made", "disk.example.com"), claim("c", "made"), nodes=4)
+    first = world.place("p", using("c"))
+    assert first.volumes == VolumePlan(first.node, (), (("default", "c"),))
+    second = world.place("q", using("c"))
+    assert (second.node, second.feasible) == (first.node, 1)
+
+
+def test_a_claim_that_a_pod_waits_for_lets_it_in_when_it_comes() -> None:
+    world = world_of(storage_class("local"), volume("v", **on_node("n1")))
+    assert not world.place("p", using("c")).placed
+    world.pass_time(60)
+    hear(world, claim("c"))
+    decision = world.scheduler.schedule_one()
+    assert decision is not None
+    assert decision.node == "n1"
+
+
+def test_policy_says_how_long_volumes_are_waited_for() -> None:
+    world = World(policies({"parameters": {"bindTimeout": "90s"}}))
+    world.build({"nodes": {"n0": {}}})
+    for one in (storage_class("local"), claim("c"), volume("v")):
+        hear(world, one)
+    assert world.place("p", using("c")).volumes.within == 90
+
+
+# --- writes --------------------------------------------------------------------------------------
+
+
+class Rim:
+    """A cluster in memory with what the tests begin with, and a scheduler that hears of it."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.cluster = MemoryCluster(Store(lambda: self.world.now / NANOSECONDS))
+        self.pauses = 0
+
+    async def begin(self, storage: dict[str, Any], *volumes: dict[str, Any]) -> None:
+        node = {
+            "metadata": {"name": "n0", "labels": {"host": "n0"}},
+            "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
+        }
+        self.world.scheduler.set_node(read_node(await self.cluster.create(NODES, node)))
+        hear(self.world, await self.cluster.create(STORAGE_CLASSES, storage))
+        for one in volumes:
+            made = await self.cluster.create(PERSISTENT_VOLUMES, one)
+            hear(self.world, {**made, "status": {"phase": "Available"}})
+        wanted = claim("c", storage["metadata"]["name"])
+        hear(
+            self.world,
+            await self.cluster.create(PERSISTENT_VOLUME_CLAIMS, wanted, namespace="default"),
+        )
+        waiting = {
+            "metadata": {"name": "p", "namespace": "default"},
+            "spec": {
+                "schedulerName": PROFILE,
+                "containers": [{"name": "main", "image": "web"}],
+                **using("c"),
+            },
+        }
+        await self.cluster.create(PODS, waiting, namespace="default")
+
+    async def decide(self) -> tuple[Decision, Bind]:
+        found = read_pod(await self.cluster.get(PODS, "p", namespace="default"))
+        self.world.scheduler.set_pod(found)
+        decision = self.world.scheduler.schedule_one()
+        assert decision is not None
+        planned = plan(decision, found, self.world.now)
+        assert isinstance(planned, Bind)
+        return decision, planned
+
+    async def change_claim(self, patch: dict[str, Any]) -> None:
+        await self.cluster.patch(PERSISTENT_VOLUME_CLAIMS, "c", MergePatch(patch), namespace="default")
+
+    async def bound(self, seconds: float) -> None:
+        """A pause in which the cluster's controllers bind the claim, the third time."""
+        self.pauses += 1
+        if self.pauses == 3:
+            await self.change_claim(
+                {"metadata": {"annotations": {BIND_COMPLETED: "yes"}}, "spec": {"volumeName": "v"}}
+            )
+
+    async def given_up(self, seconds: float) -> None:
+        """A pause in which the driver finds that it cannot make a volume for the node."""
+        await self.change_claim({"metadata": {"annotations": {SELECTED_NODE: None}}})
+
+    async def node_of_pod(self) -> str:
+        return read_pod(await self.cluster.get(PODS, "p", namespace="default")).node_name
+
+
+def test_a_volume_is_bound_before_the_pod() -> None:
+    async def run() -> None:
+        here = Rim()
+        await here.begin(storage_class("local"), volume("v", **on_node("n0")))
+        _, planned = await here.decide()
+
+        async def pause(seconds: float) -> None:
+            assert not await here.node_of_pod(), "the pod waits for its volume"
+            await here.bound(seconds)
+
+        outcome = await apply(here.cluster, planned, pause)
+        assert outcome.error is None
+        assert here.pauses == 3
+        found = await here.cluster.get(PERSISTENT_VOLUMES, "v")
+        wanted = await here.cluster.get(PERSISTENT_VOLUME_CLAIMS, "c", namespace="default")
+        assert found["spec"]["claimRef"]["uid"] == wanted["metadata"]["uid"]
+        assert found["metadata"]["annotations"] == {BOUND_BY_CONTROLLER: "yes"}
+        assert await here.node_of_pod() == "n0"
+        version = found["metadata"]["resourceVersion"]
+        await apply(here.cluster, planned, pause)
+        again = await here.cluster.get(PERSISTENT_VOLUMES, "v")
+        assert again["metadata"]["resourceVersion"] == version, "written once"
+
+    asyncio.run(run())
+
+
+def test_a_volume_is_asked_for_on_the_node() -> None:
+    async def run() -> None:
+        here = Rim()
+        await here.begin(storage_class("made", "disk.example.com"))
+        _, planned = await here.decide()
+        assert (await apply(here.cluster, planned, here.bound)).error is None
+        found = await here.cluster.get(PERSISTENT_VOLUME_CLAIMS, "c", namespace="default")
+        assert found["metadata"]["annotations"][SELECTED_NODE] == "n0"
+        assert await here.node_of_pod() == "n0"
+
+    asyncio.run(run())
+
+
+def test_a_driver_that_gives_up_sends_the_pod_back() -> None:
+    async def run() -> None:
+        here = Rim()
+        await here.begin(storage_class("made", "disk.example.com"))
+        _, planned = await here.decide()
+        outcome = await apply(here.cluster, planned, here.given_up)
+        assert outcome.lost
+        assert "no volume could be made for the claim `c`" in str(outcome.error)
+        assert not await here.node_of_pod()
+
+    asyncio.run(run())
+
+
+def test_a_volume_that_another_claim_got_meanwhile_is_a_conflict() -> None:
+    async def run() -> None:
+        here = Rim()
+        await here.begin(storage_class("local"), volume("v"))
+        _, planned = await here.decide()
+        reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "other", "uid": "u"}
+        patch = MergePatch({"spec": {"claimRef": reference}})
+        await here.cluster.patch(PERSISTENT_VOLUMES, "v", patch)
+        outcome = await apply(here.cluster, planned, here.bound)
+        assert isinstance(outcome.error, Conflict)
+        assert "default/other" in str(outcome.error)
+
+    asyncio.run(run())
+
+
+def test_volumes_are_not_waited_for_without_end() -> None:
+    async def run() -> None:
+        here = Rim()
+        await here.begin(storage_class("local"), volume("v"))
+        decision, planned = await here.decide()
+        pauses: list[float] = []
+
+        async def pause(seconds: float) -> None:
+            pauses.append(seconds)
+
+        outcome = await apply(here.cluster, planned, pause)
+        assert outcome.lost
+        assert sum(pauses) == decision.volumes.within == 600
+
+    asyncio.run(run())
