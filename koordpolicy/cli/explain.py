@@ -1,8 +1,9 @@
-"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact or a function."""
+"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, or where a pod goes."""
 
 import argparse
 import json
 import re
+from importlib import import_module
 
 from koordpolicy.cli.bundle import add_paths, graph_of
 from koordpolicy.cli.command import OK, CannotRunError, Command
@@ -18,13 +19,17 @@ from koordpolicy.graph.notation import written
 from koordpolicy.graph.reads import fact_type
 from koordpolicy.language.cel.values import Timestamp
 
+_SHOWN = 5
+"""Best nodes that are shown unless said otherwise."""
+
 
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "what",
         help="a diagnostic code (KP204), a decision (Overcommit/batch.cpu), what a document is about "
-        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu) or a function",
+        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu), a function, or `pod` with the name of one",
     )
+    _add_pod(parser)
     add_paths(parser, option=True)
     add_given(parser)
     add_moment(parser)
@@ -33,8 +38,47 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_pod(parser: argparse.ArgumentParser) -> None:
+    """Declare what only a question about a pod needs."""
+    group = parser.add_argument_group(
+        "pods", "with `pod` and its name; without a picture, on the live cluster"
+    )
+    group.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="the pod: its name, with `NAMESPACE/` before it where not `default`",
+    )
+    group.add_argument("-s", "--snapshot", metavar="FILE", help="a file of `koordpolicy snapshot`")
+    group.add_argument(
+        "-f",
+        "--filename",
+        metavar="PATH",
+        nargs="+",
+        help="manifests of nodes, pods and whatever else there is",
+    )
+    group.add_argument(
+        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
+    )
+    group.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    group.add_argument(
+        "--top",
+        type=int,
+        default=_SHOWN,
+        metavar="N",
+        help=f"how many of the best nodes are shown ({_SHOWN})",
+    )
+
+
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     what = arguments.what
+    if arguments.name is not None:
+        if what != "pod":
+            raise CannotRunError(f"`{arguments.name}` is one word too many; a name stands after `pod` only")
+        graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
+        # The other questions need neither a scheduler nor a client of the API server.
+        pods = import_module("koordpolicy.cli.explain_pod")
+        return int(pods.explain_pod(graph, arguments, terminal))
     if re.fullmatch(r"[Kk][Pp]\d+", what):
         try:
             terminal.print(page(what, terminal.width))
@@ -126,5 +170,5 @@ def _exception(ref: RuleRef) -> dict[str, object]:
 
 
 COMMAND = Command(
-    "explain", "explain a diagnostic code, a decision, a kind, a fact or a function", _add, _run
+    "explain", "explain a diagnostic code, a decision, a kind, a fact, a function or a pod", _add, _run
 )

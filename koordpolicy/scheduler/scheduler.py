@@ -26,6 +26,7 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Json, ObjectError, mapping, texts
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.backoff import come_back
 from koordpolicy.scheduler.cache import ClusterCache
@@ -384,11 +385,34 @@ class Scheduler:
         asked, digest = question.view.pod, self.profile.digest
         return Decision(asked.key, asked.uid, "", len(self.cache), 0, problem=str(problem), digest=digest)
 
+    def rehearse(self, pod: Pod | PodView) -> Decision:
+        """A decision with all that would follow: who would have to go, and what would help. Nothing is kept."""
+        question = self.question(pod)
+        judged, decision = self._decided(question)
+        if judged is None or decision.placed:
+            return decision
+        key, leaving = decision.pod, dict(self._leaving)
+        promised = {view.pod.key: (view, node) for view, node in self._room.nominations.items()}
+        try:
+            decision = self._with_room_made(question, judged, decision)
+        finally:
+            self._leaving.clear()
+            self._leaving.update(leaving)
+            self._room.gone(key)
+            for view, node in promised.values():
+                self._room.nominations.set(view, node)
+        advice = self._adviser.advise(question, judged, self.cache.table)
+        return replace(decision, advice=tuple(one.text for one in advice))
+
     def question(self, pod: Pod | PodView) -> Question:
-        """A pod with all the facts that the profile may ask for now, its estimate among them."""
+        """A pod with all the facts that the profile may ask for now, its estimate among them.
+
+        `now` is in whole seconds, so that equal pods of one second are equal questions.
+        """
         view = self._view(pod) if isinstance(pod, Pod) else pod
         namespace = self._namespaces.get(view.pod.namespace, {})
-        records = records_for(view.facts, namespace, self._cluster(), self._clock())
+        now = self._clock() // NANOSECONDS * NANOSECONDS
+        records = records_for(view.facts, namespace, self._cluster(), now)
         return Question(self.profile, view, records, self.cache.around)
 
     def forget_answers(self) -> None:

@@ -155,7 +155,9 @@ def test_pods_go_for_dearer_ones_and_begin_anew() -> None:
     dear["spec"]["priorityClassName"] = "koord-prod"
     found = simulated(
         graph_with(),
-        workload([service("cheap", "10", 0.1), Arrival(10 * MINUTE, dear, None, Wave(0.1, 0.1))], [node("a")]),
+        workload(
+            [service("cheap", "10", 0.1), Arrival(10 * MINUTE, dear, None, Wave(0.1, 0.1))], [node("a")]
+        ),
     )
     assert found["scheduling"]["preempted"] == 1
     assert (found["pods"]["scheduled"], found["pods"]["pending"]) == (1, 1)

@@ -15,6 +15,11 @@ _SHORTER = ("NodeResources", "Scheduling", "Allocation")
 def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
     """A placement: what the filters refused, the best nodes score by score, and the rules."""
     yield page.heading(f"Why {one['pod']} landed on {one['node']}", clock(one["atSeconds"]))
+    yield from tables(one, page)
+
+
+def tables(one: Mapping[str, Any], page: Page) -> Iterator[str]:
+    """What the filters refused, and the best nodes score by score, without a heading."""
     facts = one["podFacts"]
     said = ", ".join(f"{name} {value}" for name, value in facts.items())
     yield f"  {said}; {number(one['feasible'])} of {number(one['nodes'])} nodes passed the filters"

@@ -1,0 +1,158 @@
+"""`koordpolicy explain pod` as users call it: on manifests, on a snapshot, on nothing that there is."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.kube.snapshot import Snapshot, write_snapshot
+
+NOW = 1_750_000_000 * 10**9
+
+
+def node(name: str, cpu: int, **spec: Any) -> dict[str, Any]:
+    room = {"cpu": str(cpu), "memory": "8Gi", "pods": "10"}
+    metadata = {"name": name, "labels": {"zone": name}}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"allocatable": room},
+    }
+
+
+def pod(name: str, cpu: int, priority: int, **more: Any) -> dict[str, Any]:
+    spec = {
+        "schedulerName": "koord-scheduler",
+        "priority": priority,
+        "containers": [{"name": "main", "resources": {"requests": {"cpu": str(cpu)}}}],
+        **more,
+    }
+    metadata = {"name": name, "namespace": "shop"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": spec,
+        "status": {"phase": "Pending"},
+    }
+
+
+NODES = [node("a", 4), node("b", 8, taints=[{"key": "db", "effect": "NoSchedule"}])]
+PODS = [
+    pod("there", 3, 5, nodeName="a"),
+    pod("small", 1, 5),
+    pod("large", 2, 5),
+    pod("dear", 2, 9500),
+    pod("stranger", 1, 5, schedulerName="default-scheduler"),
+]
+
+
+def call(*arguments: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    code = main(("explain", *arguments), Terminal(out, err))
+    return code, out.getvalue(), err.getvalue()
+
+
+@pytest.fixture(scope="module")
+def manifests(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("manifests") / "cluster.yaml"
+    listed = {"apiVersion": "v1", "kind": "List", "items": PODS}
+    file.write_text("\n---\n".join(json.dumps(one) for one in (*NODES, listed)), encoding="utf-8")
+    return str(file)
+
+
+def asked(manifests: str, name: str, *more: str) -> dict[str, Any]:
+    code, text, said = call("pod", f"shop/{name}", "-f", manifests, "-o", "json", *more)
+    assert (code, said) == (0, "")
+    found: dict[str, Any] = json.loads(text)
+    return found
+
+
+def test_a_pod_that_fits_shows_its_best_nodes(manifests: str) -> None:
+    found = asked(manifests, "small")
+    assert (found["node"], found["on"], found["message"]) == ("a", None, None)
+    (best,) = found["best"]
+    assert best["total"] == sum(best["scores"].values())
+    assert all(score["rule"].count(":") == 2 for score in found["scores"])
+
+
+def test_a_pod_that_fits_nowhere_says_what_would_help(manifests: str) -> None:
+    found = asked(manifests, "large")
+    assert found["message"].startswith("0/2 nodes are available: 1 Insufficient cpu")
+    assert found["preemption"] is None
+    assert sorted(found["advice"]) == [
+        "1 node: Insufficient cpu: nearest is a, where 1 cpu would have to be free",
+        "1 node: node(s) had untolerated taint(s): 1 would take it if the pod tolerated db:NoSchedule",
+    ]
+    code, text, _ = call("pod", "shop/large", "-f", manifests)
+    assert code == 0
+    assert "shop/large finds no node" in text
+    assert "What would help:" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_dear_pod_says_who_would_have_to_go(manifests: str) -> None:
+    found = asked(manifests, "dear")
+    assert found["preemption"] == {"node": "a", "victims": ["shop/there"], "violations": 0}
+    assert "shop/there would have to go" in call("pod", "shop/dear", "-f", manifests)[1]
+
+
+def test_a_bound_pod_is_asked_of_as_if_it_came_anew(manifests: str) -> None:
+    found = asked(manifests, "there")
+    assert (found["on"], found["node"]) == ("a", "a")
+    assert "shop/there is on a, where it would go again" in call("pod", "shop/there", "-f", manifests)[1]
+
+
+def test_policies_decide(manifests: str, tmp_path: Path) -> None:
+    own = {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": "SchedulingProfile",
+        "metadata": {"name": "own"},
+        "spec": {
+            "schedulerName": "koord-scheduler",
+            "filters": [
+                {"name": "zone", "require": {"cel": "node.labels['zone'] == 'b'"}, "reason": "not in b"}
+            ],
+        },
+    }
+    (tmp_path / "own.yaml").write_text(json.dumps(own), encoding="utf-8")
+    found = asked(manifests, "small", "-p", str(tmp_path))
+    assert "1 not in b" in found["message"]
+
+
+def test_the_same_from_a_snapshot(manifests: str, tmp_path: Path) -> None:
+    file = tmp_path / "cluster.json.gz"
+    write_snapshot(Snapshot(NOW, {"nodes": NODES, "pods": PODS}), file)
+    code, text, _ = call("pod", "shop/large", "-s", str(file), "-o", "json")
+    assert code == 0
+    assert json.loads(text) == asked(manifests, "large")
+
+
+def test_a_scheduler_without_a_profile_is_told(manifests: str) -> None:
+    code, text, said = call("pod", "shop/stranger", "-f", manifests)
+    assert code == 0
+    assert "shop/stranger would go to a" in text
+    assert said == "the policies have no profile `default-scheduler`; `koord-scheduler` is asked instead\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("pod", "nobody", "-f", "MANIFESTS"), "there is no pod `default/nobody`, of 5 pods"),
+        (("pod", "small", "-f", "MANIFESTS"), "there is no pod `default/small`; there is `shop/small`"),
+        (("pod", "shop/small", "-f", "nowhere.yaml"), "the manifests cannot be read"),
+        (("pod", "shop/small", "-s", "nowhere.gz"), "`nowhere.gz` cannot be read"),
+        (("pod", "shop/small", "-s", "x", "-f", "MANIFESTS"), "give `--snapshot` or `--filename`"),
+        (("node", "a"), "a name stands after `pod` only"),
+    ],
+)
+def test_what_cannot_be_explained(manifests: str, arguments: tuple[str, ...], problem: str) -> None:
+    code, _, said = call(*(manifests if one == "MANIFESTS" else one for one in arguments))
+    assert code == 2
+    assert problem in said
