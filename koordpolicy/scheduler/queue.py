@@ -115,12 +115,6 @@ class SchedulingQueue:
                     del pods[pod.key]
                     self._wait_or_activate(pod, now)
 
-    def activate(self, key: PodKey, now: int) -> None:
-        """Try an unschedulable pod again, once its back-off is over; others are left where they are."""
-        pod = self._pods.get(key)
-        if pod is not None and self._unschedulable.get(pod.helped_by, {}).pop(key, None) is not None:
-            self._wait_or_activate(pod, now)
-
     @property
     def counts(self) -> dict[str, int]:
         """How many pods are active, backing off and unschedulable."""

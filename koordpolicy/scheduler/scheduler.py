@@ -42,6 +42,7 @@ from koordpolicy.scheduler.pods import PodView, scheduler_of, view_of
 from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
 from koordpolicy.scheduler.profile import Profile, profile_of, records_for
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
+from koordpolicy.scheduler.shards import Shard
 from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.unsupported import unsupported
 
@@ -63,6 +64,7 @@ class Scheduler:
     decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
     With `advice_every` such decisions say what would help, computed once in so many nanoseconds at most.
     `adapt` makes another profile of each that policy gives, as this process is to work by.
+    With a `shard` only its nodes get pods, and only pods in its hands are decided on.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
 
@@ -77,9 +79,12 @@ class Scheduler:
         refusals: bool = True,
         advice_every: int | None = None,
         adapt: Callable[[Profile], Profile] = lambda profile: profile,
+        shard: Shard | None = None,
     ) -> None:
         self._clock = clock
-        self._adapt = adapt
+        self._shard = shard
+        self._away: set[PodKey] = set()
+        self._adapt = adapt if shard is None else lambda profile: shard.adapt(adapt(profile))
         self._advice_every = advice_every
         self._advised_at = 0
         self._choice = Choice(draw, explained, refusals)
@@ -207,8 +212,8 @@ class Scheduler:
                 self._happened(Event.POD_CHANGED)
         elif self.cache.is_assumed(key):
             return  # what is on its way cannot be stopped by news from before
-        elif scheduler_of(pod) != self.profile.name or pod.terminating:
-            self._leave_queue(key)
+        elif scheduler_of(pod) != self.profile.name or pod.terminating or not self._holds(pod):
+            self._leave_queue(key, keeping_attempts=key in self._away)
             if pod.nominated_node and not pod.terminating:
                 self._room.heard(self._view(pod))
             else:
@@ -216,7 +221,13 @@ class Scheduler:
         else:
             view = self._view(pod)
             self._room.heard(view)
-            self._update_pending(view)
+            if key in self._away and key not in self._pending:
+                # It comes back from other shards: what they knew better reaches us, too, while it waits.
+                self._away.discard(key)
+                self._pending[key] = view
+                self._put_back(view, frozenset())
+            else:
+                self._update_pending(view)
 
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
@@ -280,10 +291,11 @@ class Scheduler:
             self._assume(view, decision.node)
         else:
             if judged is not None:
-                decision = self._with_room_made(question, judged, decision)
-                decision = self._with_advice(question, judged, decision)
+                decision = self._without_node(question, judged, decision)
             decision = replace(decision, promised=self._room.nominations.node_of(waiting.key) or "")
             self._last[waiting.key] = decision
+            if decision.passed_on:
+                self._away.add(waiting.key)
             self._put_back(view, self._helped_by(decision))
         return decision, view.pod
 
@@ -346,6 +358,41 @@ class Scheduler:
         plan = reservation(question, self.cache.table, decision.node)
         self.cache.around.volumes.assume(decision.pod, plan)
         return replace(decision, volumes=plan)
+
+    def _without_node(self, question: Question, judged: Judged, decision: Decision) -> Decision:
+        """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
+        shard = self._shard
+        if shard is None:
+            decision = self._with_room_made(question, judged, decision)
+            return self._with_advice(question, judged, decision)
+        everywhere = shard.lifted(question, judged)
+        found = choose(*everywhere, self.cache.table, self._choice)
+        route = self._route_to(question, found.node)
+        if route is not None:
+            return replace(decision, route=route)
+        decision = self._with_room_made(question, judged, decision)
+        if decision.preemption is not None or decision.problem:
+            return decision
+        try:
+            route = self._route_to(question, self._room.could(*everywhere) or "")
+        except CycleProblem as problem:
+            return self._problem(question, problem)
+        if route is not None:
+            return replace(decision, route=route)
+        at_home = len(shard.route(question.view.pod)) == 1
+        decision = self._with_advice(question, judged, decision)
+        return decision if at_home else replace(decision, route=())
+
+    def _route_to(self, question: Question, node: str) -> tuple[int, ...] | None:
+        """The way to the shard of a node, if the pod is to go there."""
+        if self._shard is None or not node:
+            return None
+        labels = self.cache.table.row(self.cache.table.index(node))["labels"]
+        assert isinstance(labels, Mapping)
+        return self._shard.passed_on(question.view.pod, node, labels)
+
+    def _holds(self, pod: Pod) -> bool:
+        return self._shard is None or self._shard.holds(pod)
 
     def _with_room_made(self, question: Question, judged: Judged, decision: Decision) -> Decision:
         """A decision on a pod that found no node, with who goes for it, or why nobody does."""
@@ -429,6 +476,12 @@ class Scheduler:
         """The pods that wait for a node."""
         return self._pending.keys()
 
+    @property
+    def waiting(self) -> dict[str, int]:
+        """How many pods wait: to be tried, for their back-off to end, for something to happen, for their gates."""
+        counts = self._queue.counts
+        return {**counts, "gated": len(self._pending) - sum(counts.values())}
+
     def last_decision(self, key: PodKey) -> Decision | None:
         """Why a pod that waits found no node when it was last looked at."""
         return self._last.get(key)
@@ -459,10 +512,12 @@ class Scheduler:
             helps = self._hints.about(event, node, changed, self._pending, self._last)
             self._queue.happened(event, self._clock(), helps)
 
-    def _leave_queue(self, key: PodKey) -> None:
+    def _leave_queue(self, key: PodKey, *, keeping_attempts: bool = False) -> None:
         self._queue.remove(key)
         self._pending.pop(key, None)
-        self._attempts.pop(key, None)
+        if not keeping_attempts:
+            self._attempts.pop(key, None)
+            self._away.discard(key)
         self._queued_at.pop(key, None)
         self._last.pop(key, None)
 
@@ -522,7 +577,7 @@ class Scheduler:
 
     def _helped_by(self, decision: Decision) -> frozenset[Event]:
         """The events that can help a pod: those that can help against any of its refusals."""
-        if decision.problem:
+        if decision.problem or decision.route is not None:
             return frozenset()
         refusing = {refusals.filter for refusals in decision.refusals}
         found = {Event.NODE_ADDED}

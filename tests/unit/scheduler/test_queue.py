@@ -1,11 +1,13 @@
 """The queue: order, back-off, events, and that a pod is never in two places or none."""
 
+from typing import Any
+
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from koordpolicy.scheduler.events import EVERY_EVENT, Event
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
-from tests.unit.scheduler.world import World, policies
+from tests.unit.scheduler.world import World, metric, node, policies
 
 
 def waiting(name: str, order: int = 0, **more: object) -> Waiting:
@@ -231,3 +233,102 @@ def test_a_change_of_status_alone_brings_no_pod_back() -> None:
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     world.submit("pod", {"conditions": [condition]})
     assert world.names() == []
+
+
+# --- what can help -----------------------------------------------------------------------------------
+
+
+def refused(asked: Any, nodes: Any, *specs: Any) -> World:
+    """A world in which a pod waits that was refused, its back-off over."""
+    world = World(policies(*specs, {"preemption": {"policy": "Never"}}))
+    world.build({"nodes": nodes})
+    assert not world.place("pod", asked).placed
+    world.pass_time(20)
+    assert world.names() == []
+    return world
+
+
+LARGE = {"request": {"cpu": 6}}
+FULL = {
+    "a": {"pods": {"x": {"request": {"cpu": 5}}, "y": {"request": {"cpu": 4}}}},
+    "b": {"allocatable": {"cpu": 2}},
+}
+
+
+def test_a_node_that_grows_enough_helps() -> None:
+    world = refused(LARGE, FULL)
+    world.scheduler.set_node(node("b", {"allocatable": {"cpu": 4, "memory": "10Gi"}}))
+    assert world.names() == [], "there is still no room on it"
+    world.scheduler.set_node(node("b", {"allocatable": {"cpu": 8, "memory": "10Gi"}}))
+    assert world.names() == ["pod"]
+
+
+def test_what_a_filter_does_not_read_helps_nobody_it_refused() -> None:
+    world = refused(LARGE, FULL)
+    world.scheduler.set_node(node("b", {"allocatable": {"cpu": 2}, "labels": {"zone": "z"}}))
+    world.scheduler.set_node(node("b", {"allocatable": {"cpu": 2}, "labels": {"zone": "z"}}))
+    world.scheduler.set_metric(metric("b", {"usage": {"cpu": 1, "memory": "1Gi"}}, world.now))
+    assert world.names() == []
+
+
+def test_a_label_helps_a_pod_that_wants_it() -> None:
+    world = refused({"nodeSelector": {"zone": "z"}}, {"a": {}})
+    world.scheduler.set_node(node("a", {"taints": ["x:PreferNoSchedule"]}))
+    assert world.names() == []
+    world.scheduler.set_node(node("a", {"labels": {"zone": "z"}}))
+    assert world.names() == ["pod"]
+
+
+def test_a_pod_that_leaves_helps_once_there_is_room() -> None:
+    world = refused(LARGE, FULL)
+    world.scheduler.remove_pod(("default", "y"))
+    assert world.names() == [], "five of ten CPUs are still taken"
+    world.scheduler.remove_pod(("default", "x"))
+    assert world.names() == ["pod"]
+
+
+def test_less_load_helps_a_pod_that_load_kept_away() -> None:
+    world = refused({}, {"a": {"metric": {"usage": {"cpu": 9, "memory": "1Gi"}}}})
+    world.scheduler.set_metric(metric("a", {"usage": {"cpu": 1, "memory": "1Gi"}}, world.now))
+    assert world.names() == ["pod"]
+
+
+def test_a_larger_node_helps_a_pod_that_may_displace_others() -> None:
+    world = World()
+    world.build(
+        {"nodes": {"a": {"pods": {"x": {"priority": 10, "request": {"cpu": 5}}}, "unschedulable": True}}}
+    )
+    assert not world.place("pod", LARGE).placed
+    world.pass_time(20)
+    world.scheduler.set_node(node("a", {}))
+    decision = world.scheduler.schedule_one()
+    assert decision is not None
+    assert decision.preemption is not None, "there is no room, but it can be made"
+
+
+def test_how_many_pods_wait_for_what() -> None:
+    world = World()
+    world.submit("stuck")
+    assert world.scheduler.waiting == {"active": 1, "backoff": 0, "unschedulable": 0, "gated": 0}
+    world.names()
+    world.submit("gated", {"schedulingGates": [{"name": "quota"}]})
+    assert world.scheduler.waiting == {"active": 0, "backoff": 0, "unschedulable": 1, "gated": 1}
+    world.build({"nodes": {"a": {"unschedulable": True}}})
+    assert world.scheduler.waiting == {"active": 0, "backoff": 1, "unschedulable": 0, "gated": 1}
+
+
+def test_a_pod_that_the_cluster_does_not_confirm_is_taken_back() -> None:
+    world = World(policies({"queue": {"confirmWithin": "30s"}}))
+    world.build({"nodes": {"a": {}, "b": {}}})
+    assert world.place("kept").placed
+    assert world.place("lost").placed
+    world.submit("kept", {"node": "a", "phase": "Running"})
+    assert world.scheduler.next_time() == world.now + 30 * 10**9
+    world.pass_time(29)
+    assert world.names() == []
+    assert world.scheduler.cache.pod_count == 2
+    world.pass_time(1)
+    assert world.names() == []
+    assert world.scheduler.cache.pod_count == 1, "it backs off first"
+    world.pass_time(1)
+    assert world.names() == ["lost"]
