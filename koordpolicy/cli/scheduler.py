@@ -9,6 +9,7 @@ from koordpolicy.runtime.process import Process
 from koordpolicy.scheduler.extender_steps import OWN
 from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
+from koordpolicy.scheduler.shards import MOST
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +22,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--in-flight", metavar="N", type=int, default=256, help="bindings on their way at most (default: 256)"
+    )
+    parser.add_argument(
+        "--shard",
+        metavar="I/N",
+        default="",
+        help="place pods on the nodes of shard I, from 0, of N alone; the N schedulers work at the same time, each with"
+        " a lease and standbys of its own",
     )
     beside = parser.add_argument_group("beside kube-scheduler")
     beside.add_argument(
@@ -48,12 +56,22 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         arguments.in_flight,
         endpoint_of("--extender", arguments.extender) if arguments.extender else None,
         arguments.extender_steps,
+        _shard(arguments.shard) if arguments.shard else None,
     )
+    if choice.shard and choice.extender:
+        raise CannotRunError("--shard and --extender do not go together: an extender answers about all nodes")
 
     async def main(process: Process) -> None:
         await run_scheduler(process, settings, choice)
 
     return run_component(arguments, NAME, main)
+
+
+def _shard(said: str) -> tuple[int, int]:
+    index, _, count = said.partition("/")
+    if not (index.isdecimal() and count.isdecimal() and int(index) < int(count) <= MOST):
+        raise CannotRunError(f"--shard takes I/N, such as 0/2 and 1/2, with N up to {MOST}; not `{said}`")
+    return int(index), int(count)
 
 
 COMMAND = Command("scheduler", "place the pods of a cluster by policy", _add, _run, EPILOG)

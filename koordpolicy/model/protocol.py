@@ -187,6 +187,12 @@ BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 LEGACY_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
 
+# Several schedulers at work at once
+
+SHARD = "koordpolicy.io/shard"
+"""On a node, as a label: the scheduler's shard that places pods there. On a pod, as an annotation: the shards that have
+had it, such as `0>2`; it is in the hands of the last."""
+
 # Commands to a rollout, as annotations of its PolicyRevision
 
 ROLLOUT = "koordpolicy.io/rollout"

@@ -221,7 +221,7 @@ METRICS: Final = (
     Metric(
         "koordpolicy_scheduler_attempts_total",
         MetricKind.COUNTER,
-        "Attempts to place a pod, by result (scheduled, unschedulable, error, bind_failed).",
+        "Attempts to place a pod, by result (scheduled, unschedulable, passed_on, error, bind_failed).",
         ("result",),
     ),
     Metric(

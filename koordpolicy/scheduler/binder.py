@@ -12,9 +12,15 @@ from typing import Final
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import Condition, Pod
-from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, CONDITION_SCHEDULED, REASON_PREEMPTION
+from koordpolicy.model.protocol import (
+    CONDITION_DISRUPTION_TARGET,
+    CONDITION_SCHEDULED,
+    REASON_PREEMPTION,
+    SHARD,
+)
 from koordpolicy.model.time import time_text
 from koordpolicy.scheduler.decision import Decision, PodKey, Victim
+from koordpolicy.scheduler.shards import route_text
 from koordpolicy.scheduler.volume_binder import Sleep, bind_volumes
 from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
 
@@ -39,7 +45,8 @@ class Bind:
 class Report:
     """Write into a pod's condition why it is not scheduled. `since` is nanoseconds since 1970.
 
-    `nominated` is the node that it waits for, empty for none; None leaves alone what stands there.
+    `nominated` is the node that it waits for, empty for none; None leaves alone what stands there. `homeward`
+    takes away the way on which it came from another shard.
     """
 
     pod: PodKey
@@ -47,6 +54,16 @@ class Report:
     message: str
     since: int
     nominated: str | None = None
+    homeward: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PassOn:
+    """Give a pod into the hands of another shard."""
+
+    pod: PodKey
+    uid: str
+    route: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +84,7 @@ class Preempt:
         return self.report.pod
 
 
-Plan = Bind | Report | Preempt
+Plan = Bind | Report | PassOn | Preempt
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,14 +106,17 @@ def plan(decision: Decision, pod: Pod, now: int) -> Plan | None:
         if pod.node_name:
             return None
         return Bind(decision.pod, decision.uid, decision.node, decision.volumes)
+    if decision.route:
+        return PassOn(decision.pod, decision.uid, route_text(decision.route))
     reason = SCHEDULER_ERROR if decision.problem else UNSCHEDULABLE
     known = pod.condition(CONDITION_SCHEDULED)
     nominated = None if decision.promised == pod.nominated_node else decision.promised
-    report = Report(decision.pod, reason, decision.message, _since(known, now), nominated)
+    homeward = decision.route is not None
+    report = Report(decision.pod, reason, decision.message, _since(known, now), nominated, homeward)
     if decision.preemption is not None:
         return Preempt(report, decision.preemption.victims, decision.preemption.cleared, now)
     said = None if known is None else (known.status, known.reason, known.message)
-    return None if nominated is None and said == (_FALSE, reason, decision.message) else report
+    return None if nominated is None and not homeward and said == (_FALSE, reason, decision.message) else report
 
 
 def _since(known: Condition | None, now: int) -> int:
@@ -119,6 +139,9 @@ async def apply(cluster: Cluster, planned: Plan, sleep: Sleep = asyncio.sleep) -
             await cluster.bind(namespace, name, planned.node, uid=planned.uid)
         elif isinstance(planned, Preempt):
             await _make_room(cluster, planned)
+        elif isinstance(planned, PassOn):
+            body = {"metadata": {"uid": planned.uid, "annotations": {SHARD: planned.route}}}
+            await cluster.patch(PODS, name, StrategicPatch(body), namespace=namespace, subresource="status")
         else:
             await cluster.patch(PODS, name, _condition(planned), namespace=namespace, subresource="status")
     except KubeError as error:
@@ -167,4 +190,7 @@ def _condition(report: Report) -> StrategicPatch:
     status: dict[str, object] = {"conditions": [condition]}
     if report.nominated is not None:
         status["nominatedNodeName"] = report.nominated or None
-    return StrategicPatch({"status": status})
+    body: dict[str, object] = {"status": status}
+    if report.homeward:
+        body["metadata"] = {"annotations": {SHARD: None}}
+    return StrategicPatch(body)

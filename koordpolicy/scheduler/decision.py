@@ -61,7 +61,8 @@ class Decision:
     kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `problem` says
     what went wrong where the question itself failed. `digest` is the graph's. `preemption` is who goes for
     a pod that found no node; `remark` is why nobody does, `promised` the node that it
-    waits for others to leave, `advice` what would help it. `volumes` is what is to be bound before the pod.
+    waits for others to leave, `advice` what would help it. `volumes` is what is to be bound before the pod. `route` is the way on which another shard gets
+    it, empty when it goes home, None when it stays where it is.
     """
 
     pod: PodKey
@@ -76,6 +77,7 @@ class Decision:
     remark: str = ""
     promised: str = ""
     advice: tuple[str, ...] = ()
+    route: tuple[int, ...] | None = None
     digest: str = field(default="", compare=False)
     volumes: VolumePlan = NOTHING_TO_BIND
 
@@ -83,6 +85,11 @@ class Decision:
     def placed(self) -> bool:
         """Whether a node was found."""
         return bool(self.node)
+
+    @property
+    def passed_on(self) -> bool:
+        """Whether another shard is to decide."""
+        return bool(self.route)
 
     @property
     def message(self) -> str:

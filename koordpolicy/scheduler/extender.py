@@ -1,6 +1,6 @@
 """The profile as an extender of kube-scheduler: what it says of some nodes, put as kube-scheduler asks it.
 
-    extender = Extender(Scheduler(graph, clock, adapt=restricted_to("own")))
+    extender = Extender(Scheduler(graph, clock, role=Role(restricted_to("own"))))
     extender.filter(asked); extender.prioritize(asked); extender.room(asked)      # plain values: `extender_wire`
 
 The scheduler's cache is kept from the cluster as ever, pods that kube-scheduler places among the rest; its queue

@@ -15,7 +15,7 @@ from koordpolicy.mechanism.scarce import kinds_of
 from koordpolicy.model.node import Taint
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_kinds import ScalarFact, Schema, Storage
+from koordpolicy.model.table_kinds import ScalarFact, Schema, Storage, Strings
 from koordpolicy.scheduler.surroundings import Surroundings
 
 Rows = NDArray[np.int64]
@@ -132,6 +132,11 @@ class NodeView:
         """The value of a label on each node as the number of its text, and the nodes without it."""
         column = self._table.entry("labels", key)
         return self.some(column.values), None if column.absent is None else self.some(column.absent)
+
+    @property
+    def strings(self) -> Strings:
+        """The numbers of texts."""
+        return self._table.strings
 
     def names(self) -> NDArray[np.int32]:
         """The names of the nodes as numbers of texts."""

@@ -21,8 +21,10 @@ from koordpolicy.scheduler.extender_server import LIMITS, ExtenderServer
 from koordpolicy.scheduler.extender_steps import OWN, restricted_to
 from koordpolicy.scheduler.listening import Listening
 from koordpolicy.scheduler.loop import SchedulingLoop
-from koordpolicy.scheduler.profile import Profile, ProfileError, profile_of
+from koordpolicy.scheduler.profile import ProfileError, profile_of
+from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
+from koordpolicy.scheduler.shards import Shard
 from koordpolicy.scheduler.telling import Telling
 
 LOG: Final = logging.getLogger(__name__)
@@ -42,17 +44,22 @@ _DRAIN: Final = 10.0
 class Choice:
     """What this scheduler does: for pods of which profile, with how many writes on their way at most.
 
-    With `extender`, host and port, it answers kube-scheduler there instead, about the profile's `steps`.
+    With `extender`, host and port, it answers kube-scheduler there instead, about the profile's `steps`. With
+    `shard`, which of how many, it places pods on its share of the nodes alone.
     """
 
     profile: str = DEFAULT_PROFILE
     in_flight: int = 256
     extender: tuple[str, int] | None = None
     steps: str = OWN
+    shard: tuple[int, int] | None = None
 
-    def adapt(self, profile: Profile) -> Profile:
-        """The profile as this process works by it. Raises ProfileError."""
-        return profile if self.extender is None else restricted_to(self.steps)(profile)
+    def role(self) -> Role:
+        """Its part beside others."""
+        return Role(
+            (lambda profile: profile) if self.extender is None else restricted_to(self.steps),
+            None if self.shard is None else Shard(*self.shard),
+        )
 
 
 async def run_scheduler(process: Process, settings: Settings, choice: Choice = Choice()) -> None:
@@ -64,7 +71,7 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
 
     def prepare(graph: RuleGraph) -> None:
         try:
-            choice.adapt(profile_of(graph, choice.profile))
+            choice.role().adapt(profile_of(graph, choice.profile))
         except ProfileError as problem:
             raise Unfit(str(problem)) from None
 
@@ -91,6 +98,10 @@ async def _has_policies(component: Component) -> bool:
     return not component.process.stopping
 
 
+def _lease(choice: Choice) -> str:
+    return LEASE if choice.shard is None else f"{LEASE}-{choice.shard[0]}-of-{choice.shard[1]}"
+
+
 def _scheduler(component: Component, choice: Choice) -> Scheduler:
     return Scheduler(
         component.live.graph,
@@ -100,7 +111,7 @@ def _scheduler(component: Component, choice: Choice) -> Scheduler:
         explained=0,
         refusals=False,
         advice_every=_ADVICE_EVERY,
-        adapt=choice.adapt,
+        role=choice.role(),
     )
 
 
@@ -125,13 +136,15 @@ class Running:
     def start(self, tasks: Tasks) -> None:
         """Listen, and stand for election."""
         self._listening.start(tasks)
-        tasks.start("lead", self._component.lead(LEASE, self._lead))
+        tasks.start("lead", self._component.lead(_lease(self._choice), self._lead))
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
+        shard = self._choice.shard
         return {
             "leading": self._leading,
             "profile": self._choice.profile,
+            **({} if shard is None else {"shard": f"{shard[0]}/{shard[1]}"}),
             "nodes": len(self.scheduler.cache),
             "pods": self.scheduler.cache.pod_count,
             "pending": sum(1 for _ in self.scheduler.pending),

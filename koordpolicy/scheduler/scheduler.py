@@ -40,9 +40,9 @@ from koordpolicy.scheduler.memory import Memory
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView, scheduler_of, view_of
 from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
-from koordpolicy.scheduler.profile import Profile, profile_of, records_for
+from koordpolicy.scheduler.profile import profile_of, records_for
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
-from koordpolicy.scheduler.shards import Shard
+from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.unsupported import unsupported
 
@@ -63,8 +63,7 @@ class Scheduler:
     `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
     decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
     With `advice_every` such decisions say what would help, computed once in so many nanoseconds at most.
-    `adapt` makes another profile of each that policy gives, as this process is to work by.
-    With a `shard` only its nodes get pods, and only pods in its hands are decided on.
+    `role` is its part in the work where there are other schedulers.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
 
@@ -78,13 +77,11 @@ class Scheduler:
         explained: int = 3,
         refusals: bool = True,
         advice_every: int | None = None,
-        adapt: Callable[[Profile], Profile] = lambda profile: profile,
-        shard: Shard | None = None,
+        role: Role = ALONE,
     ) -> None:
         self._clock = clock
-        self._shard = shard
+        self._role = role
         self._away: set[PodKey] = set()
-        self._adapt = adapt if shard is None else lambda profile: shard.adapt(adapt(profile))
         self._advice_every = advice_every
         self._advised_at = 0
         self._choice = Choice(draw, explained, refusals)
@@ -99,7 +96,7 @@ class Scheduler:
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
-        self.profile = self._adapt(profile_of(graph, profile))
+        self.profile = self._role.adapt(profile_of(graph, profile))
         self._catalogue = graph.catalogue
         self._load = LoadPolicy(graph, profile)
         around = None if before is None else before.around.again()
@@ -115,7 +112,7 @@ class Scheduler:
 
         Raises ProfileError, and goes on with the old one, when the graph lacks the profile.
         """
-        self._adapt(profile_of(graph, self.profile.name))
+        self._role.adapt(profile_of(graph, self.profile.name))
         before, pending = self.cache, list(self._pending.values())
         promised = list(self._room.nominations.items())
         self._begin(graph, self.profile.name, before)
@@ -212,7 +209,7 @@ class Scheduler:
                 self._happened(Event.POD_CHANGED)
         elif self.cache.is_assumed(key):
             return  # what is on its way cannot be stopped by news from before
-        elif scheduler_of(pod) != self.profile.name or pod.terminating or not self._holds(pod):
+        elif scheduler_of(pod) != self.profile.name or pod.terminating or not self._role.holds(pod):
             self._leave_queue(key, keeping_attempts=key in self._away)
             if pod.nominated_node and not pod.terminating:
                 self._room.heard(self._view(pod))
@@ -361,38 +358,25 @@ class Scheduler:
 
     def _without_node(self, question: Question, judged: Judged, decision: Decision) -> Decision:
         """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
-        shard = self._shard
+        shard = self._role.shard
         if shard is None:
             decision = self._with_room_made(question, judged, decision)
             return self._with_advice(question, judged, decision)
+        asked, table = question.view.pod, self.cache.table
         everywhere = shard.lifted(question, judged)
-        found = choose(*everywhere, self.cache.table, self._choice)
-        route = self._route_to(question, found.node)
-        if route is not None:
-            return replace(decision, route=route)
-        decision = self._with_room_made(question, judged, decision)
-        if decision.preemption is not None or decision.problem:
-            return decision
         try:
-            route = self._route_to(question, self._room.could(*everywhere) or "")
+            fits = choose(*everywhere, table, self._choice).node
+            if (route := shard.route_to(asked, fits, table)) is not None:
+                return replace(decision, route=route)
+            decision = self._with_room_made(question, judged, decision)
+            if decision.preemption is not None or decision.problem:
+                return decision
+            if (route := shard.route_to(asked, self._room.could(*everywhere), table)) is not None:
+                return replace(decision, route=route)
         except CycleProblem as problem:
             return self._problem(question, problem)
-        if route is not None:
-            return replace(decision, route=route)
-        at_home = len(shard.route(question.view.pod)) == 1
         decision = self._with_advice(question, judged, decision)
-        return decision if at_home else replace(decision, route=())
-
-    def _route_to(self, question: Question, node: str) -> tuple[int, ...] | None:
-        """The way to the shard of a node, if the pod is to go there."""
-        if self._shard is None or not node:
-            return None
-        labels = self.cache.table.row(self.cache.table.index(node))["labels"]
-        assert isinstance(labels, Mapping)
-        return self._shard.passed_on(question.view.pod, node, labels)
-
-    def _holds(self, pod: Pod) -> bool:
-        return self._shard is None or self._shard.holds(pod)
+        return replace(decision, route=shard.way_home(asked))
 
     def _with_room_made(self, question: Question, judged: Judged, decision: Decision) -> Decision:
         """A decision on a pod that found no node, with who goes for it, or why nobody does."""

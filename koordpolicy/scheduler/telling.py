@@ -17,6 +17,8 @@ class Telling:
         result = "error" if decision.problem else "unschedulable"
         if decision.placed:
             result = "scheduled" if outcome is None or outcome.error is None else "bind_failed"
+        elif decision.passed_on:
+            result = "passed_on"
         self._component.process.metrics.add("koordpolicy_scheduler_attempts_total", result=result)
         self._component.counts.add(
             f"SchedulingProfile/{self._profile}", decision.digest, failed=bool(decision.problem)
@@ -29,7 +31,7 @@ class Telling:
         elif result == "bind_failed":
             assert outcome is not None
             recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")
-        else:
+        elif result != "passed_on":
             recorder.record(about, "FailedScheduling", decision.message, type="Warning", action="Scheduling")
         if decision.preemption is not None and (outcome is None or outcome.error is None):
             for victim in decision.preemption.victims:

@@ -79,6 +79,13 @@ class MakingRoom:
         self._leaving.update((victim.pod, victim.uid) for victim in found.victims)
         return found
 
+    def could(self, question: Question, judged: Judged) -> str | None:
+        """The node on which room could be made for a pod, if any; nothing follows from it. Raises CycleProblem."""
+        if not self._policy.enabled or not self.may_displace(question):
+            return None
+        found = self._search.find(question, judged)
+        return None if isinstance(found, Without) else found.node
+
     def beside(self, question: Question, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem.
 

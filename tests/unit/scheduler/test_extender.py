@@ -22,6 +22,7 @@ from koordpolicy.scheduler.extender_steps import OWN, TWINS, restricted_to
 from koordpolicy.scheduler.extender_wire import Asked, AskedRoom, Going
 from koordpolicy.scheduler.mechanisms import MECHANISMS
 from koordpolicy.scheduler.profile import ProfileError, profile_of
+from koordpolicy.scheduler.role import Role
 from tests.unit.scheduler.world import PROFILE, START, World, pod, policies
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("extender.yaml").read_text())
@@ -29,7 +30,7 @@ CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("ex
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"].replace(" ", "-"))
 def test_what_it_answers(case: dict[str, Any]) -> None:
-    world = World(policies(*case.get("policies", ())), adapt=restricted_to(case.get("steps", OWN)))
+    world = World(policies(*case.get("policies", ())), role=Role(restricted_to(case.get("steps", OWN))))
     world.build(case)
     extender, expected = Extender(world.scheduler), case["expect"]
     asked = Asked(pod("pod", case.get("pod")), tuple(case.get("asked", case["nodes"])))
@@ -67,7 +68,7 @@ def test_steps_that_the_profile_has_not_are_told() -> None:
 
 
 def test_what_is_bound_through_it_counts_at_once_and_not_twice() -> None:
-    world = World(adapt=restricted_to("NodeResourcesFit"))
+    world = World(role=Role(restricted_to("NodeResourcesFit")))
     world.build({"nodes": {"a": {}}})
     extender, large = Extender(world.scheduler), pod("large", {"request": {"cpu": "6"}})
     other = Asked(pod("other", {"request": {"cpu": "6"}}), ("a",))
@@ -94,7 +95,7 @@ class Site:
     """An extender on a server, and a cluster with a pod for it to bind."""
 
     def __init__(self) -> None:
-        self.world = World(adapt=restricted_to(OWN))
+        self.world = World(role=Role(restricted_to(OWN)))
         self.world.build(
             {
                 "nodes": {
