@@ -41,7 +41,7 @@ def details(one: Found, now: int, width: int) -> Iterator[str]:
     """All that is known of one rollout."""
     state, gathered = one.state, one.gathered
     subject, total = state.subject, gathered.counts.total
-    yield f"{subject.bundle} {subject.revision}"
+    yield f"{subject.bundle} {_named(subject.revision)}"
     yield from labelled("phase", f"{state.phase}", width)
     if not state.phase.is_end:
         since = f"`{state.step}` ({state.index + 1}), for {span(now - state.since)}"
@@ -51,7 +51,7 @@ def details(one: Found, now: int, width: int) -> Iterator[str]:
         yield from labelled("because" if state.phase.is_end else "says", state.message, width)
     if one.asked:
         yield from labelled("asked", f"to {one.asked}, not obeyed yet", width)
-    yield from labelled("after", subject.previous or "nothing", width)
+    yield from labelled("after", _named(subject.previous) or "nothing", width)
     yield from labelled("began", time_text(state.began), width)
     if gathered.instances:
         rejected = f", {gathered.rejected} of them cannot take it" if gathered.rejected else ""
@@ -159,6 +159,12 @@ def short(state: State) -> str:
     """The revision as people recognise it."""
     subject = state.subject
     return (subject.commit or subject.digest)[:_SHORT]
+
+
+def _named(revision: str) -> str:
+    """A commit as it is, a digest as far as anybody would read it."""
+    kind, colon, digits = revision.partition(":")
+    return f"{kind}:{digits[:_SHORT]}" if colon else revision
 
 
 def _share(one: Found) -> str:

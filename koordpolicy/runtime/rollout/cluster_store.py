@@ -44,6 +44,7 @@ class ClusterStore:
         self._publish_every = publish_every
         self._poll = poll
         self._told: tuple[str, str, Counts, bool] | None = None
+        self._latest: tuple[str, str, Counts, bool] | None = None
         self._told_at = 0.0
 
     async def load(self, subject: Subject) -> State | None:
@@ -89,10 +90,13 @@ class ClusterStore:
             raise StoreTrouble(str(error)) from None
 
     async def publish(self, subject: Subject, step: str, counts: Counts, *, canary: bool) -> None:
-        """See `Store.publish`. Written when it differs, not more often than twice a minute."""
-        told = (subject.name, step, counts, canary)
-        same_step = self._told is not None and self._told[:2] == told[:2]
-        if told == self._told or (same_step and self._monotonic() - self._told_at < self._publish_every):
+        """See `Store.publish`. Written when it differs, not more often than twice a minute but for first troubles."""
+        told = self._latest = (subject.name, step, counts, canary)
+        before = self._told
+        if told == before:
+            return
+        soon = before is not None and self._monotonic() - self._told_at < self._publish_every
+        if before is not None and soon and before[:2] == told[:2] and not _worse(before[2], counts):
             return
         entry = {"name": self._instance, "step": step, "canary": canary, **counts_to_json(counts)}
         try:
@@ -106,7 +110,12 @@ class ClusterStore:
     async def gathered(self, subject: Subject, step: str) -> Gathered:
         """See `Store.gathered`."""
         obj = await self._get(subject.name)
-        return Gathered() if obj is None else gathered_of(obj, step)
+        if obj is None:
+            return Gathered()
+        own = self._latest
+        if own is None or own[:2] != (subject.name, step):
+            return gathered_of(obj, step)
+        return gathered_of(obj, step, (self._instance, own[2], own[3]))
 
     async def news(self, seconds: float) -> None:
         """See `Store.news`: a look now and then; a rollout has time."""
@@ -179,19 +188,31 @@ def command_of(obj: Object) -> Command | None:
     return Command(Action(action), said.get(ROLLOUT_BY, ""), said.get(ROLLOUT_ID, ""))
 
 
-def gathered_of(obj: Object, step: str) -> Gathered:
-    """The observations of a step in an object, added up, and the processes that have seen the revision."""
+def _worse(before: Counts, counts: Counts) -> bool:
+    """Whether there is a first difference or failure: what the leader should hear of at once."""
+    old, new = before.total, counts.total
+    return (not old.different and bool(new.different)) or (not old.failed and bool(new.failed))
+
+
+def gathered_of(obj: Object, step: str, own: tuple[str, Counts, bool] | None = None) -> Gathered:
+    """The observations of a step in an object, added up, and the processes that have seen the revision.
+
+    `own` is the asking process, what it has counted by now, and whether it has canaries: newer than its own entry.
+    """
     status = obj.get("status") or {}
     reports = [
-        one for one in (status.get("rollout") or {}).get("observations") or () if one.get("step") == step
+        one
+        for one in (status.get("rollout") or {}).get("observations") or ()
+        if one.get("step") == step and (own is None or one.get("name") != own[0])
     ]
-    counts = []
+    counts = [] if own is None else [own[1]]
+    canary = 0 if own is None else int(own[2])
     for one in reports:
         try:
             counts.append(counts_from_json(one))
         except ObjectError:
             continue
+        canary += bool(one.get("canary"))
     instances = status.get("instances") or ()
     rejected = sum(1 for one in instances if one.get("state") == InstanceState.REJECTED)
-    canary = sum(1 for one in reports if one.get("canary"))
-    return Gathered(sum_of(counts), max(len(instances), len(reports)), rejected, canary)
+    return Gathered(sum_of(counts), max(len(instances), len(counts)), rejected, canary)

@@ -42,7 +42,7 @@ def begin(subject: Subject, plan: Plan, now: int) -> State:
     """The rollout at its first step. The plan has steps."""
     first = plan.steps[0].name
     state = State(subject, Phase.PROGRESSING, first, 0, now, now)
-    return _noted(state, now, "Started", f"begins with the step `{first}`, after {subject.previous}")
+    return _noted(state, now, "Started", f"begins with the step `{first}`")
 
 
 def supersede(state: State, now: int, why: str) -> State:
