@@ -43,6 +43,7 @@ class Wanted:
 def claims_of(pod: PodView, volumes: Volumes) -> Wanted:
     """What the claims of a pod need."""
     found = Wanted()
+    unbound = False
     for use in pod.volumes.claims:
         claim = volumes.claim((pod.pod.namespace, use.name))
         if claim is None:
@@ -60,11 +61,13 @@ def claims_of(pod: PodView, volumes: Volumes) -> Wanted:
         elif claim.bound:
             found.bound.append((claim, volumes.volume(claim.volume)))
         elif claim.volume or not _waits(claim, volumes):
-            found.problem = NOT_BOUND
+            unbound = True
         else:
             found.waiting.append(claim)
         if found.problem:
-            break
+            return found
+    if unbound:
+        found.problem = NOT_BOUND
     return found
 
 
@@ -111,13 +114,14 @@ def bindings(wanted: Wanted, nodes: NodeView, volumes: Volumes) -> Bindings:
             found.gone |= True
         elif volume.affinity is not None:
             found.elsewhere |= ~places.mask(volume.affinity)
-    for claim in sorted(wanted.waiting, key=lambda one: one.request or 0):
+    # The first claim that a node cannot serve is the reason; those that have a node already come first.
+    for claim in sorted(wanted.waiting, key=lambda one: (not one.selected_node, one.request or 0)):
         chosen = np.full(nodes.count, _NONE, np.int64)
         if claim.selected_node:
             found.unmatched |= nodes.names() != nodes.code(claim.selected_node)
         else:
             _choose(found, claim, chosen, places, volumes)
-        _provide(found, claim, chosen == _NONE, nodes, volumes)
+        _provide(found, claim, (chosen == _NONE) & ~found.unmatched & ~found.short, nodes, volumes)
         found.claims.append(claim)
         found.chosen.append(chosen)
     return found

@@ -1,0 +1,71 @@
+"""Our scheduler as a judge: it hears the objects through the readers of its feed, and is asked pod by pod."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.scheduler.feed import HEARD
+from koordpolicy.scheduler.scheduler import Scheduler
+from tests.differential_scheduling.case import SCHEDULER, Judgement, Object, Room, key_of
+from tests.vectors.policies import graph
+
+NOW: Final = 1_800_000_000 * 10**9
+_MANY: Final = 10_000
+_HEARD: Final = {heard.resource.kind: heard for heard in HEARD}
+
+
+@cache
+def _policies() -> RuleGraph:
+    return graph()
+
+
+class Ours:
+    """A scheduler that knows a cluster. It is asked about one pod after another, and remembers as it does."""
+
+    def __init__(self, objects: Sequence[Object]) -> None:
+        self._scheduler = Scheduler(_policies(), lambda: NOW, profile=SCHEDULER, explained=_MANY)
+        for heard in HEARD:
+            for obj in objects:
+                if obj["kind"] == heard.resource.kind:
+                    heard.is_now(self._scheduler, obj)
+
+    def judge(self, pod: Object) -> Judgement:
+        """What comes of a pod. It is taken away again afterwards, wherever it went."""
+        pods, scheduler = _HEARD["Pod"], self._scheduler
+        pods.is_now(scheduler, pod)
+        decision = scheduler.schedule_one()
+        assert decision is not None, "the pod does not wait"
+        assert decision.pod == key_of(pod)
+        pods.is_gone(scheduler, pod)
+        if decision.problem:
+            return Judgement(frozenset(), {decision.problem: decision.nodes}, {}, "", decision.message)
+        feasible = frozenset(one.node for one in decision.best)
+        assert len(feasible) == decision.feasible
+        if feasible:
+            return Judgement(feasible)
+        counted: Counter[str] = Counter()
+        for one in decision.refusals:
+            counted[one.reason] += one.nodes
+        rooms, made = {}, decision.preemption
+        if made is not None:
+            rooms[made.node] = Room(frozenset(one.pod for one in made.victims), made.violations)
+        chosen = "" if made is None else made.node
+        return Judgement(feasible, dict(counted), rooms, chosen, decision.message)
+
+
+def counts_of(message: str, nodes: int) -> dict[str, int]:
+    """The nodes by reason that a condition's message tells, of so many. A reason without a number is about all."""
+    body = message.split(" nodes are available: ", 1)[-1].split(" preemption: ", 1)[0].rstrip(". ")
+    return dict(_counted(body, nodes))
+
+
+def _counted(body: str, nodes: int) -> Iterator[tuple[str, int]]:
+    if not re.match(r"\d+ ", body):
+        yield body, nodes
+        return
+    for part in re.split(r", (?=\d+ )", body):
+        number, _, text = part.partition(" ")
+        yield text, int(number)
