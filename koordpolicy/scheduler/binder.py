@@ -116,7 +116,9 @@ def plan(decision: Decision, pod: Pod, now: int) -> Plan | None:
     if decision.preemption is not None:
         return Preempt(report, decision.preemption.victims, decision.preemption.cleared, now)
     said = None if known is None else (known.status, known.reason, known.message)
-    return None if nominated is None and not homeward and said == (_FALSE, reason, decision.message) else report
+    return (
+        None if nominated is None and not homeward and said == (_FALSE, reason, decision.message) else report
+    )
 
 
 def _since(known: Condition | None, now: int) -> int:

@@ -239,6 +239,11 @@ class Site:
         return str(found["spec"].get("holderIdentity") or "") if status == 200 else ""
 
 
+def bindings(site: Site) -> list[str]:
+    """The pods that were said to be placed, once for each time."""
+    return [name for name, reason, _, often in site.events() for _ in range(often) if reason == "Scheduled"]
+
+
 def make_site(access: Access, folder: Path) -> Site:
     """An empty cluster and the built-in pack alone. What an earlier test left on the server goes first."""
     here = Site(access, folder)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Self
 
-from tests.integration.scheduler.sites import Scheduler, Site, profile
+from tests.integration.scheduler.sites import Scheduler, Site, bindings, profile
 from tests.parts.apiserver import ApiServer
 
 SEED = 20_240_817
@@ -71,11 +71,6 @@ class Storm:
         else:
             cordoned = {"spec": {"unschedulable": self._random.random() < 0.5 or None}}
             self._site.do("PATCH", f"/api/v1/nodes/stays-{self._random.randrange(3)}", cordoned)
-
-
-def bindings(site: Site) -> list[str]:
-    """The pods that were said to be placed, once for each time."""
-    return [name for name, reason, _, often in site.events() for _ in range(often) if reason == "Scheduled"]
 
 
 def test_a_burst_is_bound_while_nodes_come_go_and_change(site: Site) -> None:
