@@ -214,7 +214,7 @@ def test_silence_of_the_api_server_does_not_hold_up_the_stop(site: Site) -> None
         proxy.hold()
         site.pod("q")
         began = time.monotonic()
-        assert scheduler.running.stop(40) == 0 or time.monotonic() - began < 32
+        scheduler.running.stop(40)
         took = time.monotonic() - began
         print(f"stopped after {took:.1f} s of silence")
         assert took < 32, "Kubernetes gives thirty seconds"
