@@ -1,6 +1,7 @@
 """Schedulers as real processes on a real API server: nodes, pods, and what became of them."""
 
 import json
+import ssl
 import sys
 import time
 import urllib.error
@@ -49,11 +50,15 @@ class Scheduler:
     running: Running
     port: int
     name: str
+    authority: str = ""
+    """The certificate by which its server is known, where it serves by TLS."""
 
     def read(self, path: str) -> tuple[int, str]:
         """What its server answers; status 0 when it does not."""
+        context = ssl.create_default_context(cafile=self.authority) if self.authority else None
+        url = f"{'https' if self.authority else 'http'}://127.0.0.1:{self.port}{path}"
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=10, context=context) as answer:  # noqa: S310
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -106,7 +111,8 @@ class Site:
         ]  # fmt: skip
         log = self.folder / f"{name}.log"
         with Running(command, log, environment={"PYTHONPATH": str(REPOSITORY)}) as running:
-            one = Scheduler(running, port, name)
+            flag = "--tls-cert-file"
+            one = Scheduler(running, port, name, more[more.index(flag) + 1] if flag in more else "")
             self.schedulers.append(one)
             try:
                 if ready:

@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from tests.integration.scheduler.sites import PATIENCE, Scheduler, Site, profile
 from tests.parts.deployed import DEPLOY
 from tests.parts.processes import Running, free_port
+from tests.unit.runtime.certificates import certificate
 
 SHIPPED = DEPLOY / "extender" / "kube-scheduler.yaml"
 KUBE = "default-scheduler"
@@ -25,7 +26,8 @@ def kube_scheduler(site: Site, program: Path, port: int, changes: dict[str, Any]
     config = YAML(typ="safe").load(SHIPPED)
     config["leaderElection"] = {"leaderElect": False}
     config["clientConnection"] = {"kubeconfig": str(site.access.kubeconfig("kube-scheduler"))}
-    config["extenders"][0] |= {"urlPrefix": f"http://127.0.0.1:{port}", "httpTimeout": "60s", **changes}
+    scheme = "https" if changes.get("enableHTTPS") else "http"
+    config["extenders"][0] |= {"urlPrefix": f"{scheme}://127.0.0.1:{port}", "httpTimeout": "60s", **changes}
     file = site.folder / "kube-scheduler.json"
     file.write_text(json.dumps(config), "utf-8")
     command = [str(program), f"--config={file}", "--secure-port=0", "--v=4"]
@@ -93,6 +95,19 @@ def test_pods_go_where_policy_prefers_and_follow_its_changes(site: Site, part: P
             assert extender.metric(f'koordpolicy_extender_calls_total{{result="error",verb="{verb}"}}') == 0
         assert extender.status["pods"] == 4
         site.check_capacity()
+
+
+def test_kube_scheduler_reaches_it_by_tls(site: Site, part: Part) -> None:
+    pair, pem, key = certificate(1), site.folder / "tls.crt", site.folder / "tls.key"
+    pem.write_bytes(pair.pem)
+    key.write_bytes(pair.key)
+    fleet(site)
+    flags = ("--tls-cert-file", str(pem), "--tls-private-key-file", str(key))
+    with both(site, part, *flags, enableHTTPS=True, tlsConfig={"caFile": str(pem)}, weight=20) as extender:
+        site.pod("p", "10m", scheduler=KUBE)
+        site.eventually(lambda: not site.waiting(), "it is placed")
+        assert site.where() == {"p": "idle"}
+        assert extender.metric('koordpolicy_extender_calls_total{result="ok",verb="bind"}') == 1
 
 
 def test_a_burst_counts_each_pod_for_the_next(site: Site, part: Part) -> None:

@@ -26,7 +26,8 @@ def placed(scheduler: Scheduler) -> float:
 
 
 def route_of(found: dict[str, Any]) -> str | None:
-    return found["metadata"].get("annotations", {}).get(SHARD)
+    """The way that a pod's annotation tells."""
+    return dict(found["metadata"].get("annotations", {})).get(SHARD)
 
 
 def test_all_pods_are_bound_once_and_no_node_is_over_capacity(site: Site) -> None:
