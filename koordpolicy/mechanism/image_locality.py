@@ -15,17 +15,17 @@ MOST_EACH: Final = 1000 * _MIB
 _BEST: Final = 100
 
 
-def image_scores(present: Sequence[Column], total: int, containers: int, count: int) -> Column:
+def image_scores(present: Sequence[tuple[Column, int]], total: int, containers: int, count: int) -> Column:
     """0 to 100 for each of `count` nodes.
 
-    `present` are the bytes of the image of each container that some node has, 0 on nodes without it; an image
-    on few of the `total` nodes counts little, lest all pods gather there.
+    `present` are, for each container whose image some node has, its bytes on these nodes, 0 where it is not,
+    and how many of all the `total` nodes have it: what few have counts little, lest all pods gather there.
     """
     found = np.zeros(count, np.int64)
     if not total or not containers:
         return found
-    for sizes in present:
-        spread = float(np.count_nonzero(sizes)) / float(total)
+    for sizes, holders in present:
+        spread = float(holders) / float(total)
         found += (sizes * spread).astype(np.int64)
     most = MOST_EACH * containers
     found = np.clip(found, LEAST, most)

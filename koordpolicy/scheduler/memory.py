@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, judge, stale, unchanged
@@ -85,12 +86,16 @@ class Memory:
             anew = _stale(question, known.judged, fresh)
             if not _fits(known.judged, fresh, anew):
                 return False
-            before = [None if scores is None else scores[rows] for scores in known.judged.scores]
-            _lay_over(known, fresh, rows, anew)
+            others = rows if known.standing is None else _others(known.judged, fresh, rows, anew)
+            before = (
+                []
+                if others is None
+                else [None if scores is None else scores[others] for scores in known.judged.scores]
+            )
+            _lay_over(known.judged, fresh, rows, anew)
             known.judged.stamps = fresh.stamps
-            kept = known.standing is not None and not anew.any
-            if known.standing is not None and not (
-                kept and known.standing.refresh(known.judged, rows, before)
+            if known.standing is not None and (
+                others is None or not known.standing.refresh(known.judged, others, before)
             ):
                 known.standing = None
         known.version = table.version
@@ -157,8 +162,38 @@ def _fits(known: Judged, fresh: Judged, anew: _Stale) -> bool:
     )
 
 
-def _lay_over(remembered: _Known, fresh: Judged, rows: Rows, anew: _Stale) -> None:
-    known = remembered.judged
+def _others(known: Judged, fresh: Judged, rows: Rows, anew: _Stale) -> Rows | None:
+    """The rows about which fresh answers may be others, `rows` and those that were judged anew and differ.
+
+    None when those are too many to follow one by one.
+    """
+    if not anew.any:
+        return rows
+    differ: Mask = np.zeros(0, np.bool_)
+    pairs: list[tuple[Any, Any]] = [
+        (old.refused, new.refused) if old is not None and new is not None else (None, None)
+        for old, new, replaced in zip(known.verdicts, fresh.verdicts, anew.filters, strict=True)
+        if replaced and not (old is None and new is None)
+    ]
+    pairs += [
+        (old, new)
+        for old, new, replaced in zip(known.scores, fresh.scores, anew.scores, strict=True)
+        if replaced and not (old is None and new is None)
+    ]
+    for old, new in pairs:
+        if old is None or new is None or old.shape != new.shape:
+            return None
+        other = old != new
+        other = other.any(axis=0) if other.ndim > 1 else other
+        differ = differ | other if len(differ) else other
+    if not len(differ):
+        return rows
+    differ[rows] = True
+    found = np.flatnonzero(differ)
+    return found if 2 * len(found) < len(differ) else None
+
+
+def _lay_over(known: Judged, fresh: Judged, rows: Rows, anew: _Stale) -> None:
     for at, (verdicts, news) in enumerate(zip(known.verdicts, fresh.verdicts, strict=True)):
         if anew.filters[at]:
             known.verdicts[at] = news
@@ -172,7 +207,6 @@ def _lay_over(remembered: _Known, fresh: Judged, rows: Rows, anew: _Stale) -> No
             known.scores[at] = new
         elif scores is not None and new is not None and new is not scores:
             scores[rows] = new
-    remembered.owned = not anew.any
 
 
 def _own(judged: Judged) -> None:

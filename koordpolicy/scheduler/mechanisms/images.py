@@ -19,5 +19,6 @@ def images_wanted(pod: PodView, around: Surroundings, _said: Said) -> Hashable |
 
 def image_locality(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Scores:
     """The images of the pod that each node has."""
-    present = nodes.around.images.present(pod.images, nodes.total)
-    return nodes.some(image_scores(present, nodes.total, len(pod.images), nodes.total))
+    known = nodes.around.images.present(pod.images, nodes.total)
+    present = [(nodes.some(sizes), holders) for sizes, holders in known]
+    return image_scores(present, nodes.total, len(pod.images), nodes.count)

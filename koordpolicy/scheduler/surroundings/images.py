@@ -10,11 +10,12 @@ from koordpolicy.scheduler.surroundings.counts import RowCounts
 class NodeImages:
     """The bytes of each image on each node. `version` grows with every change."""
 
-    __slots__ = ("_by_row", "_sizes", "version")
+    __slots__ = ("_by_row", "_holders", "_sizes", "version")
 
     def __init__(self) -> None:
         self._by_row: list[Mapping[str, int]] = []
         self._sizes: dict[str, RowCounts] = {}
+        self._holders: dict[str, int] = {}
         self.version = 0
 
     def put(self, row: int, images: Mapping[str, int]) -> None:
@@ -28,6 +29,8 @@ class NodeImages:
         self.version += 1
         self._by_row[row] = images
         for name, size in images.items():
+            if name not in before:
+                self._holders[name] = self._holders.get(name, 0) + 1
             if before.get(name) != size:
                 # An image without a size counts as being there.
                 self._sizes.setdefault(name, RowCounts()).put(row, max(size, 1))
@@ -49,9 +52,11 @@ class NodeImages:
             self._by_row[row] = moved
         self._by_row.pop()
 
-    def present(self, names: Iterable[str], count: int) -> list[Column]:
-        """For each name that any node has, its bytes on so many nodes; 0 where it is not."""
-        return [self._sizes[name].array(count) for name in names if name in self._sizes]
+    def present(self, names: Iterable[str], count: int) -> list[tuple[Column, int]]:
+        """For each name that any node has, its bytes on so many nodes, 0 where it is not, and how many have it."""
+        return [
+            (self._sizes[name].array(count), self._holders[name]) for name in names if name in self._sizes
+        ]
 
     def __contains__(self, name: object) -> bool:
         return name in self._sizes
@@ -60,7 +65,7 @@ class NodeImages:
         return bool(self._sizes)
 
     def _clear(self, name: str, row: int) -> None:
-        sizes = self._sizes[name]
-        sizes.put(row, 0)
-        if not sizes:
-            del self._sizes[name]
+        self._sizes[name].put(row, 0)
+        self._holders[name] -= 1
+        if not self._holders[name]:
+            del self._sizes[name], self._holders[name]
