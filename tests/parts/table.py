@@ -23,9 +23,6 @@ _KUBERNETES = GoModule(
 _KWOK = GoModule(
     "kwok", {"kwok": "sigs.k8s.io/kwok/cmd/kwok"}, {"sigs.k8s.io/kwok/pkg/consts.Version": "v0.8.0"}
 )
-_HELM = GoModule(
-    "helm", {"helm": "helm.sh/helm/v3/cmd/helm"}, {"helm.sh/helm/v3/internal/version.version": "v3.22.0"}
-)
 _FLUX = GoModule("kustomize-controller", {"kustomize-controller": "github.com/fluxcd/kustomize-controller"})
 _ARGO = GoModule("gitops-agent", {"gitops-agent": "github.com/argoproj/gitops-engine/agent"})
 
@@ -64,7 +61,6 @@ PARTS: Mapping[str, Part] = {
         Part("kwok", "kubelets", ("--version",), (0, 7), _KWOK),
         Part("kustomize-controller", "Flux applies policies", ("--help",), (), _FLUX),
         Part("gitops-agent", "Argo CD's engine applies policies", ("--help",), (), _ARGO),
-        Part("helm", "the chart", ("version", "--short"), (3, 14), _HELM),
     )
 }
 
