@@ -78,7 +78,8 @@ def _tell(totals: Totals, begin: float) -> None:
 def _report(totals: Totals, output: Path) -> None:
     for number, found in enumerate(totals.disagreements):
         print(f"\n{found}")
-        case = smaller(found.case) if still(found.case) else found.case
+        case = replace(found.case, real=None)
+        case = smaller(case) if still(case) else found.case
         output.mkdir(parents=True, exist_ok=True)
         written = replace(case, note="\n".join(found.found)).to_json()
         (output / f"case-{number}.json").write_text(written, encoding="utf-8")

@@ -11,25 +11,6 @@ SCHEDULER = "koord-scheduler"
 """The profile's name: of ours, and of the one that kube-scheduler is given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A cluster and pods. Each pod is judged alone: the others are not there."""
-
-    objects: Sequence[Object]
-    pods: Sequence[Object]
-    note: str = ""
-
-    def to_json(self) -> str:
-        return json.dumps(
-            {"note": self.note, "objects": self.objects, "pods": self.pods}, indent=1, sort_keys=True
-        )
-
-
-def from_json(text: str) -> Case:
-    read = json.loads(text)
-    return Case(read["objects"], read["pods"], read.get("note", ""))
-
-
 def name_of(obj: Mapping[str, Any]) -> str:
     return str(obj["metadata"]["name"])
 
@@ -63,3 +44,50 @@ class Judgement:
     chosen: str | None = None
     message: str = ""
     said: Mapping[str, int] | None = None
+
+    def to_plain(self) -> Object:
+        """As JSON has it."""
+        return {
+            "feasible": sorted(self.feasible),
+            "reasons": dict(self.reasons),
+            "message": self.message,
+            "rooms": [
+                {"node": node, "victims": sorted(room.victims), "violations": room.violations}
+                for node, room in sorted((self.rooms or {}).items())
+            ],
+        }
+
+
+def _judgement(plain: Mapping[str, Any]) -> Judgement:
+    rooms = {
+        one["node"]: Room(frozenset((space, name) for space, name in one["victims"]), one["violations"])
+        for one in plain["rooms"]
+    }
+    return Judgement(frozenset(plain["feasible"]), plain["reasons"], rooms, message=plain["message"])
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A cluster and pods. Each pod is judged alone: the others are not there.
+
+    `real` is what kube-scheduler said of the last pod, where it was asked.
+    """
+
+    objects: Sequence[Object]
+    pods: Sequence[Object]
+    note: str = ""
+    real: Judgement | None = None
+
+    def to_json(self) -> str:
+        """As one file of a directory of cases."""
+        plain = {"note": self.note, "objects": self.objects, "pods": self.pods}
+        if self.real is not None:
+            plain["real"] = self.real.to_plain()
+        return json.dumps(plain, indent=1, sort_keys=True) + "\n"
+
+
+def from_json(text: str) -> Case:
+    """A case from its file."""
+    read = json.loads(text)
+    real = read.get("real")
+    return Case(read["objects"], read["pods"], read["note"], None if real is None else _judgement(real))

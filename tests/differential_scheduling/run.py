@@ -36,8 +36,9 @@ class Totals:
     disagreements: list[Disagreement] = field(default_factory=list)
 
     def visit(self, case: Case) -> None:
-        """Compare our scheduler with the oracle about one cluster."""
-        self._count(case.objects, [(pod, None) for pod in case.pods])
+        """Compare our scheduler with the oracle about one cluster, and with kube-scheduler if it once was asked."""
+        reals = [*(None for _ in case.pods[1:]), case.real]
+        self._count(case.objects, list(zip(case.pods, reals, strict=True)))
 
     def visit_asked(self, asked: Asked) -> None:
         """Compare both with what kube-scheduler said of a cluster."""
@@ -77,7 +78,7 @@ class Totals:
                 found += real_differences(mine, oracle, as_built, real, cluster)
             if found:
                 before = [one for one, _ in judged[: at + 1]]
-                self.disagreements.append(Disagreement(Case(objects, before), found))
+                self.disagreements.append(Disagreement(Case(objects, before, real=real), found))
 
 
 async def ask(real: Real, case: Case) -> Totals:

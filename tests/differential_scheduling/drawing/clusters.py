@@ -32,11 +32,11 @@ def draw(seed: int, number: int, waiting: int) -> Case:
     nodes = [_node(chance, f"{tag}-n{one}", one, clean=clean) for one in range(chance.randint(5, 15))]
     storage = volumes.Storage(chance, tag, [node["metadata"]["name"] for node in nodes])
     around = [_namespace(name, labels) for name, labels in NAMESPACES.items()]
-    standing = []
+    standing: list[Object] = []
     crowd = 7 if full else chance.uniform(0.5, 4)
     for number_of, node in enumerate(nodes):
         for at in range(min(int(chance.expovariate(1 / crowd)), 9)):
-            standing.append(_standing(chance, storage, f"{tag}-s{number_of}-{at}", node, len(standing)))
+            standing.append(_standing(chance, storage, f"{tag}-s{number_of}-{at}", node, at, len(standing)))
     budgets = [_budget(chance, f"{tag}-b{one}") for one in range(chance.choice((0, 0, 1, 3)))]
     looking = [_looking(chance, storage, f"{tag}-p{one}") for one in range(waiting)]
     # Whoever sees the last of them has seen them all: its port tells (see `real.py`).
@@ -92,15 +92,19 @@ def _node(chance: Chance, name: str, at: int, *, clean: bool) -> Object:
     }  # fmt: skip
 
 
-def _standing(chance: Chance, storage: volumes.Storage, name: str, node: Object, at: int) -> Object:
+def _standing(chance: Chance, storage: volumes.Storage, name: str, node: Object, at_node: int, at: int) -> Object:
     """A pod that is on a node already. No two began at the same time: what goes first is never left to chance."""
     pod = pods.plain(chance, name)
     spec = pod["spec"]
     spec["nodeName"] = node["metadata"]["name"]
     spec["schedulerName"] = SCHEDULER
     spec["priority"] = chance.choice((0, 0, 10, 10, 50, 100))
-    if chance.happens(0.2):
+    if chance.happens(0.25):
         pods.add_ports(chance, pod)
+        # No two pods on a node ever have the same port: a kubelet would not start the second.
+        (port,) = spec["containers"][0]["ports"]
+        port["hostPort"] += 100 * (at_node // 2)
+        port["protocol"] = "TCP" if at_node % 2 else "UDP"
     if chance.happens(0.18):
         pods.add_apart(chance, pod)
     if chance.happens(0.1):
