@@ -141,10 +141,12 @@ def limits_refuse(cluster: Cluster, pod: Obj, node: Obj) -> tuple[str, bool] | N
 def binding_refuses(cluster: Cluster, pod: Obj, node: Obj) -> tuple[str, bool] | None:
     """Claims that have no volume at all, or none that can come to the node."""
     bound, waiting = [], []
-    for wanted in claim_names(pod):
-        claim = _claim(cluster, namespace(pod), wanted)
+    claims = {wanted: _claim(cluster, namespace(pod), wanted) for wanted in claim_names(pod)}
+    for wanted, claim in claims.items():
         if claim is None:
             return f'persistentvolumeclaim "{wanted}" not found', True
+    for claim in claims.values():
+        assert claim is not None
         storage = _class(cluster, claim)
         if _is_bound(claim):
             bound.append(_volume(cluster, claim["spec"]["volumeName"]))
