@@ -12,7 +12,8 @@ from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
 from koordpolicy.scheduler.shards import MOST
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Declare the flags."""
     add_process_flags(parser, port=10251)
     parser.add_argument(
         "--profile",
@@ -48,18 +49,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    if arguments.in_flight < 1:
-        raise CannotRunError("--in-flight takes a number from 1")
-    settings = settings_of(arguments)
-    choice = Choice(
-        arguments.profile,
-        arguments.in_flight,
-        endpoint_of("--extender", arguments.extender) if arguments.extender else None,
-        arguments.extender_steps,
-        _shard(arguments.shard) if arguments.shard else None,
-    )
-    if choice.shard and choice.extender:
-        raise CannotRunError("--shard and --extender do not go together: an extender answers about all nodes")
+    settings, choice = settings_of(arguments), choice_of(arguments)
 
     async def main(process: Process) -> None:
         await run_scheduler(process, settings, choice)
@@ -67,11 +57,32 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return run_component(arguments, NAME, main)
 
 
+def choice_of(arguments: argparse.Namespace) -> Choice:
+    """What the flags make the scheduler do. Raises `CannotRunError`."""
+    if arguments.in_flight < 1:
+        raise CannotRunError("--in-flight takes a number from 1")
+    if arguments.shard and arguments.extender:
+        raise CannotRunError("--shard and --extender do not go together: an extender answers about all nodes")
+    if arguments.extender_steps != OWN and not arguments.extender:
+        raise CannotRunError("--extender-steps needs --extender")
+    return Choice(
+        arguments.profile,
+        arguments.in_flight,
+        endpoint_of("--extender", arguments.extender) if arguments.extender else None,
+        arguments.extender_steps,
+        _shard(arguments.shard) if arguments.shard else None,
+    )
+
+
 def _shard(said: str) -> tuple[int, int]:
     index, _, count = said.partition("/")
-    if not (index.isdecimal() and count.isdecimal() and int(index) < int(count) <= MOST):
+    if not (_is_number(index) and _is_number(count) and int(index) < int(count) <= MOST):
         raise CannotRunError(f"--shard takes I/N, such as 0/2 and 1/2, with N up to {MOST}; not `{said}`")
     return int(index), int(count)
 
 
-COMMAND = Command("scheduler", "place the pods of a cluster by policy", _add, _run, EPILOG)
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 4
+
+
+COMMAND = Command("scheduler", "place the pods of a cluster by policy", add_flags, _run, EPILOG)
