@@ -81,7 +81,7 @@ def reprieve_all(wanted: NDArray[np.int64], free: NDArray[np.int64], crowds: Cro
     `free` is what is free of each resource on each node without all who may go. Gives who has to go, and the
     nodes on which that is enough.
     """
-    enough: Mask = (free >= wanted).all(axis=1)
+    enough: Mask = np.asarray((free >= wanted).all(axis=1), dtype=np.bool_)
     order = np.argsort(~crowds.breaks, axis=1, kind="stable")
     amounts = np.take_along_axis(crowds.amounts, order[:, :, None], axis=1)
     present = np.take_along_axis(crowds.present, order, axis=1)

@@ -25,5 +25,5 @@ def scarce_score(node: AbstractSet[str], pod: AbstractSet[str], scarce: Collecti
     `node` and `pod` are what the node has and the pod requests. 100 where nothing scarce would be left idle.
     """
     spare = node - pod
-    hit = spare.intersection(scarce)
+    hit = spare & frozenset(scarce)
     return (len(spare) - len(hit)) * BEST // len(spare) if hit else BEST

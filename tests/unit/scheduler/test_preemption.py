@@ -1,7 +1,7 @@
 """Who goes for whom: cases as data (see `preemption.yaml`), pods that wait, and a plain oracle."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from koordpolicy.model.disruption import read_budget
-from koordpolicy.model.time import NANOSECONDS, time_text
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import Decision
 from tests.unit.scheduler.world import START, World, node, pod, policies
 
@@ -25,19 +25,7 @@ def placed(name: str, where: str, said: Mapping[str, Any]) -> Any:
     given = {"node": where, "phase": "Running", **said}
     started = given.pop("started", None)
     found = pod(name, given)
-    if started is None:
-        return found
-    raw = {
-        **found.raw,
-        "status": {**found.raw["status"], "startTime": time_text(START + started * NANOSECONDS)},
-    }
-    return type(found)(
-        **{
-            **{f: getattr(found, f) for f in found.__slots__},
-            "started_at": START + started * NANOSECONDS,
-            "raw": raw,
-        }
-    )
+    return found if started is None else replace(found, started_at=START + started * NANOSECONDS)
 
 
 def budget(app: str, allowed: int) -> Any:
@@ -155,8 +143,7 @@ def test_what_a_pod_waits_for_is_known_after_a_restart() -> None:
     world = World(GRAPH)
     world.build({"nodes": {"a": {}, "b": {}}})
     waiting = pod("pod", {"request": {"cpu": 6}, "schedulingGates": [{"name": "not yet"}]})
-    fields = {name: getattr(waiting, name) for name in waiting.__slots__}
-    world.scheduler.set_pod(type(waiting)(**{**fields, "nominated_node": "a"}))
+    world.scheduler.set_pod(replace(waiting, nominated_node="a"))
     assert world.scheduler.decide(pod("other", {"request": {"cpu": 6}})).node == "b"
     world.scheduler.remove_pod(("default", "pod"))
     assert world.scheduler.decide(pod("other", {"request": {"cpu": 6}})).feasible == 2
@@ -203,7 +190,9 @@ def documented(
         if not lower or wanted > cpus - sum(one.cpu for one in staying):
             continue
         lower.sort(key=lambda one: (-one.priority, one.started))
-        left, breaking, fine = dict(budgets), [], []
+        left = dict(budgets)
+        breaking: list[Placed] = []
+        fine: list[Placed] = []
         for one in lower:
             broken = False
             if one.app in left:
