@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import os
+import resource
 import signal
 import ssl
 import subprocess
@@ -180,12 +181,19 @@ async def _drain(backlog: Backlog, contender: Contender, log: Path) -> Row:
         peak = _peak(process.pid)
     finally:
         watching.cancel()
-        if process.returncode is None:
-            process.send_signal(signal.SIGTERM)
-            _, status, usage = await asyncio.to_thread(os.wait4, process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
+        usage = await asyncio.to_thread(_ended, process)
     rate = (len(times) - 1) / (times[-1] - times[0])
     return _row(contender.name, backlog, rate, times[0] - begin, usage.ru_utime + usage.ru_stime, peak)
+
+
+def _ended(process: "subprocess.Popen[bytes]") -> resource.struct_rusage:
+    """Tell a process to stop; what it used in its life (of all processes that ended, when it had ended itself)."""
+    if process.returncode is not None:
+        return resource.getrusage(resource.RUSAGE_CHILDREN)
+    process.send_signal(signal.SIGTERM)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage
 
 
 def _tail(log: Path) -> str:

@@ -43,9 +43,7 @@ def required(state: State) -> None:
         list_name, name = field
         needs = ITEM_NEEDS[list_name]
         if not any((target, f"{list_name}[{name}].{one}") in said for one in needs):
-            _report(
-                state, place, f"`{name}` of `{target}` has {_lacks(needs)}", needs, "entry"
-            )
+            _report(state, place, f"`{name}` of `{target}` has {_lacks(needs)}", needs, "entry")
 
 
 def _items(state: State) -> Iterator[tuple[str, tuple[str, str], Span]]:
