@@ -23,12 +23,16 @@ from tests.parts.finding import Missing
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m tests.differential_scheduling", description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.differential_scheduling", description=__doc__.split("\n")[0]
+    )
     parser.add_argument("--clusters", type=int, default=100, help="clusters (100)")
     parser.add_argument("--pods", type=int, default=2000, help="pods in all of them together (2,000)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same clusters (1)")
     parser.add_argument("--first", type=int, default=0, help="number of the first cluster (0)")
-    parser.add_argument("--oracle-only", action="store_true", help="without kube-scheduler, which is much faster")
+    parser.add_argument(
+        "--oracle-only", action="store_true", help="without kube-scheduler, which is much faster"
+    )
     parser.add_argument(
         "--output", type=Path, default=Path("build/differential-scheduling"), help="where cases are written"
     )

@@ -67,7 +67,9 @@ class Api:
         grace = metadata.pop("deletionGracePeriodSeconds", None)
         metadata.pop("uid", None)
         namespace, name = metadata.get("namespace", ""), metadata["name"]
-        made: Object = await self.request("POST", path_of(obj["kind"], namespace), {**obj, "metadata": metadata})
+        made: Object = await self.request(
+            "POST", path_of(obj["kind"], namespace), {**obj, "metadata": metadata}
+        )
         one = path_of(obj["kind"], namespace, name)
         if obj["kind"] in _WITH_STATUS and obj.get("status") not in (None, {"phase": "Pending"}):
             made = await self.request(

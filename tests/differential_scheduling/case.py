@@ -80,7 +80,7 @@ class Case:
 
     def to_json(self) -> str:
         """As one file of a directory of cases."""
-        plain = {"note": self.note, "objects": self.objects, "pods": self.pods}
+        plain: Object = {"note": self.note, "objects": self.objects, "pods": self.pods}
         if self.real is not None:
             plain["real"] = self.real.to_plain()
         return json.dumps(plain, indent=1, sort_keys=True) + "\n"

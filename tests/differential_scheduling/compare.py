@@ -64,7 +64,7 @@ def _counted(message: str) -> bool:
 
 def _head(message: str) -> str:
     """What the filters say, without what is said of making room."""
-    return message.split(" preemption: ")[0]
+    return message.split(" preemption: ", maxsplit=1)[0]
 
 
 def _rooms(name: str, ours: Judgement, rooms: Mapping[str, Room], cluster: Cluster) -> Iterator[str]:

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from tests.differential_scheduling.api import RESOURCES, Api, Refused, path_of
 from tests.differential_scheduling.case import SCHEDULER, Case, Judgement, Object, Room, key_of, name_of
-from tests.differential_scheduling.drawing.chance import NAMESPACES
-from tests.differential_scheduling.drawing.clusters import LAST_PORT
+from tests.differential_scheduling.drawing.chance import LAST_PORT, NAMESPACES
 from tests.differential_scheduling.extender import REFUSAL, Extender
 from tests.differential_scheduling.oracle import Cluster, judgement
 from tests.differential_scheduling.ours import counts_of
@@ -67,8 +66,10 @@ async def real_scheduler(folder: Path) -> AsyncIterator["Real"]:
             metadata = {"name": name, "labels": labels}
             await api.request("POST", "/api/v1/namespaces", {"metadata": metadata})
         configuration = folder / "scheduler.json"
-        configuration.write_text(json.dumps(_configuration(server.kubeconfig("kube-scheduler"), extender.port)))
-        arguments = [program, f"--config={configuration}", "--secure-port=0"]
+        configuration.write_text(
+            json.dumps(_configuration(server.kubeconfig("kube-scheduler"), extender.port))
+        )
+        arguments: list[str | Path] = [program, f"--config={configuration}", "--secure-port=0"]
         stack.enter_context(Running(arguments, folder / "kube-scheduler.log"))
         real = Real(api, extender)
         listening = asyncio.create_task(real.listen())
@@ -245,7 +246,8 @@ class Real:
         victims = {
             one["UID"]
             for one in told[promised()]["pods"]
-            if "deletionTimestamp" not in self._pods[one["UID"]]["metadata"] or _target(self._pods[one["UID"]])
+            if "deletionTimestamp" not in self._pods[one["UID"]]["metadata"]
+            or _target(self._pods[one["UID"]])
         }
         await self._until(lambda: all(self._goes(one) for one in victims))
         gone = {key_of(one) for one in self._pods.values() if _target(one)}

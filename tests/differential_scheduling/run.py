@@ -60,9 +60,7 @@ class Totals:
         self.not_taken += other.not_taken
         self.disagreements += other.disagreements
 
-    def _count(
-        self, objects: Sequence[Object], judged: Sequence[tuple[Object, Judgement | None]]
-    ) -> None:
+    def _count(self, objects: Sequence[Object], judged: Sequence[tuple[Object, Judgement | None]]) -> None:
         self.clusters += 1
         cluster, ours = Cluster(objects), Ours(objects)
         built = Cluster(objects, as_built=True)
@@ -172,13 +170,45 @@ def _less_inside(case: Case) -> Iterator[Case]:
         yield replace(case, pods=[*case.pods[:-1], less])
 
 
-_KEPT = {"apiVersion", "kind", "name", "namespace", "uid", "containers", "nodeName", "schedulerName"}
+_KEPT = {
+    "metadata",
+    "spec",
+    "status",
+    "apiVersion",
+    "kind",
+    "name",
+    "namespace",
+    "uid",
+    "containers",
+    "image",
+    "nodeName",
+    "schedulerName",
+    "accessModes",
+    "requests",
+    "storage",
+    "capacity",
+    "csi",
+    "key",
+    "effect",
+    "operator",
+    "values",
+    "topologyKey",
+    "maxSkew",
+    "whenUnsatisfiable",
+    "phase",
+    "driver",
+    "volumeHandle",
+    "provisioner",
+    "hostPort",
+    "containerPort",
+}
+"""Without these an object is none that an API server would take."""
 
 
 def _without_one(value: Object) -> Iterator[Object]:
     """An object less one of its parts, at any depth; large parts first."""
-    for key, part in value.items():
-        if key not in _KEPT and key not in ("metadata", "spec"):
+    for key in value:
+        if key not in _KEPT:
             yield {name: one for name, one in value.items() if name != key}
     for key, part in value.items():
         if isinstance(part, dict):

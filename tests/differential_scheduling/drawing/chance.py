@@ -6,11 +6,19 @@ from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
+ANY_ADDRESS: Final = "0.0.0.0"  # noqa: S104  # said by pods, not bound by us
+LAST_PORT: Final = 61_000
+"""The host port of the pod that is created last."""
+
 ZONE: Final = "topology.kubernetes.io/zone"
 REGION: Final = "topology.kubernetes.io/region"
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONES: Final = ("z1", "z2", "z3")
-NODE_LABELS: Final = {"disk": ("ssd", "hdd"), "rank": ("1", "5", "10", "007", "many"), "pool": ("a", "b", "c")}
+NODE_LABELS: Final = {
+    "disk": ("ssd", "hdd"),
+    "rank": ("1", "5", "10", "007", "many"),
+    "pool": ("a", "b", "c"),
+}
 POD_LABELS: Final = {"app": ("web", "db", "job"), "tier": ("front", "back"), "version": ("v1", "v2")}
 TAINTS: Final = {"dedicated": ("a", "b"), "spot": ("", "yes")}
 NAMESPACES: Final = {"alpha": {"team": "red"}, "beta": {"team": "blue", "kind": "test"}, "gamma": {}}

@@ -6,6 +6,7 @@ from tests.differential_scheduling.case import SCHEDULER, Case, Object
 from tests.differential_scheduling.drawing import pods, volumes
 from tests.differential_scheduling.drawing.chance import (
     HOSTNAME,
+    LAST_PORT,
     NAMESPACES,
     NODE_LABELS,
     POD_LABELS,
@@ -15,9 +16,6 @@ from tests.differential_scheduling.drawing.chance import (
     ZONES,
     Chance,
 )
-
-
-LAST_PORT = 61_000
 
 
 def draw(seed: int, number: int, waiting: int) -> Case:
@@ -92,7 +90,9 @@ def _node(chance: Chance, name: str, at: int, *, clean: bool) -> Object:
     }  # fmt: skip
 
 
-def _standing(chance: Chance, storage: volumes.Storage, name: str, node: Object, at_node: int, at: int) -> Object:
+def _standing(
+    chance: Chance, storage: volumes.Storage, name: str, node: Object, at_node: int, at: int
+) -> Object:
     """A pod that is on a node already. No two began at the same time: what goes first is never left to chance."""
     pod = pods.plain(chance, name)
     spec = pod["spec"]

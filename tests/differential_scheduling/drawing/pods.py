@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.differential_scheduling.case import Object
 from tests.differential_scheduling.drawing.chance import (
+    ANY_ADDRESS,
     NAMESPACES,
     NODE_LABELS,
     POD_LABELS,
@@ -19,7 +20,10 @@ _SELECTED = {**NODE_LABELS, ZONE: ZONES}
 
 def plain(chance: Chance, name: str) -> Object:
     """A pod with labels and a request, and nothing else."""
-    requests = {"cpu": chance.choice(("100m", "250m", "500m", "1")), "memory": chance.choice(("64Mi", "256Mi", "1Gi"))}
+    requests = {
+        "cpu": chance.choice(("100m", "250m", "500m", "1")),
+        "memory": chance.choice(("64Mi", "256Mi", "1Gi")),
+    }
     for one in list(requests):
         if chance.happens(0.2):
             del requests[one]
@@ -43,7 +47,10 @@ def add_large(chance: Chance, pod: Object) -> None:
     """It needs much, or something rare."""
     if "resources" in pod["spec"]:
         return
-    requests = {"cpu": chance.choice(("1500m", "2", "3", "5")), "memory": chance.choice(("1Gi", "3Gi", "6Gi"))}
+    requests = {
+        "cpu": chance.choice(("1500m", "2", "3", "5")),
+        "memory": chance.choice(("1Gi", "3Gi", "6Gi")),
+    }
     del requests[chance.choice(("cpu", "memory"))]
     if chance.happens(0.3):
         requests["example.com/gpu"] = chance.choice(("1", "2"))
@@ -80,7 +87,7 @@ def add_ports(chance: Chance, pod: Object) -> None:
     number = chance.choice((8080, 8080, 8443))
     port: dict[str, Any] = {"containerPort": 80, "hostPort": number}
     if chance.happens(0.5):
-        port["hostIP"] = chance.choice(("0.0.0.0", "127.0.0.1", "10.1.1.1", "::"))
+        port["hostIP"] = chance.choice((ANY_ADDRESS, "127.0.0.1", "10.1.1.1", "::"))
     if chance.happens(0.4):
         port["protocol"] = chance.choice(("TCP", "UDP"))
     pod["spec"]["containers"][0]["ports"] = [port]
@@ -192,5 +199,3 @@ def add_near(chance: Chance, pod: Object) -> None:
 
 def add_apart(chance: Chance, pod: Object) -> None:
     _add_terms(chance, pod, "podAntiAffinity", 2)
-
-

@@ -128,7 +128,11 @@ class Storage:
         chance, name = self._chance, self._name("claim")
         if not bound and chance.happens(0.06):
             return name  # nobody made it
-        of = chance.choice(("now", "late")) if bound else chance.choice(("late", "late", "zoned", "local", "local", "now"))
+        of = (
+            chance.choice(("now", "late"))
+            if bound
+            else chance.choice(("late", "late", "zoned", "local", "local", "now"))
+        )
         mode = "ReadWriteOncePod" if bound and chance.happens(0.3) else "ReadWriteOnce"
         spec: dict[str, Any] = {
             "accessModes": [mode], "storageClassName": f"{self._tag}-{of}", "volumeMode": "Filesystem",

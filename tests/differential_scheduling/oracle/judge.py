@@ -75,7 +75,7 @@ def _priority(pod: Object) -> int:
 
 
 def _started(pod: Object) -> float:
-    return datetime.fromisoformat(pod["status"]["startTime"].replace("Z", "+00:00")).timestamp()
+    return datetime.fromisoformat(pod["status"]["startTime"]).timestamp()
 
 
 def _room(pod: Object, place: Object, cluster: Cluster) -> Room | None:
@@ -98,7 +98,9 @@ def _room(pod: Object, place: Object, cluster: Cluster) -> Room | None:
 
 def _breaking(pods: list[Object], cluster: Cluster) -> set[tuple[str, str]]:
     """Those whose going a budget does not allow any more, if they go in this order."""
-    left = {key_of(one): one["status"].get("disruptionsAllowed", 0) for one in cluster.all("PodDisruptionBudget")}
+    left = {
+        key_of(one): one["status"].get("disruptionsAllowed", 0) for one in cluster.all("PodDisruptionBudget")
+    }
     found = set()
     for pod in pods:
         for budget in cluster.all("PodDisruptionBudget"):

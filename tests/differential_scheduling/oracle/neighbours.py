@@ -23,9 +23,11 @@ def _with_keys(one: Term, owner: Object) -> Mapping[str, Any] | None:
         return None
     more = []
     for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
-        for key in one.get(field) or ():
-            if key in labels_of(owner):
-                more.append({"key": key, "operator": operator, "values": [labels_of(owner)[key]]})
+        more += [
+            {"key": key, "operator": operator, "values": [labels_of(owner)[key]]}
+            for key in one.get(field) or ()
+            if key in labels_of(owner)
+        ]
     return {**selector, "matchExpressions": [*(selector.get("matchExpressions") or ()), *more]}
 
 
@@ -86,9 +88,7 @@ def _terms(pod: Object, field: str) -> list[Term]:
     return list(((pod["spec"].get("affinity") or {}).get(field) or {}).get(_REQUIRED) or ())
 
 
-def _term_matches(
-    term: Term, owner: Object, other: Object, cluster: Cluster, *, own: bool = True
-) -> bool:
+def _term_matches(term: Term, owner: Object, other: Object, cluster: Cluster, *, own: bool = True) -> bool:
     """Whether a term that `owner` says is about `other`; `own` ones are those of the pod that waits."""
     named, by_labels = term.get("namespaces") or [], term.get("namespaceSelector")
     theirs = namespace_of(other)

@@ -6,6 +6,8 @@ from typing import Any
 from tests.differential_scheduling.case import Object, name_of
 from tests.differential_scheduling.oracle.cluster import Cluster, amount, labels_of, node_selector_matches
 
+_ANY_ADDRESS = "0.0.0.0"  # noqa: S104  # said by pods, not bound by us
+
 Reasons = list[tuple[str, bool]]
 """Why not; and whether fewer pods on the node might help."""
 
@@ -76,7 +78,7 @@ def _ports(pod: Object) -> set[tuple[str, str, int]]:
     spec = pod["spec"]
     sidecars = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") == "Always"]
     return {
-        (port.get("hostIP") or "0.0.0.0", port.get("protocol") or "TCP", port["hostPort"])
+        (port.get("hostIP") or _ANY_ADDRESS, port.get("protocol") or "TCP", port["hostPort"])
         for container in [*spec["containers"], *sidecars]
         for port in container.get("ports") or ()
         if port.get("hostPort")
@@ -88,7 +90,7 @@ def ports(pod: Object, node: Object, cluster: Cluster) -> Reasons:
     for address, protocol, number in _ports(pod):
         for other, other_protocol, other_number in taken:
             if (protocol, number) == (other_protocol, other_number) and (
-                address == other or "0.0.0.0" in (address, other)
+                address == other or _ANY_ADDRESS in (address, other)
             ):
                 return [("node(s) didn't have free ports for the requested pod ports", True)]
     return []

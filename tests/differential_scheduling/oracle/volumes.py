@@ -32,9 +32,7 @@ def _claim_names(pod: Object) -> Iterator[str]:
 
 
 def _claims(pod: Object, cluster: Cluster) -> list[Object]:
-    found = (
-        cluster.get("PersistentVolumeClaim", name, namespace_of(pod)) for name in _claim_names(pod)
-    )
+    found = (cluster.get("PersistentVolumeClaim", name, namespace_of(pod)) for name in _claim_names(pod))
     return [one for one in found if one is not None]
 
 
@@ -234,6 +232,8 @@ def zones(pod: Object, node: Object, cluster: Cluster) -> Reasons:
         if volume is None or not any(key in labels_of(node) for key in _ZONES):
             continue
         for key in _ZONES:
-            if key in labels_of(volume) and labels_of(node).get(key) not in labels_of(volume)[key].split("__"):
+            if key in labels_of(volume) and labels_of(node).get(key) not in labels_of(volume)[key].split(
+                "__"
+            ):
                 return [("node(s) had no available volume zone", False)]
     return []
