@@ -166,25 +166,38 @@ def binding_refuses(cluster: Cluster, pod: Obj, node: Obj) -> tuple[str, bool] |
 
 
 def _match(cluster: Cluster, waiting: list[tuple[Obj, Obj]], node: Obj) -> tuple[str, bool] | None:
-    """The smallest claim chooses first, the smallest volume that suits it there."""
+    """The smallest claim chooses first, the smallest volume that suits it there; what is left is to be made.
+
+    Claims that go to a node already come first.
+    """
+    no_volume = "node(s) didn't find available persistent volumes to bind", True
+    selected = {name(claim): _selected_node(claim) for claim, _ in waiting}
+    if any(one not in ("", name(node)) for one in selected.values()):
+        return no_volume
     taken: list[str] = []
-    short = False
-    for claim, storage in sorted(waiting, key=lambda one: _size(one[0])):
-        selected = (claim["metadata"].get("annotations") or {}).get("volume.kubernetes.io/selected-node")
-        if selected and selected != name(node):
-            return "node(s) didn't find available persistent volumes to bind", True
-        chosen = None if selected else _choose(cluster, claim, node, taken)
-        if chosen is not None:
-            taken.append(chosen)
-            continue
-        provisioner = storage.get("provisioner")
-        if not provisioner or provisioner == "kubernetes.io/no-provisioner":
-            return "node(s) didn't find available persistent volumes to bind", True
+    ordered = sorted(waiting, key=lambda one: _size(one[0]))
+    to_make = [one for one in ordered if selected[name(one[0])]]
+    for claim, storage in ordered:
+        if not selected[name(claim)]:
+            chosen = _choose(cluster, claim, node, taken)
+            if chosen is None:
+                to_make.append((claim, storage))
+            else:
+                taken.append(chosen)
+    for claim, storage in to_make:
+        if storage.get("provisioner") in (None, "", "kubernetes.io/no-provisioner"):
+            return no_volume
         topologies = storage.get("allowedTopologies")
         if topologies and not any(_in_topology(term, node) for term in topologies):
-            return "node(s) didn't find available persistent volumes to bind", True
-        short |= not _has_room(cluster, claim, storage, node)
-    return ("node(s) did not have enough free storage", True) if short else None
+            return no_volume
+        if not _has_room(cluster, claim, storage, node):
+            return "node(s) did not have enough free storage", True
+    return None
+
+
+def _selected_node(claim: Obj) -> str:
+    annotations = claim["metadata"].get("annotations") or {}
+    return annotations.get("volume.kubernetes.io/selected-node") or ""
 
 
 def _choose(cluster: Cluster, claim: Obj, node: Obj, taken: list[str]) -> str | None:

@@ -182,6 +182,8 @@ def happens(cluster: Cluster, chance: Chance, order: Random, step: int) -> Itera
         cluster.claims[at]["spec"].pop("volumeName", None)
         cluster.claims[at]["metadata"]["annotations"] = {}
         cluster.volumes[at % 4] = other.volumes[at % 4]
+        # Which of two volumes for one claim it gets is left open.
+        cluster.volumes[at % 4]["spec"].pop("claimRef", None)
         for kind, obj in (("claim", cluster.claims[at]), ("volume", cluster.volumes[at % 4])):
             yield partial(_hears, (kind, obj))
     elif what == "space":
