@@ -45,8 +45,10 @@ def _key(obj: Object) -> tuple[str, str]:
 def _around(one: HeardAround) -> Heard:
     return Heard(
         one.resource,
-        lambda scheduler, obj: scheduler.set_around(lambda around: one.is_now(around, obj)),
-        lambda scheduler, obj: scheduler.set_around(lambda around: one.is_gone(around, *_key(obj))),
+        lambda scheduler, obj: scheduler.set_around(lambda around: one.is_now(around, obj), one.event),
+        lambda scheduler, obj: scheduler.set_around(
+            lambda around: one.is_gone(around, *_key(obj)), one.event
+        ),
     )
 
 

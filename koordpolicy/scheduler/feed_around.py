@@ -14,16 +14,21 @@ from koordpolicy.model.volumes import (
     read_storage_class,
     read_volume,
 )
+from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
 class HeardAround:
-    """A resource, what an object of it means for the surroundings, and what its end means."""
+    """A resource, what an object of it means for the surroundings, and what its end means.
+
+    Those say whether anything is another now (None: it may be); `event` is what that is for waiting pods.
+    """
 
     resource: Resource
-    is_now: Callable[[Surroundings, Object], None]
-    is_gone: Callable[[Surroundings, str, str], None]
+    is_now: Callable[[Surroundings, Object], bool | None]
+    is_gone: Callable[[Surroundings, str, str], bool | None]
+    event: Event = Event.VOLUMES_CHANGED
 
 
 def _controller(resource: Resource) -> HeardAround:
@@ -32,6 +37,8 @@ def _controller(resource: Resource) -> HeardAround:
         resource,
         lambda around, obj: around.workloads.set_controller(kind, obj),
         lambda around, namespace, name: around.workloads.remove_controller(kind, namespace, name),
+        # Which pods count for another one may be others now.
+        Event.POD_CHANGED,
     )
 
 
@@ -75,6 +82,7 @@ AROUND: Final[tuple[HeardAround, ...]] = (
         resources.SERVICES,
         lambda around, obj: around.workloads.set_service(obj),
         lambda around, namespace, name: around.workloads.remove_service(namespace, name),
+        Event.POD_CHANGED,
     ),
     _controller(resources.REPLICATION_CONTROLLERS),
     _controller(resources.REPLICA_SETS),

@@ -177,10 +177,15 @@ class Scheduler:
         if self.cache.around.kinds.name_space(name, labels):
             self._happened(Event.NAMESPACE_CHANGED)
 
-    def set_around(self, change: Callable[[Surroundings], None]) -> None:
-        """Something beside nodes, pods and namespaces changes: volumes and claims, services and controllers."""
-        change(self.cache.around)
-        self._happened(Event.VOLUMES_CHANGED)
+    def set_around(
+        self, change: Callable[[Surroundings], bool | None], event: Event = Event.VOLUMES_CHANGED
+    ) -> None:
+        """Something beside nodes, pods and namespaces changes: volumes and claims, services and controllers.
+
+        `change` says whether anything is another now (None: it may be), `event` what that is for pods that wait.
+        """
+        if change(self.cache.around) is not False:
+            self._happened(event)
 
     def set_budget(self, budget: Budget) -> None:
         """A disruption budget is new or has changed."""

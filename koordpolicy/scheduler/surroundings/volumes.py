@@ -77,9 +77,11 @@ class Volumes:
 
     # --- objects --------------------------------------------------------------------------------
 
-    def set_volume(self, volume: Volume) -> None:
-        """A persistent volume is new or has changed."""
+    def set_volume(self, volume: Volume) -> bool:
+        """A persistent volume is new or has changed; whether in anything that matters here."""
         before = self._volumes.get(volume.name)
+        if before == volume:
+            return False
         if before is not None:
             self._by_class[before.storage_class].pop(before.name, None)
         self._volumes[volume.name] = volume
@@ -88,6 +90,7 @@ class Volumes:
             self._assumed_volumes.pop(volume.name, None)
         self._changed(one.claim for one in (before, volume) if one is not None)
         self._recount(volume.name)
+        return True
 
     def remove_volume(self, name: str) -> None:
         """A persistent volume is gone."""
@@ -97,22 +100,28 @@ class Volumes:
             self._changed([before.claim])
             self._recount(name)
 
-    def set_claim(self, claim: Claim) -> None:
-        """A claim is new or has changed."""
+    def set_claim(self, claim: Claim) -> bool:
+        """A claim is new or has changed; whether in anything that matters here."""
+        if self._claims.get(claim.key) == claim:
+            return False
         self._claims[claim.key] = claim
         if claim.volume or claim.selected_node:
             self._assumed_claims.pop(claim.key, None)
         self._changed([claim.key])
+        return True
 
     def remove_claim(self, key: ClaimKey) -> None:
         """A claim is gone."""
         self._claims.pop(key, None)
         self._changed([key])
 
-    def set_class(self, storage: StorageClass) -> None:
-        """A storage class is new or has changed."""
+    def set_class(self, storage: StorageClass) -> bool:
+        """A storage class is new or has changed; whether in anything that matters here."""
+        if self._classes.get(storage.name) == storage:
+            return False
         self._classes[storage.name] = storage
         self._changed(list(self._uses))
+        return True
 
     def remove_class(self, name: str) -> None:
         """A storage class is gone."""
@@ -139,26 +148,32 @@ class Volumes:
         self._capacities.pop((namespace, name), None)
         self.version += 1
 
-    def set_limits(self, node: str, limits: Mapping[str, int]) -> None:
-        """A node takes so many volumes of each driver."""
+    def set_limits(self, node: str, limits: Mapping[str, int]) -> bool:
+        """A node takes so many volumes of each driver; whether that is new."""
+        if self._limits.get(node) == limits:
+            return False
         self.version += 1
         row = self._rows.get(node)
         if row is not None:
             for driver in (*self._limits.get(node, ()), *limits):
                 self.attached.limit(driver, row, limits.get(driver))
         self._limits[node] = limits
+        return True
 
     def remove_limits(self, node: str) -> None:
         """Nothing is known of a node's limits any more."""
         self.set_limits(node, NOTHING)
-        del self._limits[node]
+        self._limits.pop(node, None)
 
-    def set_attachment(self, attachment: Attachment) -> None:
-        """A volume is attached to a node."""
+    def set_attachment(self, attachment: Attachment) -> bool:
+        """A volume is attached to a node; whether that is new."""
+        if self._attachments.get(attachment.name) == attachment:
+            return False
         self.version += 1
         self._uncount(attachment.name)
         self._attachments[attachment.name] = attachment
         self._count(attachment)
+        return True
 
     def remove_attachment(self, name: str) -> None:
         """A volume is not attached any more."""

@@ -24,40 +24,44 @@ class Workloads:
         self._filed: dict[str, LabelIndex[LabelSelector]] = {}
         self._controllers: dict[tuple[str, str, str], LabelSelector] = {}
 
-    def set_service(self, obj: Json) -> None:
-        """A service as JSON. Raises ObjectError."""
+    def set_service(self, obj: Json) -> bool:
+        """A service as JSON; whether it selects others than before. Raises ObjectError."""
         metadata = mapping(obj, "metadata")
         namespace, name = text(metadata, "namespace", "metadata"), text(metadata, "name", "metadata")
         selector = _equal_to(texts(mapping(obj, "spec"), "selector", "spec"))
-        if self._services.get((namespace, name)) == selector:
-            return
+        if self._services.get((namespace, name), LabelSelector()) == selector:
+            return False
         self.remove_service(namespace, name)
         if selector.requirements:
             self._services[namespace, name] = selector
             self._filed.setdefault(namespace, LabelIndex()).add(selector, selector)
+        return True
 
-    def remove_service(self, namespace: str, name: str) -> None:
-        """A service is gone."""
+    def remove_service(self, namespace: str, name: str) -> bool:
+        """A service is gone; whether it was known."""
         gone = self._services.pop((namespace, name), None)
         if gone is None:
-            return
+            return False
         # Another service of the namespace may have the same selector.
         if not any(key[0] == namespace and one == gone for key, one in self._services.items()):
             self._filed[namespace].discard(gone, gone)
+        return True
 
-    def set_controller(self, kind: str, obj: Json) -> None:
-        """A controller of a kind as JSON. Raises ObjectError."""
+    def set_controller(self, kind: str, obj: Json) -> bool:
+        """A controller of a kind as JSON; whether it selects others than before. Raises ObjectError."""
         metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
         key = (kind, text(metadata, "namespace", "metadata"), text(metadata, "name", "metadata"))
         if kind in PLAIN:
             selector = _equal_to(texts(spec, "selector", "spec"))
         else:
             selector = read_selector(mapping(spec, "selector", "spec"), "spec.selector")
+        before = self._controllers.get(key)
         self._controllers[key] = selector
+        return before != selector
 
-    def remove_controller(self, kind: str, namespace: str, name: str) -> None:
-        """A controller is gone."""
-        self._controllers.pop((kind, namespace, name), None)
+    def remove_controller(self, kind: str, namespace: str, name: str) -> bool:
+        """A controller is gone; whether it was known."""
+        return self._controllers.pop((kind, namespace, name), None) is not None
 
     def selector_of(self, pod: Pod) -> LabelSelector | None:
         """What a pod's services and its controller select, together; None when that is nothing."""

@@ -20,6 +20,7 @@ from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.volumes import read_claim, read_storage_class, read_volume
 from koordpolicy.scheduler import Decision
 from koordpolicy.scheduler.binder import Bind, apply, plan
+from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.volume_plan import VolumeBind, VolumePlan
 from tests.unit.scheduler.world import PROFILE, World, pod, policies
 
@@ -79,13 +80,12 @@ def world_of(*objects: dict[str, Any], nodes: int = 2) -> World:
 
 
 def hear(world: World, obj: Mapping[str, Any]) -> None:
-    def tell(around: Any) -> None:
+    def tell(around: Surroundings) -> bool | None:
         if "provisioner" in obj:
-            around.volumes.set_class(read_storage_class(obj))
-        elif "capacity" in obj["spec"]:
-            around.volumes.set_volume(read_volume(obj))
-        else:
-            around.volumes.set_claim(read_claim(obj))
+            return around.volumes.set_class(read_storage_class(obj))
+        if "capacity" in obj["spec"]:
+            return around.volumes.set_volume(read_volume(obj))
+        return around.volumes.set_claim(read_claim(obj))
 
     world.scheduler.set_around(tell)
 
@@ -149,6 +149,17 @@ def test_a_claim_that_a_pod_waits_for_lets_it_in_when_it_comes() -> None:
     decision = world.scheduler.schedule_one()
     assert decision is not None
     assert decision.node == "n1"
+
+
+def test_news_without_a_difference_wake_nobody() -> None:
+    world = world_of(storage_class("local"), claim("c"), volume("v"))
+    assert not world.place("p", using("c", "d")).placed
+    world.pass_time(60)
+    for one in (claim("c"), volume("v")):
+        hear(world, one)
+    assert world.scheduler.schedule_one() is None
+    hear(world, claim("d"))
+    assert world.scheduler.schedule_one() is not None
 
 
 def test_policy_says_how_long_volumes_are_waited_for() -> None:
