@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -260,8 +259,7 @@ class LivePolicies:
         held, self._held = self._held, None
         if held is not None and not held.done():
             held.cancel()
-            with suppress(asyncio.CancelledError):
-                await held
+            await asyncio.wait([held])  # unlike `await held`, it lets through that we are cancelled ourselves
         self._unstage()
 
     # --- outcomes ---------------------------------------------------------------------------------

@@ -71,7 +71,7 @@ def details(one: Found, now: int, width: int) -> Iterator[str]:
     yield ""
     for entry in state.history:
         by = "" if entry.by in ("koordpolicy", "") or entry.by in entry.message else f" ({entry.by})"
-        yield from paragraph(f"{time_text(entry.at)}  {entry.message}{by}", width, 2, 22)
+        yield from paragraph(f"{time_text(entry.at)} {entry.message}{by}", width, 2, 21)
 
 
 def as_data(one: Found) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from koordpolicy.runtime.rollout.plan import KIND, Plan, Step, plan_of
 from koordpolicy.runtime.rollout.shadow import Comparison
 from koordpolicy.runtime.rollout.state import Entry, Phase, State, Subject
 from koordpolicy.runtime.rollout.store import Store, StoreTrouble
+from koordpolicy.source.revision import Revision
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -82,6 +83,8 @@ class RolloutGate:
         self._live: LivePolicies | None = None
         self._going: _Going | None = None
         self._staging = False
+        self._left: tuple[State | None, Revision] = (None, Revision({}, ""))
+        self._tidying: asyncio.Task[None] | None = None
 
     @property
     def state(self) -> State | None:
@@ -110,9 +113,9 @@ class RolloutGate:
         try:
             return await self._accompany(going, subject, differing)
         finally:
+            self._left, self._going = (going.state, active.revision), None
             draining.cancel()
             await asyncio.gather(draining, return_exceptions=True)
-            self._going = None
 
     async def _accompany(self, going: _Going, subject: Subject, differing: Changes) -> Verdict:
         while True:
@@ -245,14 +248,32 @@ class RolloutGate:
             self._staging = False
 
     def _activated(self, active: Active) -> None:
-        """Exceptions began or ended while a rollout goes on: both revisions are as they are now."""
+        """Exceptions began or ended while a rollout goes on: both revisions are as they are now.
+
+        Or the policies went back to the old revision, which no gate is asked about: then the rollout is over.
+        """
         going = self._going
+        left, was_active = self._left
+        if going is None and left is not None and active.revision is not was_active:
+            self._left = (None, active.revision)
+            if not left.phase.is_end and self._around.leads():
+                self._tidying = asyncio.create_task(self._superseded(left), name="rollout: end")
         if self._staging or going is None or not going.steps or self._live is None:
             return
         moment = Timestamp(self._around.now())
         going.comparison.active = active.graph.at(moment)
         going.comparison.candidate = going.candidate.graph.at(moment)
         self._let_decide(going, going.steps)
+
+    async def _superseded(self, state: State) -> None:
+        """Show that a rollout was left; who comes next ends what could not be shown."""
+        ended = supersede(state, self._around.now(), f"the policies went back to {state.subject.previous}")
+        try:
+            await self._store.save(ended)
+        except StoreTrouble as trouble:
+            LOG.warning("the end of a rollout cannot be kept: %s", trouble)
+        else:
+            self._tell(ended, state.history)
 
     def _ahead(self, steps: tuple[Step, ...]) -> bool:
         """Whether the new revision decides about something here."""
