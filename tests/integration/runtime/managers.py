@@ -143,7 +143,7 @@ class Site:
         while not question():
             if time.monotonic() - began > PATIENCE:
                 logs = "\n".join(f"--- {one.name}\n{one.running.tail(20)}" for one in self.managers)
-                pytest.fail(f"still not: {what}; offered {self.offered()}\n{logs}")
+                pytest.fail(f"still not: {what}\n{logs}")
             time.sleep(0.02)
         return time.monotonic() - began
 
