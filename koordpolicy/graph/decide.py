@@ -1,6 +1,6 @@
 """A decision as one expression: the rules by rank, parameters resolved, ready to be lowered."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from koordpolicy.graph.constants import constant
 from koordpolicy.graph.rules import Decision, DecisionKey
@@ -20,8 +20,13 @@ def parameter_key(key: DecisionKey, name: str) -> DecisionKey:
 
 def parameters_of(node: ir.Node, key: DecisionKey) -> list[DecisionKey]:
     """The parameter decisions that an expression refers to, sorted."""
-    names = sorted(name for space, name in refs_of(node) if space == "parameters")
-    return [parameter_key(key, name) for name in names]
+    return _parameters(refs_of(node), key)
+
+
+def _parameters(refs: Iterable[tuple[str, str]], key: DecisionKey) -> list[DecisionKey]:
+    return [
+        parameter_key(key, name) for name in sorted(name for space, name in refs if space == "parameters")
+    ]
 
 
 class Expressions:
@@ -60,7 +65,7 @@ class Expressions:
         """
         refs = refs_of(node)
         values = {ref: self._constants[ref] for ref in refs if ref in self._constants}
-        for used in parameters_of(node, key):
+        for used in _parameters(refs, key):
             decision = self._decisions.get(used)
             if decision is not None:
                 values["parameters", used.field.removeprefix("parameters.")] = self.value(decision)

@@ -10,6 +10,7 @@ looked up.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType
 from typing import Any
 
@@ -82,7 +83,13 @@ def compile_row(
 def _codes(source: str) -> Iterator[CodeType]:
     """One function after another: Python's own compiler lets no other thread run until it is done."""
     for text in _FUNCTION.split(source):
-        yield compile(text, "<koordpolicy row program>", "exec")
+        yield _code(text)
+
+
+@lru_cache(maxsize=4096)
+def _code(text: str) -> CodeType:
+    """The code of one function: most are the same in the next revision of a decision with many rules."""
+    return compile(text, "<koordpolicy row program>", "exec")
 
 
 class _Unset:
