@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from koordpolicy.runtime.compiling import Prepare
 from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog, open_log
 from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.health import More, health_routes
-from koordpolicy.runtime.http import Route, Server, Tls
+from koordpolicy.runtime.http import Route, Tls
 from koordpolicy.runtime.lastgood import LastGood
 from koordpolicy.runtime.leader import Callbacks, Election, own_identity
 from koordpolicy.runtime.live import Gate, LivePolicies, Options
@@ -29,6 +28,7 @@ from koordpolicy.runtime.packs import BARE
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reporting import Reporter, Who
 from koordpolicy.runtime.rollout.process import cluster_gate
+from koordpolicy.runtime.serving import serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
@@ -183,7 +183,10 @@ async def surroundings(
             observe(sync, metrics)
             if settings.webhook_secret is not None:
                 routes = (*routes, hook_route(sync, metrics, settings.webhook_secret))
-        await _serve(process, settings, routes, stack)
+        if settings.port is not None:
+            address = settings.host, settings.port
+            server = await serve(stack, address, routes, metrics, tls=settings.tls)
+            process.note_address(settings.host, server.port)
         recorder = Recorder(
             cluster,
             component=f"koordpolicy-{process.component}",
@@ -268,22 +271,6 @@ def _log(process: Process, settings: Settings, stack: AsyncExitStack) -> Decisio
     log = DecisionLog(out, process.metrics, process.component, every=settings.decision_log_every)
     stack.callback(log.close)
     return log
-
-
-async def _serve(
-    process: Process, settings: Settings, routes: Sequence[Route], stack: AsyncExitStack
-) -> None:
-    if settings.port is None:
-        return
-    server = Server(settings.host, settings.port, routes, process.metrics, tls=settings.tls)
-    try:
-        await stack.enter_async_context(server)
-    except ssl.SSLError as error:
-        raise CannotStart(f"the certificate and its key cannot be used: {error.reason or error}") from None
-    except OSError as error:
-        what = f"{settings.host}:{settings.port}" if error.filename is None else str(error.filename)
-        raise CannotStart(f"{what} cannot be served: {error.strerror}") from None
-    process.note_address(settings.host, server.port)
 
 
 def state_directory_problem(path: str) -> str:

@@ -35,7 +35,7 @@ class Standing:
     `totals` have minus infinity where a node is not feasible.
     """
 
-    __slots__ = ("_parts", "_widths", "count", "feasible", "totals")
+    __slots__ = ("_parts", "count", "feasible", "totals")
 
     def __init__(self, question: Question, judged: Judged, nodes: int) -> None:
         self.feasible = _feasible(judged)
