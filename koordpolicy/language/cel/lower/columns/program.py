@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.columns.bound import BoundRows
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
 from koordpolicy.language.cel.lower.columns.parts import Fallback
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
@@ -41,10 +42,11 @@ class ColumnProgram:
     """A compiled set of expressions.
 
     `roots` are the names that `call` needs values for, the table's own excluded. `fallback` lists what
-    row programs evaluate, `source` is the generated text, `facts` the (record, path) pairs read.
+    row programs evaluate, `source` is the generated text, `facts` the (record, path) pairs read, `outputs` has the
+    names of the outputs in order.
     """
 
-    __slots__ = ("_code", "_memory", "_rows", "facts", "fallback", "roots", "source", "table_root")
+    __slots__ = ("_code", "_memory", "_rows", "facts", "fallback", "outputs", "roots", "source", "table_root")
 
     def __init__(
         self, table_root: str, roots: tuple[str, ...], code: Code, rows: RowOutputs,
@@ -55,6 +57,7 @@ class ColumnProgram:
         self.fallback = code.fallback
         self.source = code.source
         self.facts = facts
+        self.outputs = tuple(output.name for output in rows.outputs)
         self._code = code
         self._rows = rows
         self._memory: list[Memory] = []
@@ -84,6 +87,10 @@ class ColumnProgram:
                 output.kind, held, errors, texts, self._detail(output, table, rows, own)
             )
         return results
+
+    def bound(self, values: Mapping[str, Value]) -> BoundRows:
+        """The outputs for rows asked one by one, with the values of the other roots given once."""
+        return self._rows.bound([values[name] for name in self.roots])
 
     def _evaluate(
         self, table: NodeTable, texts: CallStrings, rows: Array | None, own: list[Value]

@@ -1,6 +1,6 @@
 """All outputs of a program by row programs: for few rows, for values beyond columns, for error details."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.columns.bound import Answer, BoundRows, held
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.columns.symbols import DTYPES, DURATION, STRING, TIMESTAMP
 from koordpolicy.language.cel.lower.row import compile_row
@@ -44,9 +45,8 @@ class RowOutputs:
         self, table: NodeTable, texts: CallStrings, rows: Sequence[int], own: Sequence[Value]
     ) -> list[Array | None]:
         """Values and errors of each output in turn, for the rows with these numbers."""
-        if self._all is None:
-            self._all = compile_row(self.roots, {output.name: output.node for output in self.outputs}).call
-        answers = [self._all(table.row(row), *own) for row in rows]
+        program = self._program()
+        answers = [program(table.row(row), *own) for row in rows]
         found: list[Array | None] = []
         for output in self.outputs:
             wide = output.kind in (None, TIMESTAMP)
@@ -60,6 +60,22 @@ class RowOutputs:
                     values[at] = _held(value, output.kind, texts)
             found += [values, errors if errors.any() else None]
         return found
+
+    def bound(self, own: Sequence[Value]) -> BoundRows:
+        """The outputs with the values of all roots but the row's given."""
+        program = self._program()
+        outputs = [(output.name, output.kind) for output in self.outputs]
+
+        def ask(facts: Mapping[str, object]) -> tuple[Answer, ...]:
+            answer = program(facts, *own)
+            return tuple([held(answer[name], kind) for name, kind in outputs])
+
+        return BoundRows(ask)
+
+    def _program(self) -> Callable[..., Any]:
+        if self._all is None:
+            self._all = compile_row(self.roots, {output.name: output.node for output in self.outputs}).call
+        return self._all
 
     def error(self, output: Output, facts: object, own: Sequence[Value]) -> CelError | None:
         """What goes wrong with an output of these facts; None when nothing does."""

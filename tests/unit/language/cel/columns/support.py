@@ -11,7 +11,7 @@ from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns, table_schema
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.parser import parse
-from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.cel.values_equality import equal
 from koordpolicy.language.facts import FACTS, ROOTS
 from koordpolicy.model.table import NodeTable
@@ -58,9 +58,12 @@ def assert_same(
     pod: Mapping[str, Any],
     programs: tuple[ColumnProgram, RowProgram] | None = None,
 ) -> None:
-    """Row by row, a column program gives what the row program gives, errors included."""
+    """Row by row, a column program gives what the row program gives, errors included; so it does when asked
+    for one row after another.
+    """
     program, by_row = programs or (columns(text), compile_row(ROOT_NAMES, typed(text)))
     result = program.call(table, {"pod": pod, "now": NOW})
+    bound = program.bound({"pod": pod, "now": NOW})
     assert len(result) == len(table)
     for at in range(len(table)):
         expected = outcome(by_row, table.row(at), pod, NOW)
@@ -72,6 +75,18 @@ def assert_same(
         assert same, (
             f"{text}\nrow {at}: {dict(table.row(at))}\npod {pod}\ncolumns {found}, row {expected}\n{program.source}"
         )
+        (answer,) = bound.ask(table.row(at))
+        assert same_answer(answer, expected), (
+            f"{text}\nrow {at}: {dict(table.row(at))}\npod {pod}\n{answer}, row {expected}"
+        )
+
+
+def same_answer(answer: object, expected: tuple[str, Any]) -> bool:
+    """Whether a bound program's answer is what a row program gives. Which of several errors shows is not defined."""
+    if expected[0] == "error" or isinstance(answer, CelError):
+        return expected[0] == "error" and isinstance(answer, CelError)
+    value = expected[1]
+    return same_value(answer, value.ns if isinstance(value, (Duration, Timestamp)) else value)
 
 
 def same_value(a: Any, b: Any) -> bool:

@@ -14,6 +14,7 @@ from tests.unit.language.cel.columns.support import (
     ROOT_NAMES,
     assert_same,
     columns,
+    same_answer,
     same_value,
     table_of,
     typed,
@@ -221,8 +222,12 @@ def test_many_outputs_of_one_program_agree_each() -> None:
     by_row = compile_row(ROOT_NAMES, trees)
     table = table_of(ROWS)
     results = program.call_all(table, {"pod": POD, "now": NOW})
+    bound = program.bound({"pod": POD, "now": NOW})
+    assert program.outputs == tuple(trees)
     for at in range(len(table)):
         expected = by_row.call(table.row(at), POD, NOW)
+        for answer, (name, value) in zip(bound.ask(table.row(at)), expected.items(), strict=True):
+            assert same_answer(answer, ("error" if isinstance(value, CelError) else "value", value)), name
         for text, result in results.items():
             error = result.error(at)
             if isinstance(expected[text], CelError):
