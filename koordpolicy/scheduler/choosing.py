@@ -19,7 +19,8 @@ from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Judged, Question, ranked
 from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
 from koordpolicy.scheduler.nodes import Rows
-from koordpolicy.scheduler.profile import FIRST, Step
+from koordpolicy.scheduler.profile import FIRST
+from koordpolicy.scheduler.step import Step
 from koordpolicy.scheduler.standing import Standing
 
 PROMISED = "node(s) were promised to other pods"

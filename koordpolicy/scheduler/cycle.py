@@ -15,10 +15,11 @@ from koordpolicy.language.cel.lower.columns import ColumnResult
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.mechanisms import Mechanism, ParameterError, Parameters, Scores, Verdicts
+from koordpolicy.scheduler.mechanisms import ParameterError, Scores, Verdicts
 from koordpolicy.scheduler.nodes import NodeView, Rows
 from koordpolicy.scheduler.pods import PodView
-from koordpolicy.scheduler.profile import Profile, Step
+from koordpolicy.scheduler.profile import Profile
+from koordpolicy.scheduler.step import Step
 from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
 
@@ -91,55 +92,40 @@ def judge(
     all nodes are asked about all of them again; what is known by mechanisms that read none of the `changed`
     facts (None: any may have changed) is taken over.
     """
-    profile = question.profile
+    profile, records = question.profile, question.records
     nodes = NodeView(table, rows, question.around)
+    judged = Judged(
+        [None] * len(profile.filters),
+        [None] * len(profile.filters),
+        [None] * len(profile.scores),
+        [0] * len(profile.scores),
+    )
     try:
         found = (
-            {}
-            if profile.judge is None or nodes.count == 0
-            else profile.judge.call_all(table, question.records, rows)
+            {} if profile.judge is None or nodes.count == 0 else profile.judge.call_all(table, records, rows)
         )
-        judged = Judged([], [], [], [])
-        judged.stamps = {} if local_only else stamps_of(question)
+        stamps = judged.stamps = {} if local_only else stamps_of(question)
         for at, step in enumerate(profile.filters):
-            if known is not None and _settled(step, changed):
-                judged.verdicts.append(known.verdicts[at])
-                judged.accepted.append(None)
-                continue
-            name = f"filter:{step.name}"
-            if step.enabled.value(question.records) is False:
-                judged.verdicts.append(None)
-                judged.accepted.append(None)
-                continue
-            view = _asked(step.mechanism, name, judged, nodes, known)
-            judged.verdicts.append(None if view is None else _verdicts(step, question, view))
-            judged.accepted.append(_accepted(found.get(name)))
-        for at, step in enumerate(profile.scores):
-            if known is not None and _settled(step, changed):
-                judged.weights.append(known.weights[at])
-                judged.scores.append(known.scores[at])
-                continue
-            name = f"score:{step.name}"
-            weight = 0 if local_only else _weight(step, question.records)
-            judged.weights.append(weight)
-            view = _asked(step.mechanism, name, judged, nodes, known) if weight else None
-            judged.scores.append(_scores(step, question, view, found.get(name)) if weight else None)
+            if known is not None and step.settled(changed):
+                judged.verdicts[at] = known.verdicts[at]
+            elif step.enabled.value(records) is not False:
+                if not step.looks_beyond or step.place in stamps:
+                    view = _asked(step, stamps, nodes, known)
+                    judged.verdicts[at] = _verdicts(step, question, view)
+                if step.expression:
+                    judged.accepted[at] = _accepted(found.get(step.place))
+        if not local_only:
+            for at, step in enumerate(profile.scores):
+                if known is not None and step.settled(changed):
+                    judged.weights[at], judged.scores[at] = known.weights[at], known.scores[at]
+                elif weight := step.weighs(records):
+                    judged.weights[at] = weight
+                    asks = not step.looks_beyond or step.place in stamps
+                    seen = _asked(step, stamps, nodes, known) if asks else None
+                    judged.scores[at] = _scores(step, question, seen, found.get(step.place))
     except (CelError, ParameterError, ObjectError) as problem:
         raise CycleProblem(str(problem)) from problem
     return judged
-
-
-def _settled(step: Step, changed: frozenset[str] | None) -> bool:
-    """Whether a step says the same of nodes of which only these facts have changed."""
-    mechanism = step.mechanism
-    return (
-        changed is not None
-        and mechanism is not None
-        and not step.expression
-        and mechanism.stamp is None
-        and mechanism.rank is None
-        and mechanism.node_facts.isdisjoint(changed)
-    )
 
 
 def stamps_of(question: Question) -> Stamps:
@@ -148,7 +134,7 @@ def stamps_of(question: Question) -> Stamps:
     around = question.around
     if around is not None:
         for name, step, stamp in question.profile.beyond:
-            made = stamp(question.view, around, lambda step=step: _parameters(step, question.records))  # type: ignore[misc]
+            made = stamp(question.view, around, lambda step=step: step.values(question.records))  # type: ignore[misc]
             if made is not None:
                 found[name] = made
     return found
@@ -171,17 +157,11 @@ def stale(known: Judged, fresh: Stamps, name: str) -> bool:
     return bool(known.stamps.get(name) != fresh.get(name))
 
 
-def _asked(
-    mechanism: Mechanism | None, name: str, judged: Judged, nodes: NodeView, known: Judged | None
-) -> NodeView | None:
-    """The nodes that the mechanism of a step is asked about; None when it has nothing to say."""
-    if mechanism is None:
-        return None
-    if mechanism.local:
+def _asked(step: Step, stamps: Stamps, nodes: NodeView, known: Judged | None) -> NodeView:
+    """The nodes that the mechanism of a step is asked about."""
+    if known is None or not step.looks_beyond or not stale(known, stamps, step.place):
         return nodes
-    if name not in judged.stamps:
-        return None
-    return nodes if known is None or not stale(known, judged.stamps, name) else nodes.whole()
+    return nodes.whole()
 
 
 def reservation(question: Question, table: NodeTable, node: str) -> VolumePlan:
@@ -193,20 +173,16 @@ def reservation(question: Question, table: NodeTable, node: str) -> VolumePlan:
             if mechanism is None or mechanism.reserve is None:
                 continue
             if step.enabled.value(question.records) is not False:
-                return mechanism.reserve(question.view, nodes, _parameters(step, question.records))
+                return mechanism.reserve(question.view, nodes, step.values(question.records))
     except (CelError, ParameterError, ObjectError) as problem:
         raise CycleProblem(str(problem)) from problem
     return NOTHING_TO_BIND
 
 
-def _parameters(step: Step, records: Records) -> Parameters:
-    return {name: asked.value(records) for name, asked in step.parameters}
-
-
 def _verdicts(step: Step, question: Question, nodes: NodeView) -> Verdicts | None:
     if step.mechanism is None or step.mechanism.filter is None:
         return None
-    return step.mechanism.filter(question.view, nodes, _parameters(step, question.records))
+    return step.mechanism.filter(question.view, nodes, step.values(question.records))
 
 
 def _accepted(result: ColumnResult | None) -> Mask | None:
@@ -217,20 +193,13 @@ def _accepted(result: ColumnResult | None) -> Mask | None:
     return accepted if result.errors is None else accepted & ~result.errors
 
 
-def _weight(step: Step, records: Records) -> int:
-    if step.enabled.value(records) is False or step.weight is None:
-        return 0
-    weight = step.weight.value(records)
-    return weight if isinstance(weight, int) else 0
-
-
 def _scores(
     step: Step, question: Question, nodes: NodeView | None, result: ColumnResult | None
 ) -> Scores | None:
     """A score before normalisation: the mechanism's and the expression's, together where both are given."""
     scores: Scores | None = None
     if nodes is not None and step.mechanism is not None and step.mechanism.score is not None:
-        scores = step.mechanism.score(question.view, nodes, _parameters(step, question.records))
+        scores = step.mechanism.score(question.view, nodes, step.values(question.records))
     if result is not None:
         value = result.values if result.errors is None else np.where(result.errors, 0, result.values)
         scores = value if scores is None else scores + value
@@ -243,6 +212,6 @@ def ranked(step: Step, question: Question, table: NodeTable, rows: Rows) -> Scor
     assert step.mechanism.rank is not None
     nodes = NodeView(table, None, question.around)
     try:
-        return step.mechanism.rank(question.view, nodes, rows, _parameters(step, question.records))
+        return step.mechanism.rank(question.view, nodes, rows, step.values(question.records))
     except (CelError, ParameterError, ObjectError) as problem:
         raise CycleProblem(str(problem)) from problem

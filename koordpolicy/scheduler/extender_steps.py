@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Final
 
 from koordpolicy.scheduler.mechanisms import MECHANISMS
-from koordpolicy.scheduler.profile import Profile, ProfileError, Step
+from koordpolicy.scheduler.profile import Profile, ProfileError
+from koordpolicy.scheduler.step import Step
 
 OWN: Final = "own"
 ALL: Final = "all"

@@ -12,7 +12,8 @@ from koordpolicy.scheduler.decision import Decision, PodKey
 from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.mechanisms import ParameterError
 from koordpolicy.scheduler.pods import PodView
-from koordpolicy.scheduler.profile import Profile, Step
+from koordpolicy.scheduler.profile import Profile
+from koordpolicy.scheduler.step import Step
 
 Helps = Callable[[PodKey], bool]
 

@@ -22,6 +22,7 @@ from koordpolicy.scheduler.events import EVERY_EVENT, Event
 from koordpolicy.scheduler.mechanisms import MECHANISMS, Mechanism
 from koordpolicy.scheduler.mechanisms.base import Stamp
 from koordpolicy.scheduler.sortkeys import sort_key
+from koordpolicy.scheduler.step import Step
 
 KIND: Final = "SchedulingProfile"
 ROOTS: Final = ("node", "pod", "namespaceObject", "cluster", "now")
@@ -32,30 +33,6 @@ FIRST: Final = "First"
 
 class ProfileError(Exception):
     """The graph has no such profile, or names a mechanism that this scheduler does not have."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A filter or a score of the profile.
-
-    `expression` says whether policy gives one, beside or instead of the mechanism. `reads` are the facts of
-    nodes that it depends on.
-    """
-
-    name: str
-    enabled: Asked
-    mechanism: Mechanism | None
-    parameters: tuple[tuple[str, Asked], ...]
-    expression: bool
-    reads: frozenset[str] = frozenset()
-    helped_by: frozenset[Event] = EVERY_EVENT
-    weight: Asked | None = None
-    normalize: str = "None"
-
-    @property
-    def depends_on_pods(self) -> bool:
-        """Whether other pods on a node can change the answer about it."""
-        return Event.POD_GONE in self.helped_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +139,7 @@ def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, Stam
             ranks = place == "score" and mechanism.rank is not None
             stamp = mechanism.rank_stamp if ranks else mechanism.stamp
             if stamp is not None:
-                yield f"{place}:{step.name}", step, stamp
+                yield step.place, step, stamp
 
 
 def _columns(outputs: Mapping[str, ir.Node]) -> ColumnProgram:

@@ -36,7 +36,8 @@ from koordpolicy.scheduler.mechanisms import Mechanism, Parameters, Verdicts
 from koordpolicy.scheduler.mechanisms.base import NODES_COME_AND_CHANGE
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView
-from koordpolicy.scheduler.profile import Profile, Step
+from koordpolicy.scheduler.profile import Profile
+from koordpolicy.scheduler.step import Step
 
 FOREIGN: Final = "node(s) belong to another shard of the scheduler"
 STEP: Final = "Shard"

@@ -18,7 +18,7 @@ from koordpolicy.scheduler.choosing import reasons_of
 from koordpolicy.scheduler.cycle import Judged, Question
 from koordpolicy.scheduler.mechanisms import ParameterError
 from koordpolicy.scheduler.nodes import Rows
-from koordpolicy.scheduler.profile import Step
+from koordpolicy.scheduler.step import Step
 
 _REASONS: Final = 4
 """Reasons of one filter that are looked at, the most frequent first."""

@@ -21,7 +21,8 @@ from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.steps import nearest_value
 from koordpolicy.scheduler.nodes import Rows
-from koordpolicy.scheduler.profile import KIND, ROOTS, Step
+from koordpolicy.scheduler.profile import KIND, ROOTS
+from koordpolicy.scheduler.step import Step
 
 _SUPPOSED: Final = "supposed"
 _VAR: Final = ir.Var(record(_SUPPOSED), _SUPPOSED)

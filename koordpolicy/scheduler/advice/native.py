@@ -19,7 +19,7 @@ from koordpolicy.scheduler.cycle import Question
 from koordpolicy.scheduler.mechanisms import placement, resources
 from koordpolicy.scheduler.mechanisms.base import Filter
 from koordpolicy.scheduler.nodes import TAINTS, NodeView, Rows, taints_of
-from koordpolicy.scheduler.profile import Step
+from koordpolicy.scheduler.step import Step
 
 _MIB: Final = 2**20
 _LISTED: Final = 3

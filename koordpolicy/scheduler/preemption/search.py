@@ -24,7 +24,7 @@ from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.preemption.pools import Pools
 from koordpolicy.scheduler.preemption.supposing import Supposing
-from koordpolicy.scheduler.profile import Step
+from koordpolicy.scheduler.step import Step
 from koordpolicy.scheduler.sortkeys import SortKey
 
 NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"

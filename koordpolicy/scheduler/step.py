@@ -1,0 +1,71 @@
+"""One filter or score of a profile: what it asks of policy, and who answers it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from koordpolicy.scheduler.asked import Asked
+from koordpolicy.scheduler.events import EVERY_EVENT, Event
+from koordpolicy.scheduler.mechanisms import Mechanism, Parameters
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A filter or a score of the profile. `place` is `filter:NAME` or `score:NAME`.
+
+    `expression` says whether policy gives one, beside or instead of the mechanism. `reads` are the facts of
+    nodes that it depends on.
+    """
+
+    name: str
+    enabled: Asked
+    mechanism: Mechanism | None
+    parameters: tuple[tuple[str, Asked], ...]
+    expression: bool
+    reads: frozenset[str] = frozenset()
+    helped_by: frozenset[Event] = EVERY_EVENT
+    weight: Asked | None = None
+    normalize: str = "None"
+    fixed: Parameters | None = field(init=False)
+    """The values of the parameters where policy says the same for every pod."""
+    place: str = field(init=False)
+    looks_beyond: bool = field(init=False)
+    """Whether the mechanism looks beyond a node's own row."""
+
+    def __post_init__(self) -> None:
+        constant = all(asked.program is None for _, asked in self.parameters)
+        values = {name: asked.constant for name, asked in self.parameters} if constant else None
+        object.__setattr__(self, "fixed", values)
+        object.__setattr__(self, "place", f"{'filter' if self.weight is None else 'score'}:{self.name}")
+        beyond = self.mechanism is not None and not self.mechanism.local
+        object.__setattr__(self, "looks_beyond", beyond)
+
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether other pods on a node can change the answer about it."""
+        return Event.POD_GONE in self.helped_by
+
+    def values(self, records: Mapping[str, Any]) -> Parameters:
+        """The values of the parameters for a pod. Raises CelError."""
+        if self.fixed is not None:
+            return self.fixed
+        return {name: asked.value(records) for name, asked in self.parameters}
+
+    def weighs(self, records: Mapping[str, Any]) -> int:
+        """The weight of a score for a pod; 0 where it takes no part. Raises CelError."""
+        if self.weight is None or self.enabled.value(records) is False:
+            return 0
+        weight = self.weight.value(records)
+        return weight if isinstance(weight, int) else 0
+
+    def settled(self, changed: frozenset[str] | None) -> bool:
+        """Whether it says the same of nodes of which only these facts have changed (None: any may have)."""
+        mechanism = self.mechanism
+        return (
+            changed is not None
+            and mechanism is not None
+            and not self.expression
+            and mechanism.stamp is None
+            and mechanism.rank is None
+            and mechanism.node_facts.isdisjoint(changed)
+        )
