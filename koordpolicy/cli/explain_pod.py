@@ -48,7 +48,7 @@ class Found:
 
 def explain_pod(graph: RuleGraph, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Say where the pod of the arguments goes, or why nowhere. Raises `CannotRunError`."""
-    cluster = _picture(arguments)
+    cluster = _picture(arguments, terminal)
     found = _found(graph, cluster, str(arguments.name), max(0, arguments.top), terminal)
     if arguments.output == "json":
         terminal.print(json.dumps(_plain(found), indent=2, ensure_ascii=False))
@@ -61,18 +61,28 @@ def explain_pod(graph: RuleGraph, arguments: argparse.Namespace, terminal: Termi
 # --- the cluster ----------------------------------------------------------------------------------
 
 
-def _picture(arguments: argparse.Namespace) -> Snapshot:
+def _picture(arguments: argparse.Namespace, terminal: Terminal) -> Snapshot:
     """The cluster as it stands in a file or in manifests, or as it is now."""
     if arguments.snapshot and arguments.filename:
         raise CannotRunError("a snapshot and manifests are two pictures: give `--snapshot` or `--filename`")
     try:
         if arguments.snapshot:
-            return read_snapshot(Path(arguments.snapshot))
+            return _read(Path(arguments.snapshot), terminal)
         if arguments.filename:
             return _manifests(arguments.filename)
         return asyncio.run(_live(Connection.load(arguments.kubeconfig, arguments.context)))
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotRunError(str(error)) from None
+
+
+def _read(path: Path, terminal: Terminal) -> Snapshot:
+    """A snapshot from its file. What it was not asked to hold when it was taken is told."""
+    found = read_snapshot(path)
+    held = {*found.objects, *found.absent}
+    lacking = [str(heard.resource) for heard in HEARD if str(heard.resource) not in held]
+    if lacking:
+        terminal.say(f"the snapshot is an old one without {', '.join(lacking)}: take it anew to count them")
+    return found
 
 
 async def _live(connection: Connection) -> Snapshot:
@@ -114,9 +124,10 @@ def _found(graph: RuleGraph, cluster: Snapshot, name: str, top: int, terminal: T
         terminal.say(f"the policies have no profile `{wanted}`; `{profile}` is asked instead")
     scheduler = Scheduler(graph, lambda: cluster.taken, profile=profile, explained=top)
     for heard in HEARD:
-        for obj in cluster.of(heard.resource):
-            if heard.resource is PODS and _key(obj) == pod.key:
-                continue
+        # In the order in which a server lists them, since the first of equal nodes is taken.
+        for obj in sorted(cluster.of(heard.resource), key=_key):
+            if pod.node_name and heard.resource is PODS and _key(obj) == pod.key:
+                continue  # it is asked of as if it came anew; one that waits may be promised a node already
             try:
                 heard.is_now(scheduler, obj)
             except ObjectError as problem:

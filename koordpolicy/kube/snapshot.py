@@ -1,7 +1,6 @@
 """A snapshot: a cluster's objects at rest in one file, so that policies can be asked about them anywhere.
 
-Kept is what decisions may read. Environments, commands, probes, the contents of volumes and last-applied texts are
-never kept: they may hold secrets, and no policy reads them. Secrets and ConfigMaps are not even asked for.
+Kept is what decisions may read (`scrubbing` says what that is not). Secrets and ConfigMaps are not even asked for.
 """
 
 import asyncio
@@ -20,6 +19,9 @@ from typing import Any, Final
 from koordpolicy.kube.errors import Forbidden, Gone, KubeError, NotFound
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import (
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
     DEVICES,
     ELASTIC_QUOTA_PROFILES,
     ELASTIC_QUOTAS,
@@ -28,12 +30,22 @@ from koordpolicy.kube.resources import (
     NODE_RESOURCE_TOPOLOGIES,
     NODE_SLOS,
     NODES,
+    PERSISTENT_VOLUME_CLAIMS,
+    PERSISTENT_VOLUMES,
+    POD_DISRUPTION_BUDGETS,
     POD_GROUPS,
     PODS,
     PRIORITY_CLASSES,
+    REPLICA_SETS,
+    REPLICATION_CONTROLLERS,
     RESERVATIONS,
+    SERVICES,
+    STATEFUL_SETS,
+    STORAGE_CLASSES,
+    VOLUME_ATTACHMENTS,
     Resource,
 )
+from koordpolicy.kube.scrubbing import scrubbed_object
 
 FORMAT: Final = "koordpolicy-snapshot"
 VERSION: Final = 1
@@ -51,19 +63,25 @@ KEPT: Final = (
     POD_GROUPS,
     DEVICES,
     RESERVATIONS,
+    POD_DISRUPTION_BUDGETS,
+    STORAGE_CLASSES,
+    CSI_DRIVERS,
+    CSI_NODES,
+    CSI_STORAGE_CAPACITIES,
+    PERSISTENT_VOLUMES,
+    PERSISTENT_VOLUME_CLAIMS,
+    VOLUME_ATTACHMENTS,
+    SERVICES,
+    REPLICATION_CONTROLLERS,
+    REPLICA_SETS,
+    STATEFUL_SETS,
 )
 """What a snapshot holds, in the order of the file."""
 
-_BUILT_IN: Final = frozenset({NODES, PODS, NAMESPACES, PRIORITY_CLASSES})
 _PAGE: Final = 500
 _ATTEMPTS: Final = 3
 _MOST_BYTES: Final = 2 << 30
 _COMPRESSED: Final = b"\x1f\x8b"
-
-_CONTAINER_LISTS: Final = frozenset({"containers", "initContainers", "ephemeralContainers"})
-_CONTAINER_KEYS: Final = frozenset({"name", "image", "resources", "ports", "restartPolicy", "resizePolicy"})
-_DROPPED: Final = frozenset({"managedFields", "images", "volumesAttached", "volumesInUse", "selfLink"})
-_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 class SnapshotError(Exception):
@@ -114,9 +132,11 @@ async def take_snapshot(cluster: Cluster, now: int) -> Snapshot:
     absent = []
     for resource in KEPT:
         try:
-            objects[str(resource)] = [scrubbed(one) for one in await _listed(cluster, resource)]
+            objects[str(resource)] = [
+                scrubbed_object(resource, one) for one in await _listed(cluster, resource)
+            ]
         except NotFound as error:
-            if resource in _BUILT_IN:
+            if not resource.custom:
                 raise SnapshotError(f"the cluster does not serve {resource}: {error}") from error
             absent.append(str(resource))
         except Forbidden as error:
@@ -150,37 +170,6 @@ async def _pages(cluster: Cluster, resource: Resource) -> list[Object]:
         token = page.continue_token
         if not token:
             return found
-
-
-def scrubbed(value: Any) -> Any:
-    """A copy without what may hold secrets and what no decision reads, wherever it stands (templates too)."""
-    if isinstance(value, Mapping):
-        return {key: _kept(key, inner) for key, inner in value.items() if key not in _DROPPED}
-    return [scrubbed(one) for one in value] if isinstance(value, list | tuple) else value
-
-
-def _kept(key: str, value: Any) -> Any:
-    if key in _CONTAINER_LISTS and _is_objects(value):
-        return [
-            {name: scrubbed(inner) for name, inner in one.items() if name in _CONTAINER_KEYS} for one in value
-        ]
-    if key == "volumes" and _is_objects(value):
-        return [_volume(one) for one in value]
-    if key == "annotations" and isinstance(value, Mapping):
-        return {name: text for name, text in value.items() if name != _LAST_APPLIED}
-    return scrubbed(value)
-
-
-def _is_objects(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(one, Mapping) for one in value)
-
-
-def _volume(volume: Mapping[str, Any]) -> dict[str, Any]:
-    """A volume's name and kind; of claims what they are called, since placement depends on it."""
-    return {
-        key: scrubbed(value) if key in ("name", "persistentVolumeClaim") else {}
-        for key, value in volume.items()
-    }
 
 
 def _canonical(objects: Mapping[str, Any]) -> str:
