@@ -1,15 +1,16 @@
 """How each kind of node is written, loops apart (see `loops`)."""
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import InvalidArgument
 from koordpolicy.language.cel.library.regex import compile_pattern
 from koordpolicy.language.cel.lower.dispatch import dispatcher
-from koordpolicy.language.cel.lower.operators import OPERATORS, Inline, specialise
+from koordpolicy.language.cel.lower.operators import OPERATORS, SPANS, Inline, specialise
 from koordpolicy.language.cel.lower.source import Block, one_line
-from koordpolicy.language.cel.values import UInt
+from koordpolicy.language.cel.values import Duration, Timestamp, UInt
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.body import Body, Program
@@ -74,6 +75,19 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
     raise ValueError(f"{type(node).__name__} cannot be lowered")
 
 
+def held(body: "Body", n: int) -> str:
+    """The text of a value in the form that columns hold: nanoseconds for durations and points in time."""
+    node = body.node(n)
+    if node.type.name not in _TIMES:
+        return body.text(n)
+    if isinstance(node, ir.Const) and isinstance(node.value, (Duration, Timestamp)):
+        return f"({node.value.ns})"
+    # Whoever else needs the value needs all of it.
+    if isinstance(node, ir.Call) and node.overload in SPANS and body.numbering.uses[n] == 1:
+        return _inline(body, SPANS[node.overload], body.operands(n))
+    return f"{body.text(n)}.ns"
+
+
 # Calls
 
 
@@ -123,25 +137,49 @@ def _match(body: "Body", pattern: object, operand: int) -> str | None:
 
 
 def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:
-    texts = [body.atom(n) if at in row.atoms else body.text(n) for at, n in enumerate(operands)]
+    plain = partial(held, body) if row.held else body.text
+    texts = [body.atom(n) if at in row.atoms else plain(n) for at, n in enumerate(operands)]
     body.may_fail = body.may_fail or row.fails
     return row.text.format(*texts, t=body.fresh() if "{t}" in row.text else "")
 
 
-def _or_else(body: "Body", operands: tuple[int, ...], held: str) -> str:
+def _or_else(body: "Body", operands: tuple[int, ...], suffix: str) -> str:
     """`a.or(b)` and `a.orValue(b)`; b is evaluated only when a is none."""
+    if suffix and body.numbering.uses[operands[0]] == 1 and isinstance(body.node(operands[1]), ir.Const):
+        found = _looked_up(body, operands[0])
+        if found is not None:
+            return f"{found[0]}.get({found[1]}, {body.text(operands[1])})"
     first = body.atom(operands[0])
     with body.branch() as inner:
         second = body.text(operands[1])
     if inner.is_empty:
-        return f"({first}{held} if {first} is not NONE else {second})"
+        return f"({first}{suffix} if {first} is not NONE else {second})"
     result = body.fresh()
     inner.line(f"{result} = {second}")
     body.block.line(f"if {first} is not NONE:")
-    body.block.nest(one_line(f"{result} = {first}{held}"))
+    body.block.nest(one_line(f"{result} = {first}{suffix}"))
     body.block.line("else:")
     body.block.nest(inner)
     return result
+
+
+def _looked_up(body: "Body", n: int) -> tuple[str, str] | None:
+    """The texts of the dict and the key that an optional asks for; None for any other optional."""
+    node, operands = body.node(n), body.operands(n)
+    match node:
+        case ir.OptField() if node.base.type.name != "optional_type":
+            return body.text(operands[0]), repr(node.path)
+        case ir.Select(optional=True, test=False) if node.operand.type.name == "map":
+            return body.text(operands[0]), repr(node.field)
+        case ir.Index(optional=True) if node.operand.type.name == "map" and _is_plain_key(node):
+            container = body.text(operands[0])
+            return container, body.text(operands[1])
+    return None
+
+
+def _is_plain_key(node: ir.Index) -> bool:
+    """Whether the key stands in a dict as it is."""
+    return node.index.type.name in _HASHED and node.operand.type.params[0].name in _HASHED
 
 
 def _equality(body: "Body", operands: tuple[int, ...], negated: bool) -> str:
@@ -150,7 +188,7 @@ def _equality(body: "Body", operands: tuple[int, ...], negated: bool) -> str:
     if a == b and a in _SCALARS:
         return f"({body.text(operands[0])} {sign} {body.text(operands[1])})"
     if a == b and a in _TIMES:
-        return f"({body.text(operands[0])}.ns {sign} {body.text(operands[1])}.ns)"
+        return f"({held(body, operands[0])} {sign} {held(body, operands[1])})"
     for at, kind in enumerate((a, b)):
         if kind == "null_type":
             other = body.name(body.text(operands[1 - at]))  # a name, for Python warns at `1 is None`
@@ -327,14 +365,14 @@ def _make_map(body: "Body", node: ir.MakeMap, operands: tuple[int, ...]) -> str:
 
 
 def _opt_map(body: "Body", node: ir.OptMap, operands: tuple[int, ...]) -> str:
-    held = body.atom(operands[0])
+    optional = body.atom(operands[0])
     result, value = body.fresh(), body.fresh()
     with body.loop({node.name: value}) as inner:
-        inner.line(f"{value} = {held}.value")
+        inner.line(f"{value} = {optional}.value")
         text = body.text(operands[1])
         inner.line(f"{result} = as_optional({text})" if node.flat else f"{result} = Optional({text})")
     body.may_fail = body.may_fail or node.flat
-    body.block.line(f"if {held} is NONE:")
+    body.block.line(f"if {optional} is NONE:")
     body.block.nest(one_line(f"{result} = NONE"))
     body.block.line("else:")
     body.block.nest(inner)

@@ -14,17 +14,21 @@ from koordpolicy.language.cel.library.convert import int_from_double
 from koordpolicy.language.cel.library.standard import value_type
 from koordpolicy.language.cel.lower import runtime
 from koordpolicy.language.cel.values import NONE, Optional
+from koordpolicy.language.cel.values_time import make_duration
 
 _LOW, _HIGH = "-9223372036854775808", "9223372036854775807"
 
 
 @dataclass(frozen=True, slots=True)
 class Inline:
-    """A template. `fails`: it may raise. `atoms`: operands that it repeats, so they must be names."""
+    """A template. `fails`: it may raise. `atoms`: operands that it repeats, so they must be names.
+    `held`: operands are durations and points in time as nanoseconds.
+    """
 
     text: str
     fails: bool = True
     atoms: tuple[int, ...] = ()
+    held: bool = False
 
 
 def _checked(operation: str) -> Inline:
@@ -48,7 +52,7 @@ def _comparisons() -> Iterator[tuple[str, Inline]]:
         for kind in ("bool", "int", "uint", "double", "string", "bytes"):
             yield f"_{operator}_({kind},{kind})", _safe(f"({{0}} {operator} {{1}})")
         for kind in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
-            yield f"_{operator}_({kind},{kind})", _safe(f"({{0}}.ns {operator} {{1}}.ns)")
+            yield f"_{operator}_({kind},{kind})", Inline(f"({{0}} {operator} {{1}})", fails=False, held=True)
         for a, b in (("int", "uint"), ("uint", "int")):
             yield f"_{operator}_({a},{b})", _safe(f"({{0}} {operator} {{1}})")
         for a, b in (("int", "double"), ("double", "int"), ("uint", "double"), ("double", "uint")):
@@ -141,6 +145,17 @@ _ROWS: tuple[tuple[str, Inline], ...] = (
 
 OPERATORS: Mapping[str, Inline] = MappingProxyType(dict(_ROWS))
 
+_SPAN = f"({{t}} if {_LOW} <= ({{t}} := {{0}} %s {{1}}) <= {_HIGH} else make_duration({{t}}).ns)"
+
+SPANS: Mapping[str, Inline] = MappingProxyType(
+    {
+        f"_-_({_TIMESTAMP},{_TIMESTAMP})": Inline(_SPAN % "-", held=True),
+        f"_-_({_DURATION},{_DURATION})": Inline(_SPAN % "-", held=True),
+        f"_+_({_DURATION},{_DURATION})": Inline(_SPAN % "+", held=True),
+    }
+)
+"""Durations as nanoseconds, where nothing but these is asked for."""
+
 _BY_CONSTANT: Mapping[str, Inline] = MappingProxyType(
     {
         "_/_(int,int)": Inline("({0} // {1} if {0} >= 0 else -(-{0} // {1}))", fails=False, atoms=(0,)),
@@ -205,6 +220,7 @@ GLOBALS: Mapping[str, object] = MappingProxyType(
         "Optional": Optional,
         "NONE": NONE,
         "int_from_double": int_from_double,
+        "make_duration": make_duration,
         "value_type": value_type,
     }
 )

@@ -10,16 +10,16 @@ looked up.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import CodeType
-from typing import Any
+from typing import Any, TypeAlias
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError, EvaluationError, MissingFact, NoSuchOverload
 from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.ir_walk import facts_among, inline_binds, number
 from koordpolicy.language.cel.library import FUNCTIONS
-from koordpolicy.language.cel.lower import runtime
+from koordpolicy.language.cel.lower import nodes, runtime
 from koordpolicy.language.cel.lower.body import Body, Program
 from koordpolicy.language.cel.lower.operators import GLOBALS
 from koordpolicy.language.cel.lower.source import Block, one_line
@@ -53,7 +53,39 @@ def compile_row(
     """
     single = isinstance(outputs, ir.Node)
     named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
-    trees = list(named.values())
+    program, facts = _begun(roots, list(named.values()), functions)
+    module = Block()
+    names = program.root_names
+    _write_main(program, module, names, partial(_write_results, names=None if single else list(named)))
+    scope, source = _finished(program, module)
+    return RowProgram(scope["main"], tuple(roots), source, facts)
+
+
+Bind: TypeAlias = "Callable[..., Callable[[Any], tuple[Any, ...]]]"
+"""Takes the values of all roots but the first; gives the function of the first root's value."""
+
+
+def compile_bound(roots: Sequence[str], outputs: Sequence[ir.Node]) -> Bind:
+    """Compile expressions to be asked of many values of the first root, with those of the others given once.
+
+    The answers are in the form that columns hold: nanoseconds for durations and points in time. An output that
+    failed stands as its `CelError`. Raises ValueError as `compile_row` does.
+    """
+    program, _ = _begun(roots, outputs, FUNCTIONS)
+    first, *others = program.root_names
+    module, function = Block(), Block()
+    module.line(f"def bind({', '.join(others)}):")
+    _write_main(program, function, [first], _write_held)
+    function.line("return main")
+    module.nest(function)
+    bind: Bind = _finished(program, module)[0]["bind"]
+    return bind
+
+
+def _begun(
+    roots: Sequence[str], trees: Sequence[ir.Node], functions: Mapping[str, Function]
+) -> tuple[Program, frozenset[tuple[str, str]]]:
+    """A program of numbered nodes, and the facts that they read."""
     numbering = number(trees)
     if any(isinstance(node, ir.Bind) for node in numbering.nodes):
         trees = [inline_binds(tree) for tree in trees]
@@ -61,9 +93,11 @@ def compile_row(
     if unresolved := [node.name for node in numbering.nodes if isinstance(node, ir.Ref)]:
         raise ValueError(f"unresolved references: {', '.join(sorted(unresolved))}")
     facts = facts_among(numbering.nodes, trees)
-    program = Program(tuple(roots), numbering, functions, _fact_names(facts))
-    module = Block()
-    _write_main(program, module, None if single else list(named))
+    return Program(tuple(roots), numbering, functions, _fact_names(facts)), facts
+
+
+def _finished(program: Program, module: Block) -> tuple[dict[str, Any], str]:
+    """The generated module with all its parts, and its text."""
     program.write_parts(module)
     source = "\n".join(module.lines()) + "\n"
     scope: dict[str, Any] = {
@@ -77,7 +111,7 @@ def compile_row(
     }
     for code in _codes(source):
         exec(code, scope)  # noqa: S102 - the text was generated above, from nodes and names of our own
-    return RowProgram(scope["main"], tuple(roots), source, facts)
+    return scope, source
 
 
 def _codes(source: str) -> Iterator[CodeType]:
@@ -98,18 +132,14 @@ class _Unset:
     __slots__ = ()
 
 
-def _write_main(program: Program, module: Block, names: list[str] | None) -> None:
-    numbers = program.numbering.roots
+def _write_main(
+    program: Program, module: Block, parameters: Sequence[str], write: Callable[[Body], None]
+) -> None:
     body = Body(program, program.roots, frozenset(), steps=False)
-    if any(program.loops[n] for n in numbers):
+    if any(program.loops[n] for n in program.numbering.roots):
         body.block.line("steps = [0]")
-    if names is None:
-        body.block.line(f"return {body.text(numbers[0])}")
-    else:
-        results = [_write_output(body, n) for n in numbers]
-        pairs = ", ".join(f"{name!r}: {result}" for name, result in zip(names, results, strict=True))
-        body.block.line(f"return {{{pairs}}}")
-    module.line(f"def main({', '.join(program.root_names)}):")
+    write(body)
+    module.line(f"def main({', '.join(parameters)}):")
     function = Block()
     guarded = body.finish()
     function.line("try:")
@@ -121,10 +151,27 @@ def _write_main(program: Program, module: Block, names: list[str] | None) -> Non
     module.nest(function)
 
 
-def _write_output(body: Body, n: int) -> str:
+def _write_results(body: Body, names: Sequence[str] | None) -> None:
+    """The only value, or a dict of values and errors."""
+    numbers = body.numbering.roots
+    if names is None:
+        body.block.line(f"return {body.text(numbers[0])}")
+        return
+    results = [_write_output(body, body.text, n) for n in numbers]
+    pairs = ", ".join(f"{name!r}: {result}" for name, result in zip(names, results, strict=True))
+    body.block.line(f"return {{{pairs}}}")
+
+
+def _write_held(body: Body) -> None:
+    """A tuple of values in the form that columns hold, and errors."""
+    results = [_write_output(body, partial(nodes.held, body), n) for n in body.numbering.roots]
+    body.block.line(f"return ({''.join(f'{result}, ' for result in results)})")
+
+
+def _write_output(body: Body, text: Callable[[int], str], n: int) -> str:
     result = body.fresh()
     with body.branch() as inner:
-        body.block.line(f"{result} = {body.text(n)}")
+        body.block.line(f"{result} = {text(n)}")
     body.block.line("try:")
     body.block.nest(inner)
     body.block.line("except ANY_ERROR as error:")

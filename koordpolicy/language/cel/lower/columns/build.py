@@ -47,7 +47,7 @@ def compile_columns(
     trees = {name: simplify(tree) for name, tree in named.items()}
     others = tuple(name for name in roots if name != table_root)
     code = _generate(trees, table_root, others)
-    kinds = tuple(Output(name, kind_of(tree.type), tree) for name, tree in named.items())
+    kinds = tuple(Output(name, kind_of(tree.type), tree, trees[name]) for name, tree in named.items())
     rows = RowOutputs(kinds, (table_root, *others))
     return ColumnProgram(table_root, others, code, rows, facts_of(*trees.values()))
 

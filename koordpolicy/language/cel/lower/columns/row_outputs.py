@@ -1,6 +1,6 @@
 """All outputs of a program by row programs: for few rows, for values beyond columns, for error details."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.lower.columns.bound import Answer, BoundRows, held
+from koordpolicy.language.cel.lower.columns.bound import Binder, BoundRows
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.columns.symbols import DTYPES, DURATION, STRING, TIMESTAMP
 from koordpolicy.language.cel.lower.row import compile_row
@@ -22,23 +22,25 @@ Array = NDArray[Any]
 @dataclass(frozen=True, slots=True)
 class Output:
     """An expression of a program. `kind` is None for results that no array of numbers holds: then
-    arrays hold Python values.
+    arrays hold Python values. `simple` is the expression with less left to do.
     """
 
     name: str
     kind: str | None
     node: ir.Node
+    simple: ir.Node
 
 
 class RowOutputs:
     """The outputs as row programs, each made when first asked for. `roots` begins with the row's."""
 
-    __slots__ = ("_all", "_single", "outputs", "roots")
+    __slots__ = ("_all", "_binder", "_single", "outputs", "roots")
 
     def __init__(self, outputs: tuple[Output, ...], roots: tuple[str, ...]) -> None:
         self.outputs = outputs
         self.roots = roots
         self._all: Callable[..., Any] | None = None
+        self._binder: Binder | None = None
         self._single: dict[str, Callable[..., Any]] = {}
 
     def evaluate(
@@ -63,14 +65,9 @@ class RowOutputs:
 
     def bound(self, own: Sequence[Value]) -> BoundRows:
         """The outputs with the values of all roots but the row's given."""
-        program = self._program()
-        outputs = [(output.name, output.kind) for output in self.outputs]
-
-        def ask(facts: Mapping[str, object]) -> tuple[Answer, ...]:
-            answer = program(facts, *own)
-            return tuple([held(answer[name], kind) for name, kind in outputs])
-
-        return BoundRows(ask)
+        if self._binder is None:
+            self._binder = Binder(self.roots, [output.simple for output in self.outputs])
+        return self._binder.bind(own)
 
     def _program(self) -> Callable[..., Any]:
         if self._all is None:

@@ -86,11 +86,11 @@ def _worked_out(root: ir.Node) -> ir.Node:
             known[at] = _evaluated(node)
         return known[at] if known[at] is not node else None
 
-    changed = _from_the_top(root, value_of)
+    changed = from_the_top(root, value_of)
     return changed if any(isinstance(value, ir.Const) for value in known.values()) else root
 
 
-def _from_the_top(root: ir.Node, value_of: Callable[[ir.Node], ir.Node | None]) -> ir.Node:
+def from_the_top(root: ir.Node, value_of: Callable[[ir.Node], ir.Node | None]) -> ir.Node:
     """Replace nodes, those further up first; what stands below a replaced node is not looked at."""
     done: dict[int, ir.Node] = {}
     stack: list[tuple[ir.Node, bool]] = [(root, False)]
