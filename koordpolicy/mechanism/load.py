@@ -8,6 +8,7 @@ decided elsewhere and arrive here as values. Times and durations are nanoseconds
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from koordpolicy.model.metric import AggregatedUsage
 from koordpolicy.model.reading import NOTHING, Amounts
@@ -64,14 +65,13 @@ def estimate_end(
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(NamedTuple):
     """What one pod adds to the node's sums."""
 
-    prod_usage: Amounts = field(default_factory=lambda: NOTHING)
-    estimated: Amounts = field(default_factory=lambda: NOTHING)
-    node_extra: Amounts = field(default_factory=lambda: NOTHING)
-    prod_extra: Amounts = field(default_factory=lambda: NOTHING)
+    prod_usage: Amounts = NOTHING
+    estimated: Amounts = NOTHING
+    node_extra: Amounts = NOTHING
+    prod_extra: Amounts = NOTHING
 
 
 class NodeLoad:
@@ -82,7 +82,7 @@ class NodeLoad:
     as protected too.
     """
 
-    __slots__ = ("_pods", "_prod_includes_system", "_report", "_resources", "_shares", "_sums")
+    __slots__ = ("_pods", "_prod_includes_system", "_report", "_resources", "_shares", "_sums", "_usages")
 
     def __init__(self, resources: Collection[str], *, prod_includes_system: bool = False) -> None:
         self._resources = tuple(resources)
@@ -91,6 +91,7 @@ class NodeLoad:
         self._pods: dict[PodKey, AssignedPod] = {}
         self._shares: dict[PodKey, _Share] = {}
         self._sums = _Sums()
+        self._usages: dict[tuple[str, int], Amounts | None] = {}
 
     @property
     def empty(self) -> bool:
@@ -113,11 +114,13 @@ class NodeLoad:
     def set_report(self, report: LoadReport | None) -> None:
         """Take a new report, or forget the last; everything is computed anew."""
         self._report = report
+        self._usages.clear()
         self._rebuild(tuple(self._pods.values()))
 
     def add(self, pod: AssignedPod) -> None:
         """Add a pod, or replace what is known of it."""
-        self.remove(pod.key)
+        if pod.key in self._pods:
+            self.remove(pod.key)
         self._pods[pod.key] = pod
         if self._report is not None:
             share = self._share(pod, self._report)
@@ -140,7 +143,10 @@ class NodeLoad:
         """
         if prod:
             return self._total(self._sums.prod_usage, self._sums.prod_extra)
-        usage = self._usage(aggregation, duration)
+        asked = aggregation, duration
+        if asked not in self._usages:
+            self._usages[asked] = self._usage(aggregation, duration)
+        usage = self._usages[asked]
         if usage is None:
             return self._total(self._sums.estimated, NOTHING)
         return self._total(usage, self._sums.node_extra)
@@ -160,7 +166,10 @@ class NodeLoad:
         return max(windows, key=lambda window: window.duration).usage[aggregation]
 
     def _total(self, usage: Amounts, extra: Amounts) -> dict[str, int]:
-        return {name: usage.get(name, 0) + extra.get(name, 0) for name in self._resources}
+        total = {}
+        for name in self._resources:
+            total[name] = usage.get(name, 0) + extra.get(name, 0)
+        return total
 
     def _rebuild(self, pods: Iterable[AssignedPod]) -> None:
         self._pods.clear()
@@ -206,6 +215,8 @@ class NodeLoad:
         return self._excess(pod.estimate, usage) if unseen else NOTHING
 
     def _excess(self, estimate: Amounts, usage: Amounts | None) -> Amounts:
+        if not usage and min(estimate.values(), default=0) >= 0:
+            return estimate
         measured = usage or NOTHING
         return {name: max(0, value - measured.get(name, 0)) for name, value in estimate.items()}
 
@@ -227,11 +238,16 @@ class _Sums:
 
     def change(self, share: _Share, sign: int) -> None:
         """Add a pod's share, or with sign -1 take it away."""
-        for total, part in (
-            (self.prod_usage, share.prod_usage),
-            (self.estimated, share.estimated),
-            (self.node_extra, share.node_extra),
-            (self.prod_extra, share.prod_extra),
-        ):
-            for name, value in part.items():
-                total[name] = total.get(name, 0) + sign * value
+        if share.prod_usage:
+            _add(self.prod_usage, share.prod_usage, sign)
+        if share.estimated:
+            _add(self.estimated, share.estimated, sign)
+        if share.node_extra:
+            _add(self.node_extra, share.node_extra, sign)
+        if share.prod_extra:
+            _add(self.prod_extra, share.prod_extra, sign)
+
+
+def _add(total: dict[str, int], part: Amounts, sign: int) -> None:
+    for name, value in part.items():
+        total[name] = total.get(name, 0) + sign * value

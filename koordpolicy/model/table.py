@@ -7,7 +7,8 @@ place is taken by the last row, so columns are always dense and a row's number c
 `touched_since` reports the row that moved like one that changed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import repeat
 from typing import Final
 
 import numpy as np
@@ -84,11 +85,11 @@ class NodeTable:
         at = self._rows[name] = len(self._names)
         self._names.append(name)
         record = dict(facts)
-        self._shaped = self._touch(at)
+        self._reshape(at)
         self._store.extend((record,))
         return at
 
-    def update(self, name: str, changes: Mapping[str, object], absent: Iterable[str] = ()) -> None:
+    def update(self, name: str, changes: Mapping[str, object], absent: Collection[str] = ()) -> None:
         """Set some facts of a row, and forget those at the paths in `absent`.
 
         Raises KeyError for an unknown row, ValueError for a value that does not fit its column.
@@ -97,12 +98,15 @@ class NodeTable:
         record = self._store.records[at]
         assert isinstance(record, dict)
         record.update(changes)
-        paths = [*changes, *absent]
-        for path in paths[len(changes) :]:
-            record.pop(path, None)
+        paths: Collection[str] = changes
+        if absent:
+            paths = [*changes, *absent]
+            for path in paths[len(changes) :]:
+                record.pop(path, None)
         version = self._touch(at)
+        stamps = self._stamps
         for path in paths:
-            self._stamps[path] = version
+            stamps[path] = version
         self._store.changed(at, paths)
 
     def fill(self, path: str, value: object) -> None:
@@ -123,13 +127,18 @@ class NodeTable:
         if last != name:
             self._names[at] = last
             self._rows[last] = at
-        self._shaped = self._touch(at)
+        self._reshape(at)
 
     def _touch(self, at: int) -> int:
         """Note that a row changes; the version from then on."""
         self._journal.append(at)
         self._trim()
         return self.version
+
+    def _reshape(self, at: int) -> None:
+        """Note that a row comes or goes. What changed before that does not matter any more."""
+        self._shaped = self._touch(at)
+        self._stamps.clear()
 
     def _trim(self) -> None:
         """Forget changes of long ago, once they are as many again as those that are remembered."""
@@ -164,8 +173,7 @@ class NodeTable:
 
     def stamp(self, paths: Iterable[str]) -> int:
         """The version in which one of these facts last changed anywhere, or rows came or went."""
-        stamps = self._stamps
-        return max((self._shaped, *(stamps.get(path, 0) for path in paths)))
+        return max(self._shaped, max(map(self._stamps.get, paths, repeat(0)), default=0))
 
     # --- columns --------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ A list that changes is written anew behind the others, and its old segment is de
 dead that everything is moved together. So a change costs the length of that list, on average.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -219,8 +219,11 @@ class RecordStore(ColumnStore):
         super().extend(records)
         raise_first(problems)
 
-    def changed(self, at: int, paths: Sequence[str]) -> None:
+    def changed(self, at: int, paths: Collection[str]) -> None:
         """The record has other values at these paths. Raises ValueError once all are written."""
+        if not self._lists:
+            super().changed(at, paths)
+            return
         record = self.records[at]
         problems = [self._lists[path].set(at, record) for path in paths if path in self._lists]
         super().changed(at, paths)

@@ -37,11 +37,15 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_asked",)
+    __slots__ = ("_asked", "_holds")
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}"
         self._asked = {field: asked(graph, f"{target}.{field}") for field in _FIELDS}
+        self._holds = any(
+            self._asked[field].program is not None or (self._duration(field) or 0) > 0
+            for field in (_AFTER_SCHEDULED, _AFTER_INITIALIZED)
+        )
 
     def estimate(self, pod: Record) -> Amounts | None:
         """What a pod will probably use, by resource; None where the estimate fails or policy has none."""
@@ -68,12 +72,15 @@ class LoadPolicy:
             estimate if estimate is not None and any(estimate.values()) else None,
             pod.facts["band"] in rules.prod_bands,
             placed_at,
-            estimate_end(
-                placed_at,
-                _since(pod, CONDITION_INITIALIZED),
-                self._duration("estimator.holdAfterScheduled", pod=pod.facts),
-                self._duration("estimator.holdAfterInitialized", pod=pod.facts),
-            ),
+            self._held(pod, placed_at) if self._holds else None,
+        )
+
+    def _held(self, pod: PodView, placed_at: int) -> int | None:
+        return estimate_end(
+            placed_at,
+            _since(pod, CONDITION_INITIALIZED),
+            self._duration(_AFTER_SCHEDULED, pod=pod.facts),
+            self._duration(_AFTER_INITIALIZED, pod=pod.facts),
         )
 
     def _window(self, use: str, node: Record) -> tuple[str, int]:
@@ -93,10 +100,12 @@ class LoadPolicy:
         return otherwise if value is None else value
 
 
+_AFTER_SCHEDULED = "estimator.holdAfterScheduled"
+_AFTER_INITIALIZED = "estimator.holdAfterInitialized"
 _FIELDS = (
     "estimator.request",
-    "estimator.holdAfterScheduled",
-    "estimator.holdAfterInitialized",
+    _AFTER_SCHEDULED,
+    _AFTER_INITIALIZED,
     "load.resources",
     "load.prodBands",
     "load.prodIncludesSystem",
@@ -109,6 +118,8 @@ _FIELDS = (
 
 def _since(pod: PodView, condition: str) -> int | None:
     """Since when a condition of a pod is true."""
+    if not pod.pod.conditions:
+        return None
     found = pod.pod.condition(condition)
     return found.since if found is not None and found.status == _TRUE else None
 
