@@ -6,7 +6,7 @@ the whole-number score is the reference's to the digit.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -29,15 +29,30 @@ def takes_part(request: Amounts) -> bool:
 
 def classic(resources: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts) -> int:
     """Balance of one node with the pod on it, 0 to 100."""
-    return _balance(_shares(_counted(resources, request), request, allocatable, requested))
+    return classic_one(resources, request)(allocatable, requested)
 
 
 def delta(resources: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts) -> int:
     """How the pod changes one node's balance: 75 not at all, up to 100 better, down to 50 worse."""
-    counted = _counted(resources, request)
-    after = _balance(_shares(counted, request, allocatable, requested))
-    before = _balance(_shares(counted, {}, allocatable, requested))
-    return 50 + (50 + after - before) // 2
+    return delta_one(resources, request)(allocatable, requested)
+
+
+Balance = Callable[[Amounts, Amounts], int]
+"""The score of a node of what it has and what is requested there."""
+
+
+def classic_one(resources: Sequence[str], request: Amounts) -> Balance:
+    """`classic` of one node after the other, for one pod."""
+    return _balance_one([(name, request.get(name, 0)) for name in _counted(resources, request)])
+
+
+def delta_one(resources: Sequence[str], request: Amounts) -> Balance:
+    """`delta` of one node after the other, for one pod."""
+    after = classic_one(resources, request)
+    before = _balance_one([(name, 0) for name in _counted(resources, request)])
+    return lambda allocatable, requested: (
+        50 + (50 + after(allocatable, requested) - before(allocatable, requested)) // 2
+    )
 
 
 def classic_all(
@@ -61,17 +76,20 @@ def _counted(resources: Sequence[str], request: Amounts) -> list[str]:
     return [name for name in resources if request.get(name, 0) != 0 or not is_scalar(name)]
 
 
-def _shares(
-    counted: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts
-) -> list[float]:
-    shares = []
-    for resource in counted:
-        has = allocatable.get(resource, 0)
-        if has != 0:
-            wanted = requested.get(resource, 0) + request.get(resource, 0)
-            # Each side becomes a double first, as in Go; one exact division could differ above 2⁵³.
-            shares.append(min(1.0, float(wanted) / float(has)))
-    return shares
+def _balance_one(counted: Sequence[tuple[str, int]]) -> Balance:
+    """The balance of nodes with so much more of some resources requested there."""
+
+    def balance(allocatable: Amounts, requested: Amounts) -> int:
+        shares = []
+        for resource, asked in counted:
+            has = allocatable.get(resource, 0)
+            if has:
+                # Each side becomes a double first, as in Go; one exact division could differ above 2⁵³.
+                share = float(requested.get(resource, 0) + asked) / float(has)
+                shares.append(min(1.0, share))
+        return _balance(shares)
+
+    return balance
 
 
 def _balance(shares: Sequence[float]) -> int:

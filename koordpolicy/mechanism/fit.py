@@ -4,7 +4,7 @@ A pod without any request only needs a free pod slot. Everything that is short i
 the first, so that a message can say what would help.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -111,6 +111,33 @@ def checked_resources(
     )
 
 
+Lacking = Callable[[Amounts, Amounts, int], tuple[tuple[bool, ...], bool] | None]
+"""Of what a node has, what is requested there, and its number of pods: None where the pod fits, else
+which checks fail, and whether one of them would on the empty node too."""
+
+
+def fit_one(
+    request: Amounts, ignored: Collection[str] = (), ignored_groups: Collection[str] = ()
+) -> tuple[tuple[str, ...], Lacking]:
+    """The checks for a pod by resource, `pods` first, and what says which of them a node fails."""
+    resources = checked_resources(request, ignored, ignored_groups)
+    wanted = [(resource, request[resource]) for resource in resources]
+
+    def lacking(
+        allocatable: Amounts, requested: Amounts, pod_count: int
+    ) -> tuple[tuple[bool, ...], bool] | None:
+        fails, hopeless = [pod_count >= allocatable.get(PODS, 0)], False
+        for resource, amount in wanted:
+            has = allocatable.get(resource, 0)
+            lacks = amount > has - requested.get(resource, 0)
+            fails.append(lacks)
+            if lacks and amount > has:
+                hopeless = True
+        return (tuple(fails), hopeless) if True in fails else None
+
+    return (PODS, *resources), lacking
+
+
 def fit(
     request: Amounts,
     allocatable: Amounts,
@@ -124,15 +151,16 @@ def fit(
     `requested` is the sum over the `pod_count` pods on the node. A resource that the node does not
     publish counts as 0, the number of pods too.
     """
-    short = []
-    slots = allocatable.get(PODS, 0)
-    if pod_count + 1 > slots:
-        short.append(Shortage(PODS, 1, pod_count, slots))
-    for resource in checked_resources(request, ignored, ignored_groups):
-        has, used = allocatable.get(resource, 0), requested.get(resource, 0)
-        if request[resource] > has - used:
-            short.append(Shortage(resource, request[resource], used, has))
-    return tuple(short)
+    resources, lacking = fit_one(request, ignored, ignored_groups)
+    found = lacking(allocatable, requested, pod_count)
+    if found is None:
+        return ()
+    wanted, used = {**request, PODS: 1}, {**requested, PODS: pod_count}
+    return tuple(
+        Shortage(resource, wanted[resource], used.get(resource, 0), allocatable.get(resource, 0))
+        for resource, lacks in zip(resources, found[0], strict=True)
+        if lacks
+    )
 
 
 def verdict(shortages: Collection[Shortage]) -> Verdict:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.mechanism.columns import Column, Columns
-from koordpolicy.mechanism.fit_score import BEST, Strategy
+from koordpolicy.mechanism.fit_score import BEST, PARTS, NodeScore, Strategy
 from koordpolicy.mechanism.pod_request import STOCK_UNSTATED, effective_requests
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PODS
@@ -33,17 +33,42 @@ class FitPlus:
         self, pod: Pod, allocatable: Columns, requested: Columns, nonzero_requested: Columns, count: int
     ) -> Column:
         """The score of all `count` nodes, 0 to 100; 100 where nothing that is configured is requested."""
-        asked = fit_plus_requests(pod)
         total, weights = np.zeros(count, dtype=np.int64), 0
-        for resource in sorted(effective_requests(pod)):
-            weight = self.weights.get(resource, 0)
-            if resource not in self.strategies or effective_requests(pod)[resource] <= 0:
-                continue
+        for resource, weight, asked in self._counted(pod):
             used = (nonzero_requested if resource in _COUNTED_NONZERO else requested)[resource]
-            part = _scores(self.strategies[resource], used + asked.get(resource, 0), allocatable[resource])
-            total += part * weight
+            total += _scores(self.strategies[resource], used + asked, allocatable[resource]) * weight
             weights += weight
         return total // weights if weights else np.full(count, BEST, dtype=np.int64)
+
+    def score_one(self, pod: Pod) -> NodeScore:
+        """The score of one node after the other, for one pod."""
+        counted = [
+            (resource, weight, asked, resource in _COUNTED_NONZERO, PARTS[self.strategies[resource]])
+            for resource, weight, asked in self._counted(pod)
+        ]
+        weights = sum(weight for _, weight, *_ in counted)
+        if not weights:
+            return lambda _allocatable, _requested, _nonzero_requested: BEST
+
+        def score(allocatable: Amounts, requested: Amounts, nonzero_requested: Amounts) -> int:
+            total = 0
+            for resource, weight, asked, by_nonzero, part_of in counted:
+                has = allocatable.get(resource, 0)
+                if has:
+                    used = (nonzero_requested if by_nonzero else requested).get(resource, 0)
+                    total += part_of(used + asked, has) * weight
+            return total // weights
+
+        return score
+
+    def _counted(self, pod: Pod) -> list[tuple[str, int, int]]:
+        """Resource, weight and the pod's amount of what takes part for this pod."""
+        asked, requests = fit_plus_requests(pod), effective_requests(pod)
+        return [
+            (resource, self.weights.get(resource, 0), asked.get(resource, 0))
+            for resource in sorted(requests)
+            if resource in self.strategies and requests[resource] > 0
+        ]
 
 
 def _scores(strategy: Strategy, wanted: Column, has: Column) -> Column:

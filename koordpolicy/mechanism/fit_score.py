@@ -5,10 +5,11 @@ a little), everything else with the plain ones. A scalar resource that the pod d
 left out, and so is a resource the node does not have. Amounts below 2⁵⁶ keep all products in int64.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -27,6 +28,10 @@ Weights = Sequence[tuple[str, int]]
 
 Shape = Sequence[tuple[int, int]]
 """Points (utilization in percent, score 0 to 10), by ascending utilization."""
+
+
+NodeScore = Callable[[Amounts, Amounts, Amounts], int]
+"""The score of a node of what it has, what is requested there, and the same by non-zero totals."""
 
 
 class Strategy(StrEnum):
@@ -60,19 +65,32 @@ class FitScore:
         nonzero_requested: Amounts,
     ) -> int:
         """One node's score, 0 to 100. The requests of the pod are without its pod-level resources."""
-        total = weight_sum = 0
-        for resource, weight, asked in self._counted(request, nonzero_request):
-            has = allocatable.get(resource, 0)
-            if has == 0:
-                continue
-            used = (nonzero_requested if resource in _COUNTED_NONZERO else requested).get(resource, 0)
-            part = self._resource_score(used + asked, has)
-            if part > 0 or not self.curve:
-                total += part * weight
-                weight_sum += weight
-        if weight_sum == 0:
-            return 0
-        return _half_up(total, weight_sum) if self.curve else total // weight_sum
+        return self.score_one(request, nonzero_request)(allocatable, requested, nonzero_requested)
+
+    def score_one(self, request: Amounts, nonzero_request: Amounts) -> "NodeScore":
+        """`score` of one node after the other, for one pod."""
+        counted = [
+            (resource, weight, asked, resource in _COUNTED_NONZERO)
+            for resource, weight, asked in self._counted(request, nonzero_request)
+        ]
+        curve = self.curve
+        part_of = PARTS.get(self.strategy) or _by_curve(curve)
+
+        def score(allocatable: Amounts, requested: Amounts, nonzero_requested: Amounts) -> int:
+            total = weight_sum = 0
+            for resource, weight, asked, by_nonzero in counted:
+                has = allocatable.get(resource, 0)
+                if has:
+                    used = (nonzero_requested if by_nonzero else requested).get(resource, 0)
+                    part = part_of(used + asked, has)
+                    if part or not curve:
+                        total += part * weight
+                        weight_sum += weight
+            if not weight_sum:
+                return 0
+            return _half_up(total, weight_sum) if curve else total // weight_sum
+
+        return score
 
     def score_all(
         self,
@@ -118,15 +136,6 @@ class FitScore:
                 counted.append((resource, weight, asked))
         return counted
 
-    def _resource_score(self, wanted: int, has: int) -> int:
-        match self.strategy:
-            case Strategy.LEAST_ALLOCATED:
-                return 0 if wanted > has else (has - wanted) * BEST // has
-            case Strategy.MOST_ALLOCATED:
-                return min(wanted, has) * BEST // has
-            case Strategy.REQUESTED_TO_CAPACITY_RATIO:
-                return self.curve[BEST if wanted > has else wanted * BEST // has]
-
     def _resource_scores(self, wanted: Column, has: Column, divisor: Column) -> Column:
         match self.strategy:
             case Strategy.LEAST_ALLOCATED:
@@ -139,6 +148,28 @@ class FitScore:
             case Strategy.REQUESTED_TO_CAPACITY_RATIO:
                 use = np.where(wanted > has, BEST, np.minimum(wanted, has) * BEST // divisor)
                 return np.asarray(self.curve, dtype=np.int64)[use]
+
+
+Part = Callable[[int, int], int]
+"""One resource's score of what would be wanted and what there is, which is not 0."""
+
+
+def _least_allocated(wanted: int, has: int) -> int:
+    return 0 if wanted > has else (has - wanted) * BEST // has
+
+
+def _most_allocated(wanted: int, has: int) -> int:
+    return min(wanted, has) * BEST // has
+
+
+def _by_curve(curve: Sequence[int]) -> Part:
+    return lambda wanted, has: curve[BEST if wanted > has else wanted * BEST // has]
+
+
+PARTS: Final[Mapping[Strategy, Part]] = MappingProxyType(
+    {Strategy.LEAST_ALLOCATED: _least_allocated, Strategy.MOST_ALLOCATED: _most_allocated}
+)
+"""The strategies that need nothing else."""
 
 
 def utilization_curve(shape: Shape) -> tuple[int, ...]:

@@ -1,9 +1,9 @@
 """What a node really offers: less what is reserved, and CPUs that count more than once."""
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from koordpolicy.mechanism.amplified import short_of_cpu_one
 from koordpolicy.model.node import NodeReservation
 from koordpolicy.model.reading import Amounts
 
@@ -42,13 +42,5 @@ class AmplifiedCpu:
 
         A request of 0 always fits. With a ratio up to 1 there is nothing to check beyond plain fit.
         """
-        if request <= 0 or self.ratio <= 1:
-            return True
-        needed = self._amplified(request) if binds else request
-        used = self.requested
-        if used >= self.bound > 0:
-            used = used - self.bound + self._amplified(self.bound)
-        return needed <= self.allocatable - used
-
-    def _amplified(self, milli: int) -> int:
-        return math.ceil(float(milli) * self.ratio)
+        short = short_of_cpu_one(request, binds=binds)
+        return not short(self.ratio, self.allocatable, self.requested, self.bound)

@@ -1,6 +1,6 @@
 """What a mechanism is, and how it reads its parameters."""
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.mechanism.columns import Mask
+from koordpolicy.model.reading import Amounts
 from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.nodes import NodeView, Rows
 from koordpolicy.scheduler.pods import PodView
@@ -18,6 +19,12 @@ Parameters = Mapping[str, Any]
 """The values of a mechanism's parameters by name, as run-time values. None: policy says nothing."""
 
 Scores = NDArray[Any]
+
+Facts = Mapping[str, Any]
+"""The facts of one node, as a row of the table has them."""
+
+Refused = tuple[tuple[bool, ...], bool]
+"""Of a node that a filter refuses: whether for each reason, and whether it is hopeless."""
 
 
 class ParameterError(ValueError):
@@ -40,6 +47,12 @@ class Verdicts:
 Filter = Callable[[PodView, NodeView, Parameters], Verdicts]
 Score = Callable[[PodView, NodeView, Parameters], "Scores | None"]
 """Scores of the nodes; None when the pod gives no reason to prefer any."""
+
+FilterOne = Callable[[PodView, Parameters], tuple[tuple[str, ...], Callable[[Facts], "Refused | None"]]]
+"""The reasons of a filter, and what says of one node after the other the same; None of one that passes."""
+
+ScoreOne = Callable[[PodView, Parameters], "Callable[[Facts], int | float] | None"]
+"""What gives the score of one node after the other; None as of `Score`."""
 
 Room = Callable[[PodView, Parameters], Mapping[str, int]]
 """The amounts that a pod needs to be free on a node, by resource, `pods` as such among them."""
@@ -85,6 +98,7 @@ class Mechanism:
     about a node follows from its row alone; others have a `stamp`, and may look at the surroundings. `rank`
     scores the nodes that are left in view of each other, `rank_stamp` says whether it has something to say.
     `room` is what a filter that only counts amounts counts, `reserve` what has to follow from a decision.
+    `filter_one` and `score_one` say of one node what `filter` and `score` do; not all mechanisms have them.
     """
 
     filter: Filter | None = None
@@ -98,11 +112,29 @@ class Mechanism:
     rank_stamp: Stamp | None = None
     reserve: Reserve | None = None
     room: Room | None = None
+    filter_one: FilterOne | None = None
+    score_one: ScoreOne | None = None
 
 
 def one_reason(refused: Mask, reason: str) -> Verdicts:
     """A filter with one reason, which other pods have nothing to do with."""
     return Verdicts((reason,), refused[np.newaxis], refused)
+
+
+def refused_of(reasons: tuple[str, ...], found: "Sequence[Refused | None]") -> Verdicts:
+    """What was said of one node after the other, as columns."""
+    refused = np.zeros((len(reasons), len(found)), np.bool_)
+    hopeless = np.zeros(len(found), np.bool_)
+    for at, one in enumerate(found):
+        if one is not None:
+            refused[:, at], hopeless[at] = one
+    return Verdicts(reasons, refused, hopeless)
+
+
+def request_of(pod: PodView) -> Amounts:
+    """What the pod requests."""
+    request: Amounts = pod.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
+    return request
 
 
 # --- parameters ----------------------------------------------------------------------------------

@@ -1,26 +1,39 @@
 """What pods take from nodes beyond the common measure: a strategy a resource, scarce kinds, amplified CPU."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from typing import Final
 
 import numpy as np
 
-from koordpolicy.mechanism.amplified import INSUFFICIENT, short_of_cpu
+from koordpolicy.mechanism.amplified import INSUFFICIENT, short_of_cpu, short_of_cpu_one
 from koordpolicy.mechanism.fit_plus import STRATEGIES, FitPlus
 from koordpolicy.mechanism.fit_score import Strategy
 from koordpolicy.mechanism.scarce import kinds_of, scarce_score
 from koordpolicy.model.protocol import CPU
-from koordpolicy.scheduler.mechanisms.base import ParameterError, Parameters, Scores, Verdicts, texts, weights
+from koordpolicy.scheduler.mechanisms.base import (
+    Facts,
+    ParameterError,
+    Parameters,
+    Refused,
+    Scores,
+    Verdicts,
+    request_of,
+    texts,
+    weights,
+)
+from koordpolicy.scheduler.mechanisms.resources import by_amounts
 from koordpolicy.scheduler.nodes import NodeView, kinds_in
 from koordpolicy.scheduler.pods import PodView
 
-UNREADABLE = "node(s) invalid CPU amplification ratio"
+UNREADABLE: Final = "node(s) invalid CPU amplification ratio"
+
+_AMPLIFIED: Final = (INSUFFICIENT, UNREADABLE)
 
 
 def fit_plus_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:
     """How well the pod fits by the strategy of each resource."""
-    score = _fit_plus(tuple(_strategies(parameters).items()), tuple(weights(parameters).items()))
-    return score.score_all(
+    return _scorer(parameters).score_all(
         pod.pod,
         nodes.amounts("resources.allocatable"),
         nodes.amounts("resources.requested"),
@@ -29,13 +42,17 @@ def fit_plus_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Sco
     )
 
 
+def fit_plus_score_one(pod: PodView, parameters: Parameters) -> Callable[[Facts], int]:
+    """The same of one node after the other."""
+    return by_amounts(_scorer(parameters).score_one(pod.pod))
+
+
 def scarce_avoidance(pod: PodView, nodes: NodeView, parameters: Parameters) -> "Scores | None":
     """How little of what would be left idle is scarce. Each set of kinds is looked at once."""
     scarce = texts(parameters, "resources")
     if not scarce:
         return None
-    request: dict[str, int] = pod.facts["resources.request"]  # type: ignore[assignment]
-    asked, codes = kinds_of(request), nodes.kinds()
+    asked, codes = kinds_of(request_of(pod)), nodes.kinds()
     scores = np.zeros(nodes.count, np.int64)
     for code in np.unique(codes):
         scores[codes == code] = scarce_score(kinds_in(nodes.text(int(code))), asked, scarce)
@@ -44,11 +61,9 @@ def scarce_avoidance(pod: PodView, nodes: NodeView, parameters: Parameters) -> "
 
 def amplified_cpu(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:
     """Nodes whose amplified CPU a pod does not fit into, and those whose ratio cannot be read."""
-    reasons = (INSUFFICIENT, UNREADABLE)
-    request: dict[str, int] = pod.facts["resources.request"]  # type: ignore[assignment]
-    asked, ratio = request.get(CPU, 0), nodes.doubles("amplification.cpu", 1.0)
+    asked, ratio = request_of(pod).get(CPU, 0), nodes.doubles("amplification.cpu", 1.0)
     if ratio is None or asked <= 0:
-        return Verdicts(reasons, np.zeros((2, nodes.count), np.bool_), np.zeros(nodes.count, np.bool_))
+        return Verdicts(_AMPLIFIED, np.zeros((2, nodes.count), np.bool_), np.zeros(nodes.count, np.bool_))
     short = short_of_cpu(
         asked,
         binds=parameters.get("owns") is True,
@@ -58,7 +73,32 @@ def amplified_cpu(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verd
         bound=nodes.numbers("ownedCPU"),
     )
     unreadable = ratio <= 0
-    return Verdicts(reasons, np.stack((short, unreadable)), unreadable)
+    return Verdicts(_AMPLIFIED, np.stack((short, unreadable)), unreadable)
+
+
+def amplified_cpu_one(
+    pod: PodView, parameters: Parameters
+) -> tuple[tuple[str, ...], Callable[[Facts], Refused | None]]:
+    """The same of one node after the other."""
+    asked = request_of(pod).get(CPU, 0)
+    short = short_of_cpu_one(asked, binds=parameters.get("owns") is True)
+
+    def refused(node: Facts) -> Refused | None:
+        ratio = node.get("amplification.cpu")
+        if ratio is None or asked <= 0:
+            return None
+        if ratio <= 0:
+            return (False, True), True
+        allocatable, requested = node["resources.allocatable"], node["resources.requested"]
+        if short(ratio, allocatable.get(CPU, 0), requested.get(CPU, 0), node["ownedCPU"]):
+            return (True, False), False
+        return None
+
+    return _AMPLIFIED, refused
+
+
+def _scorer(parameters: Parameters) -> FitPlus:
+    return _fit_plus(tuple(_strategies(parameters).items()), tuple(weights(parameters).items()))
 
 
 def _strategies(parameters: Parameters) -> Mapping[str, str]:

@@ -1,23 +1,27 @@
 """What pods take from nodes: room, how much would be left, and how evenly."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from koordpolicy.mechanism import balanced
-from koordpolicy.mechanism.fit import checked_resources, fit, fit_all, shortage_reason
-from koordpolicy.mechanism.fit_score import FitScore, Strategy
-from koordpolicy.mechanism.verdict import Verdict
+from koordpolicy.mechanism.columns import Column, Columns
+from koordpolicy.mechanism.fit import checked_resources, fit_all, fit_one, shortage_reason
+from koordpolicy.mechanism.fit_score import FitScore, NodeScore, Strategy
 from koordpolicy.model.protocol import PODS
 from koordpolicy.model.reading import Amounts
 from koordpolicy.scheduler.mechanisms.base import (
+    Facts,
     ParameterError,
     Parameters,
+    Refused,
     Scores,
     Verdicts,
+    refused_of,
+    request_of,
     text,
     texts,
     weights,
@@ -28,56 +32,55 @@ from koordpolicy.scheduler.pods import PodView
 
 def resources_fit(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:
     """Nodes without room for what the pod requests."""
-    request: Any = pod.facts["resources.request"]
-    ignored = texts(parameters, "ignoredResources"), texts(parameters, "ignoredResourceGroups")
     few = nodes.few
     if few is not None:
-        return _fit_few(request, few, ignored)
+        reasons, ask = resources_fit_one(pod, parameters)
+        return refused_of(reasons, [ask(node) for node in few])
     found = fit_all(
-        request,
+        request_of(pod),
         nodes.amounts("resources.allocatable"),
         nodes.amounts("resources.requested"),
         nodes.numbers("requested.pods"),
-        *ignored,
+        *_ignored(parameters),
     )
-    reasons = tuple(shortage_reason(resource) for resource in found.resources)
-    return Verdicts(reasons, found.short, found.unresolvable)
+    return Verdicts(_reasons(found.resources), found.short, found.unresolvable)
 
 
-def _fit_few(
-    request: Amounts, few: Sequence[Mapping[str, Any]], ignored: tuple[tuple[str, ...], tuple[str, ...]]
-) -> Verdicts:
-    """The same, node by node."""
-    resources = (PODS, *checked_resources(request, *ignored))
-    refused = np.zeros((len(resources), len(few)), np.bool_)
-    hopeless = np.zeros(len(few), np.bool_)
-    for at, node in enumerate(few):
-        allocatable, requested = node["resources.allocatable"], node["resources.requested"]
-        for shortage in fit(request, allocatable, requested, node["requested.pods"], *ignored):
-            refused[resources.index(shortage.resource), at] = True
-            hopeless[at] |= shortage.verdict == Verdict.UNRESOLVABLE
-    return Verdicts(tuple(map(shortage_reason, resources)), refused, hopeless)
+def resources_fit_one(
+    pod: PodView, parameters: Parameters
+) -> tuple[tuple[str, ...], Callable[[Facts], Refused | None]]:
+    """The same of one node after the other."""
+    resources, lacking = fit_one(request_of(pod), *_ignored(parameters))
+
+    def refused(node: Facts) -> Refused | None:
+        return lacking(node["resources.allocatable"], node["resources.requested"], node["requested.pods"])
+
+    return _reasons(resources), refused
+
+
+def _ignored(parameters: Parameters) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    return texts(parameters, "ignoredResources"), texts(parameters, "ignoredResourceGroups")
+
+
+@lru_cache(maxsize=1024)
+def _reasons(resources: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(shortage_reason, resources))
 
 
 def room_wanted(pod: PodView, parameters: Parameters) -> dict[str, int]:
     """What `resources_fit` compares with what is free."""
-    request: Any = pod.facts["resources.request"]
-    ignored = texts(parameters, "ignoredResources"), texts(parameters, "ignoredResourceGroups")
-    return {PODS: 1, **{name: request[name] for name in checked_resources(request, *ignored)}}
+    request = request_of(pod)
+    checked = checked_resources(request, *_ignored(parameters))
+    return {PODS: 1, **{name: request[name] for name in checked}}
 
 
 def fit_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:
     """How much of each node would be left, or taken, by strategy."""
-    score = _fit_score(
-        text(parameters, "strategy", "LeastAllocated"),
-        tuple(weights(parameters).items()),
-        tuple((parameters.get("shape") or {}).items()),
-    )
     few = nodes.few
     if few is not None:
-        asked = pod.plain_request, pod.plain_nonzero_request
-        return np.array([score.score(*asked, *_taken(node)) for node in few], np.int64)
-    return score.score_all(
+        score = fit_score_one(pod, parameters)
+        return np.array([score(node) for node in few], np.int64)
+    return _scorer(parameters).score_all(
         pod.plain_request,
         pod.plain_nonzero_request,
         nodes.amounts("resources.allocatable"),
@@ -87,38 +90,86 @@ def fit_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:
     )
 
 
-def _taken(node: Mapping[str, Any]) -> tuple[Amounts, Amounts, Amounts]:
-    return node["resources.allocatable"], node["resources.requested"], node["resources.nonzeroRequested"]
+def fit_score_one(pod: PodView, parameters: Parameters) -> Callable[[Facts], int]:
+    """The same of one node after the other."""
+    return by_amounts(_scorer(parameters).score_one(pod.plain_request, pod.plain_nonzero_request))
+
+
+def by_amounts(score: NodeScore) -> Callable[[Facts], int]:
+    """The score of a node of its facts."""
+
+    def of_node(node: Facts) -> int:
+        return score(
+            node["resources.allocatable"], node["resources.requested"], node["resources.nonzeroRequested"]
+        )
+
+    return of_node
 
 
 def balanced_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> "Scores | None":
     """How evenly each node's resources would be used."""
-    request: Any = pod.facts["resources.request"]
-    resources = texts(parameters, "resources")
-    if not balanced.takes_part({name: request.get(name, 0) for name in resources}):
+    resources = _balanced(pod, parameters)
+    if resources is None:
         return None
+    few = nodes.few
+    if few is not None:
+        score = _balance_of_node(pod, resources, parameters)
+        return np.array([score(node) for node in few], np.int64)
+    allocatable, requested = nodes.amounts("resources.allocatable"), nodes.amounts("resources.requested")
+    return _variant(parameters)[1](resources, request_of(pod), allocatable, requested, nodes.count)
+
+
+def balanced_score_one(pod: PodView, parameters: Parameters) -> "Callable[[Facts], int] | None":
+    """The same of one node after the other."""
+    resources = _balanced(pod, parameters)
+    return None if resources is None else _balance_of_node(pod, resources, parameters)
+
+
+def _balanced(pod: PodView, parameters: Parameters) -> tuple[str, ...] | None:
+    """The resources that are to be even; None when the pod requests none of them."""
+    request, resources = request_of(pod), texts(parameters, "resources")
+    return resources if balanced.takes_part({name: request.get(name, 0) for name in resources}) else None
+
+
+def _balance_of_node(
+    pod: PodView, resources: tuple[str, ...], parameters: Parameters
+) -> Callable[[Facts], int]:
+    balance = _variant(parameters)[0](resources, request_of(pod))
+
+    def of_node(node: Facts) -> int:
+        return balance(node["resources.allocatable"], node["resources.requested"])
+
+    return of_node
+
+
+def _variant(parameters: Parameters) -> "tuple[_BalanceOne, _BalanceAll]":
     variant = text(parameters, "variant", "classic")
     found = _VARIANTS.get(variant)
     if found is None:
         raise ParameterError(
             f"`variant` is `{variant}`; it may be " + " or ".join(f"`{one}`" for one in _VARIANTS)
         )
-    score_one, score = found
-    few = nodes.few
-    if few is not None:
-        one_by_one = [score_one(resources, request, *_taken(node)[:2]) for node in few]
-        return np.array(one_by_one, np.int64)
-    allocatable, requested = nodes.amounts("resources.allocatable"), nodes.amounts("resources.requested")
-    return score(resources, request, allocatable, requested, nodes.count)
+    return found
 
 
-_VARIANTS: Final = MappingProxyType(
+_BalanceOne = Callable[[Sequence[str], Amounts], balanced.Balance]
+_BalanceAll = Callable[[Sequence[str], Amounts, Columns, Columns, int], Column]
+
+_VARIANTS: Final[Mapping[str, tuple[_BalanceOne, _BalanceAll]]] = MappingProxyType(
     {
-        "classic": (balanced.classic, balanced.classic_all),
-        "delta": (balanced.delta, balanced.delta_all),
+        "classic": (balanced.classic_one, balanced.classic_all),
+        "delta": (balanced.delta_one, balanced.delta_all),
     }
 )
-"""Each for one node and for all at once."""
+"""Each for one node after the other and for all at once."""
+
+
+def _scorer(parameters: Parameters) -> FitScore:
+    return _fit_score(
+        text(parameters, "strategy", "LeastAllocated"),
+        tuple(weights(parameters).items()),
+        tuple((parameters.get("shape") or {}).items()),
+    )
 
 
 @lru_cache(maxsize=64)

@@ -17,7 +17,13 @@ from koordpolicy.scheduler.mechanisms.interpod import (
     required_wanted,
     wishes_wanted,
 )
-from koordpolicy.scheduler.mechanisms.packing import amplified_cpu, fit_plus_score, scarce_avoidance
+from koordpolicy.scheduler.mechanisms.packing import (
+    amplified_cpu,
+    amplified_cpu_one,
+    fit_plus_score,
+    fit_plus_score_one,
+    scarce_avoidance,
+)
 from koordpolicy.scheduler.mechanisms.placement import (
     avoided_taints,
     node_name,
@@ -27,7 +33,15 @@ from koordpolicy.scheduler.mechanisms.placement import (
     taint_toleration,
 )
 from koordpolicy.scheduler.mechanisms.ports import node_ports, ports_wanted
-from koordpolicy.scheduler.mechanisms.resources import balanced_score, fit_score, resources_fit, room_wanted
+from koordpolicy.scheduler.mechanisms.resources import (
+    balanced_score,
+    balanced_score_one,
+    fit_score,
+    fit_score_one,
+    resources_fit,
+    resources_fit_one,
+    room_wanted,
+)
 from koordpolicy.scheduler.mechanisms.spread import hard_wanted, soft_wanted, spread_filter, spread_rank
 from koordpolicy.scheduler.mechanisms.volumes import (
     claims_wanted,
@@ -75,9 +89,12 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
             pod_facts=frozenset({"resources.request", "resources.nonzeroRequest"}),
             helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
             room=room_wanted,
+            filter_one=resources_fit_one,
+            score_one=fit_score_one,
         ),
         "NodeResourcesBalancedAllocation": Mechanism(
             score=balanced_score,
+            score_one=balanced_score_one,
             node_facts=_FIT_FACTS,
             pod_facts=frozenset({"resources.request"}),
         ),
@@ -137,6 +154,7 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
         "ImageLocality": Mechanism(score=image_locality, local=False, stamp=images_wanted),
         "NodeResourcesFitPlus": Mechanism(
             score=fit_plus_score,
+            score_one=fit_plus_score_one,
             node_facts=_FIT_FACTS | {"resources.nonzeroRequested"},
             pod_facts=frozenset({"resources.request", "containers"}),
         ),
@@ -147,6 +165,7 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
         ),
         "AmplifiedCPU": Mechanism(
             filter=amplified_cpu,
+            filter_one=amplified_cpu_one,
             node_facts=_FIT_FACTS | {"amplification.cpu", "ownedCPU"},
             pod_facts=frozenset({"resources.request"}),
             helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
