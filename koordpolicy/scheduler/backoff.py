@@ -13,8 +13,14 @@ def come_back(
     helped_by: frozenset[Event],
     waits: tuple[int, int, int],
     now: int,
+    *,
+    when_idle: bool,
 ) -> Waiting:
-    """The queue's entry of a pod after an attempt. `waits` as from `Profile.waits`, nanoseconds."""
+    """The queue's entry of a pod after an attempt. `waits` as from `Profile.waits`, nanoseconds.
+
+    With `when_idle` it may be tried before its back-off ends. That is for pods that were refused: what went
+    wrong otherwise would go wrong at once again.
+    """
     first, longest, again = waits
     return Waiting(
         key,
@@ -23,4 +29,5 @@ def come_back(
         helped_by,
         ready_at=now + backoff(attempts, first, longest),
         retry_at=now + again,
+        when_idle=when_idle and bool(helped_by),
     )

@@ -30,6 +30,9 @@ ROOTS: Final = ("node", "pod", "namespaceObject", "cluster", "now")
 FIRST: Final = "First"
 """The way to break ties by name."""
 
+SPEC: Final = "spec"
+"""Stands, among the facts of pods, for what the spec says of nodes."""
+
 
 class ProfileError(Exception):
     """The graph has no such profile, or names a mechanism that this scheduler does not have."""
@@ -52,6 +55,7 @@ class Profile:
     reasons: Mapping[str, ColumnProgram]
     order: Asked
     backoff: tuple[Asked, Asked, Asked]
+    idle: Asked
     ties: Asked
     sampling: Asked
     confirming: Asked
@@ -62,6 +66,8 @@ class Profile:
     reads_cluster: bool
     beyond: "tuple[tuple[str, Step, Stamp], ...]" = ()
     mixed: bool = False
+    asked_facts: tuple[str, ...] = ()
+    """`pod_facts` in order, without the spec, which has no fact of its own."""
 
     @property
     def fallback(self) -> tuple[Fallback, ...]:
@@ -73,19 +79,29 @@ class Profile:
         """The place of a pod in the queue; pods whose keys cannot be computed come last."""
         return sort_key(self.order, records)
 
-    @property
-    def confirms(self) -> bool:
-        """Whether pods may have to be confirmed on their nodes in time."""
-        return self.confirming.program is not None or self.confirm_within({}) > 0
-
     def confirm_within(self, records: Mapping[str, Any]) -> int:
         """How long a pod may be on its node without the cluster confirming it, nanoseconds; 0 for ever."""
         return _nanoseconds(self.confirming, records)
+
+    def share_seen(self, records: Mapping[str, Any]) -> float | None:
+        """The percentage of the nodes that are looked at for a pod; None for all of them."""
+        try:
+            share = self.sampling.value(records)
+        except CelError:
+            return None
+        return share if isinstance(share, float) and share < 100 else None
 
     def waits(self, records: Mapping[str, Any]) -> tuple[int, int, int]:
         """First and longest back-off, and when to try again anyway, in nanoseconds."""
         first, longest, again = (_nanoseconds(asked, records) for asked in self.backoff)
         return first, longest, again
+
+    def tries_when_idle(self, records: Mapping[str, Any]) -> bool:
+        """Whether a pod that backs off may be tried early when no other waits to be tried."""
+        try:
+            return self.idle.value(records) is True
+        except CelError:
+            return False
 
 
 def _nanoseconds(asked: Asked, records: Mapping[str, Any]) -> int:
@@ -119,6 +135,7 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
             maker.asked("queue.maximumBackoff"),
             maker.asked("queue.retryAfter"),
         ),
+        idle=maker.asked("queue.tryWhenIdle"),
         ties=maker.asked("ties"),
         sampling=maker.asked("sampling"),
         confirming=maker.asked("queue.confirmWithin"),
@@ -128,7 +145,8 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
         reads_now=bool(maker.reads["now"]),
         reads_cluster=bool(maker.reads["cluster"]),
         beyond=(*_beyond("filter", filters), *_beyond("score", scores)),
-        mixed=any(step.expression and step.mechanism and not step.mechanism.local for step in scores),
+        mixed=any(step.expression and step.looks_beyond for step in scores),
+        asked_facts=tuple(sorted(maker.reads["pod"] - {SPEC})),
     )
 
 

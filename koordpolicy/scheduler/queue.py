@@ -1,7 +1,7 @@
 """The queue: pods that wait for an attempt, that back off, and that nothing can help for now.
 
     active        a heap by policy's sort keys; `pop` takes the smallest
-    backing off   pods whose next attempt must wait for a time
+    backing off   pods whose next attempt is to wait for a time; some of them only while others are active
     unschedulable pods that wait for an event that can help them, or for the time to try anyway
 
 A pod is in exactly one of them. Times are nanoseconds.
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.decision import PodKey
 from koordpolicy.scheduler.events import Event
 
@@ -24,7 +25,7 @@ class Waiting:
     """A pod in the queue. `attempts` counts those that ended without a node.
 
     `helped_by` are the events worth a new attempt; `ready_at` is when its back-off ends, `retry_at` when
-    it is tried whatever happened.
+    it is tried whatever happened. With `when_idle` it is tried earlier when no pod is active.
     """
 
     key: PodKey
@@ -33,6 +34,7 @@ class Waiting:
     helped_by: frozenset[Event] = frozenset()
     ready_at: int = 0
     retry_at: int = 0
+    when_idle: bool = False
     active: bool = False
     # Marks the entry of the heaps that counts; older ones are passed over.
     ticket: int = field(default=-1, compare=False)
@@ -45,6 +47,9 @@ class SchedulingQueue:
     _pods: dict[PodKey, Waiting] = field(default_factory=dict)
     _active: list[tuple[SortKey, int, Waiting]] = field(default_factory=list)
     _backing_off: list[tuple[int, int, Waiting]] = field(default_factory=list)
+    # Those of them that need not wait when no pod is active, by the second in which their back-off ends, and
+    # within it as if they were active.
+    _early: list[tuple[int, SortKey, int, Waiting]] = field(default_factory=list)
     # Pods that the same events help stand together: there are few such groups, but maybe many pods.
     _unschedulable: dict[frozenset[Event], dict[PodKey, Waiting]] = field(default_factory=dict)
     _retries: list[tuple[int, int, Waiting]] = field(default_factory=list)
@@ -79,14 +84,12 @@ class SchedulingQueue:
             self._unschedulable.get(pod.helped_by, {}).pop(key, None)
 
     def pop(self, now: int) -> Waiting | None:
-        """Take the next pod; None when none is active at this time."""
+        """Take the next pod: an active one, else one that may be tried early; None when there is neither."""
         self.tick(now)
-        while self._active:
-            _, ticket, pod = heapq.heappop(self._active)
-            if pod.ticket == ticket:
-                self.remove(pod.key)
-                return pod
-        return None
+        pod = _first(self._active) or _first(self._early)
+        if pod is not None:
+            self.remove(pod.key)
+        return pod
 
     def put_back(self, pod: Waiting, now: int) -> None:
         """A pod whose attempt ended without a node. Its `helped_by`, `ready_at`, `retry_at` say what now.
@@ -133,15 +136,11 @@ class SchedulingQueue:
             _, ticket, pod = heapq.heappop(self._backing_off)
             if pod.ticket == ticket:
                 self._activate(pod)
+        _first(self._early)  # what has become active is dropped there, so that it does not pile up
 
     def next_time(self) -> int | None:
         """When the next pod becomes active by time alone; None when no time is awaited."""
-        times = []
-        for heap in (self._backing_off, self._retries):
-            while heap and heap[0][2].ticket != heap[0][1]:
-                heapq.heappop(heap)
-            if heap:
-                times.append(heap[0][0])
+        times = [heap[0][0] for heap in (self._backing_off, self._retries) if _first(heap) is not None]
         return min(times, default=None)
 
     def _wait_or_activate(self, pod: Waiting, now: int) -> None:
@@ -149,6 +148,9 @@ class SchedulingQueue:
             pod.active = False
             pod.ticket = next(self._tickets)
             heapq.heappush(self._backing_off, (pod.ready_at, pod.ticket, pod))
+            if pod.when_idle:
+                second = pod.ready_at // NANOSECONDS
+                heapq.heappush(self._early, (second, pod.order, pod.ticket, pod))
         else:
             self._activate(pod)
 
@@ -156,3 +158,14 @@ class SchedulingQueue:
         pod.active = True
         pod.ticket = next(self._tickets)
         heapq.heappush(self._active, (pod.order, pod.ticket, pod))
+
+
+def _first(heap: list[Any]) -> Waiting | None:
+    """The pod of a heap's first entry that counts; those before it are dropped. Entries end with ticket and pod."""
+    while heap:
+        ticket, pod = heap[0][-2:]
+        if pod.ticket == ticket:
+            assert isinstance(pod, Waiting)
+            return pod
+        heapq.heappop(heap)
+    return None

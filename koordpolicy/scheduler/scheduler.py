@@ -290,7 +290,7 @@ class Scheduler:
             self._leave_queue(waiting.key)
             self._room.gone(waiting.key)
             decision = self._with_volumes(question, decision)
-            self._assume(view, decision.node)
+            self._assume(question, decision.node)
         else:
             if judged is not None:
                 decision = self._without_node(question, judged, decision)
@@ -484,12 +484,11 @@ class Scheduler:
             if self.cache.view(key) is view:
                 self.forget(view.pod)
 
-    def _assume(self, view: PodView, node: str) -> None:
+    def _assume(self, question: Question, node: str) -> None:
         """Count a pod on its node before the cluster does."""
-        now = self._clock()
+        view, now = question.view, self._clock()
         self.cache.place(view, node, now, assumed=True)
-        within = self.profile.confirm_within(self.question(view).records) if self.profile.confirms else 0
-        if within:
+        if within := self.profile.confirm_within(question.records):
             heapq.heappush(self._unconfirmed, (now + within, view.pod.key, view))
         self._happened(Event.POD_PLACED, node)
 
@@ -536,7 +535,7 @@ class Scheduler:
             return
         waiting = Waiting(key, self._sort_key(view), self._attempts.get(key, 0))
         if before is not None and not before.active and before.ready_at > now:
-            waiting.ready_at = before.ready_at
+            waiting.ready_at, waiting.when_idle = before.ready_at, before.when_idle
             self._queue.put_back(waiting, now)
         else:
             self._queue.add(waiting)
@@ -561,6 +560,7 @@ class Scheduler:
             helped_by,
             self.profile.waits(records),
             self._clock(),
+            when_idle=self.profile.tries_when_idle(records),
         )
         self._queue.put_back(waiting, self._clock())
 

@@ -59,6 +59,15 @@ class Queue(PolicyModel):
             roots=_POD,
         ),
     ] = None
+    try_when_idle: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a pod that backs off after it was refused is tried early when no pod waits to be tried.",
+            default=True,
+            roots=_POD,
+        ),
+    ] = None
     confirm_within: Annotated[
         Value,
         Slot(

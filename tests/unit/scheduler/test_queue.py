@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.events import EVERY_EVENT, Event
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
 from tests.unit.scheduler.world import World, metric, node, policies
@@ -58,6 +59,35 @@ def test_after_a_problem_a_pod_only_backs_off() -> None:
     assert drained(queue, 4) == ["a"]
 
 
+def backing_off(name: str, ready_at: float, order: int = 0) -> Waiting:
+    """A pod that may be tried early. Times in seconds."""
+    return waiting(name, order, ready_at=int(ready_at * NANOSECONDS), when_idle=True)
+
+
+def test_when_no_pod_is_active_those_that_back_off_come_early() -> None:
+    queue = SchedulingQueue()
+    queue.put_back(waiting("after-a-problem", ready_at=NANOSECONDS), 0)
+    for name, ready_at, order in (("late", 2.0, 0), ("third", 1.9, 3), ("first", 1.8, 1), ("second", 1.1, 2)):
+        queue.put_back(backing_off(name, ready_at, order), 0)
+    queue.add(waiting("active", 9))
+    assert drained(queue) == ["active", "first", "second", "third", "late"], (
+        "in the order of seconds, then of pods"
+    )
+    assert drained(queue, NANOSECONDS) == ["after-a-problem"]
+    assert queue.next_time() is None
+
+
+def test_a_pod_whose_back_off_ended_comes_once() -> None:
+    queue = SchedulingQueue()
+    queue.put_back(backing_off("a", 1), 0)
+    queue.tick(2 * NANOSECONDS)
+    queue.put_back(backing_off("b", 5), 0)
+    assert drained(queue, 2 * NANOSECONDS) == ["a", "b"]
+    queue.put_back(backing_off("c", 9), 0)
+    queue.remove(("default", "c"))
+    assert drained(queue, 10 * NANOSECONDS) == []
+
+
 def test_a_removed_pod_never_comes() -> None:
     queue = SchedulingQueue()
     queue.add(waiting("active"))
@@ -89,9 +119,11 @@ class Machine(RuleBasedStateMachine):
         events=st.frozensets(st.sampled_from(Event)),
         wait=st.integers(0, 5),
         retry=st.integers(0, 9),
+        early=st.booleans(),
     )
-    def put_back(self, name: str, events: frozenset[Event], wait: int, retry: int) -> None:
-        pod = waiting(name, helped_by=events, ready_at=self.now + wait, retry_at=self.now + retry)
+    def put_back(self, name: str, events: frozenset[Event], wait: int, retry: int, early: bool) -> None:
+        times = {"ready_at": self.now + wait, "retry_at": self.now + retry}
+        pod = waiting(name, helped_by=events, when_idle=early, **times)
         self.queue.put_back(pod, self.now)
         self.inside.add(name)
 
@@ -131,6 +163,8 @@ TestMachine = Machine.TestCase
 
 
 # --- through the scheduler -------------------------------------------------------------------------
+
+PATIENT = {"queue": {"tryWhenIdle": False}}
 
 
 def test_higher_priority_then_sub_priority_then_age() -> None:
@@ -186,6 +220,40 @@ def test_attempts_back_off_longer_and_longer() -> None:
     assert waits == [2, 4, 5, 5]
 
 
+def test_a_refused_pod_is_tried_early_when_no_other_waits() -> None:
+    world = World()
+    world.build({"nodes": {"a": {"unschedulable": True}}})
+    world.place("pod")
+    assert world.names() == [], "nothing has happened that could help"
+    world.build({"nodes": {"b": {"unschedulable": True}}})
+    world.submit("other")
+    assert world.names() == ["other", "pod"]
+
+
+def test_whether_pods_are_tried_early_is_policy() -> None:
+    rule = {"cel": "pod.name == 'hasty'"}
+    world = World(policies({"queue": {"tryWhenIdle": rule}}))
+    world.build({"nodes": {"a": {"unschedulable": True}}})
+    world.place("calm")
+    world.place("hasty")
+    world.build({"nodes": {"b": {"unschedulable": True}}})
+    assert world.names() == ["hasty"]
+    world.pass_time(1)
+    assert world.names() == ["calm"]
+
+
+def test_after_a_problem_no_pod_is_tried_early() -> None:
+    world = World()
+    world.build({"nodes": {"a": {}}})
+    assert world.place("pod").node == "a"
+    view = world.scheduler.cache.view(("default", "pod"))
+    assert view is not None
+    world.scheduler.forget(view.pod)
+    assert world.names() == []
+    world.pass_time(1)
+    assert world.names() == ["pod"]
+
+
 def test_a_gated_pod_waits_until_its_gates_are_gone() -> None:
     world = World()
     world.build({"nodes": {"a": {}}})
@@ -212,7 +280,7 @@ def test_pods_of_other_schedulers_and_dying_pods_are_left_alone() -> None:
 
 
 def test_an_update_keeps_a_pod_s_place_and_its_back_off() -> None:
-    world = World()
+    world = World(policies(PATIENT))
     world.build({"nodes": {"a": {"unschedulable": True}}})
     world.submit("first")
     world.pass_time(1)
