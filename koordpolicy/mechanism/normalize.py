@@ -51,3 +51,12 @@ def scaled(how: str, scores: Scores, between: Extremes) -> Scores:
             else above // (most - least)
         )
     return BEST - found if how.startswith("Reverse") else found
+
+
+def scaled_one(how: str, score: float, between: Extremes) -> float:
+    """One of the scores, as `scaled` gives it."""
+    if between is None:
+        return score
+    least, most = between
+    found = int((score - least) * BEST // (most - least)) if least != most else 0
+    return BEST - found if how.startswith("Reverse") else found

@@ -20,8 +20,8 @@ from koordpolicy.scheduler.cycle import Judged, Question, ranked
 from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
 from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.profile import FIRST
-from koordpolicy.scheduler.step import Step
 from koordpolicy.scheduler.standing import Standing
+from koordpolicy.scheduler.step import Step
 
 PROMISED = "node(s) were promised to other pods"
 
@@ -62,10 +62,10 @@ def choose(
         and standing.count
         and promised is None
         and not (choice.explained or choice.refusals)
-        and _share(question) is None
+        and profile.share_seen(question.records) is None
     ):
-        rows = standing.best()
-        row = int(rows[_one_of(question, table, rows, choice.draw)])
+        found = standing.best()
+        row = found if isinstance(found, int) else int(found[_one_of(question, table, found, choice.draw)])
         name = table.name(row)
         return Decision(pod.key, pod.uid, name, len(table), standing.count, digest=profile.digest)
     feasible = np.ones(len(table), np.bool_)
@@ -101,18 +101,9 @@ def choose(
     )
 
 
-def _share(question: Question) -> float | None:
-    """The percentage of nodes that are looked at; None for all of them."""
-    try:
-        share = question.profile.sampling.value(question.records)
-    except CelError:
-        return None
-    return share if isinstance(share, float) and share < 100 else None
-
-
 def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows:
     """The feasible nodes that are looked at: all of them, or as many as policy says."""
-    share = _share(question)
+    share = question.profile.share_seen(question.records)
     if share is None:
         return rows
     found, seen = first_found(rows, nodes, choice.start % nodes, nodes_to_find(nodes, int(share)))
@@ -187,7 +178,7 @@ def _without_reason(question: Question, step: Step, row: int, table: NodeTable) 
     if question.profile.judge is None:
         return text
     found = question.profile.judge.call_all(table, question.records, np.array([row]))
-    error = found[f"filter:{step.name}"].error(0)
+    error = found[step.place].error(0)
     return text if error is None else f"{text}: {error}"
 
 
@@ -201,7 +192,7 @@ def weighted(
             continue
         total = None if scores is None else normalized(step.normalize, scores[rows])
         mechanism = step.mechanism
-        if mechanism is not None and mechanism.rank is not None and f"score:{step.name}" in judged.stamps:
+        if mechanism is not None and mechanism.rank is not None and step.place in judged.stamps:
             rank = ranked(step, question, table, rows)
             total = rank if total is None or rank is None else total + rank
         if total is not None:

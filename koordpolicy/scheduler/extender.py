@@ -23,8 +23,8 @@ from koordpolicy.scheduler.decision import PodKey
 from koordpolicy.scheduler.extender_wire import MOST, Asked, AskedRoom, Going, Passed
 from koordpolicy.scheduler.mechanisms import Verdicts
 from koordpolicy.scheduler.nodes import Rows
-from koordpolicy.scheduler.step import Step
 from koordpolicy.scheduler.scheduler import Scheduler
+from koordpolicy.scheduler.step import Step
 
 UNKNOWN: Final = "node is not known to the extender yet"
 

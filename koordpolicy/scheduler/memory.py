@@ -10,16 +10,21 @@ from typing import Any, Final
 
 import numpy as np
 
-from koordpolicy.mechanism.columns import Mask
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, judge, stale, unchanged
-from koordpolicy.scheduler.mechanisms import Verdicts
+from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, judge, stale, stamps_of, unchanged
+from koordpolicy.scheduler.following import Following
+from koordpolicy.scheduler.mechanisms import ParameterError, Verdicts
 from koordpolicy.scheduler.nodes import Rows
+from koordpolicy.scheduler.profile import SPEC
 from koordpolicy.scheduler.standing import Standing
 
 _TEMPLATES: Final = 16
 """Kinds of pods that are remembered at once."""
+
+_ONE_BY_ONE: Final = 16
+"""Nodes up to which judging one by one is quicker than by arrays."""
 
 Fingerprint = tuple[Any, ...]
 
@@ -31,6 +36,7 @@ class _Known:
     version: int
     rows: int
     standing: Standing | None = None
+    following: Following | None = None
     owned: bool = False
     """Whether the arrays are ours to write: what columns gave may be views of the table, which others read."""
 
@@ -52,7 +58,7 @@ class Memory:
         found = next((one for one in self._known if one.fingerprint == fingerprint), None)
         if found is not None:
             self._known.remove(found)
-            if not self._refreshed(found, question, table):
+            if not _refreshed(found, question, table):
                 found = None
         if found is None:
             found = _Known(fingerprint, judge(question, table), table.version, len(table))
@@ -69,45 +75,53 @@ class Memory:
             known.standing = Standing(question, judged, known.rows)
         return known.standing
 
-    def _refreshed(self, known: _Known, question: Question, table: NodeTable) -> bool:
-        """Bring remembered answers up to date; false when it is better to begin anew."""
-        touched = table.touched_since(known.version)
-        if touched is None or known.rows != len(table) or 2 * len(touched) > len(table):
-            return False
-        if len(touched) or not unchanged(question, known.judged):
-            if not len(table) or question.profile.mixed:
-                return False
-            rows = touched if len(touched) else np.zeros(1, np.int64)
-            if not known.owned:
-                _own(known.judged)
-                known.owned = True
-            changed = table.changed_since(known.version)
-            fresh = judge(question, table, rows, known=known.judged, changed=changed)
-            anew = _stale(question, known.judged, fresh)
-            if not _fits(known.judged, fresh, anew):
-                return False
-            others = rows if known.standing is None else _others(known.judged, fresh, rows, anew)
-            before = (
-                []
-                if others is None
-                else [None if scores is None else scores[others] for scores in known.judged.scores]
-            )
-            _lay_over(known.judged, fresh, rows, anew)
-            known.judged.stamps = fresh.stamps
-            if known.standing is not None and (
-                others is None or not known.standing.refresh(known.judged, others, before)
-            ):
-                known.standing = None
+
+def _refreshed(known: _Known, question: Question, table: NodeTable) -> bool:
+    """Bring remembered answers up to date; false when it is better to begin anew."""
+    touched = table.touched_since(known.version)
+    if touched is None or known.rows != len(table) or 2 * len(touched) > len(table):
+        return False
+    if _follows(known, question, table, touched):
         known.version = table.version
         return True
+    known.standing = known.following = None
+    if len(touched) or not unchanged(question, known.judged):
+        if not len(table) or question.profile.mixed:
+            return False
+        rows = touched if len(touched) else np.zeros(1, np.int64)
+        _own(known)
+        changed = table.changed_since(known.version)
+        fresh = judge(question, table, rows, known=known.judged, changed=changed)
+        anew = _stale(question, known.judged, fresh)
+        if not _fits(known.judged, fresh, anew):
+            return False
+        _lay_over(known.judged, fresh, rows, anew)
+        known.judged.stamps = fresh.stamps
+    known.version = table.version
+    return True
+
+
+def _follows(known: _Known, question: Question, table: NodeTable, touched: Rows) -> bool:
+    """Bring them up to date node by node, if that is possible and quicker."""
+    if known.standing is None or known.judged.stamps or len(touched) > _ONE_BY_ONE:
+        return False
+    changed = table.changed_since(known.version)
+    try:
+        if changed is None or stamps_of(question):
+            return False
+        if known.following is None:
+            _own(known)
+            known.following = Following(question, known.judged, known.standing)
+    except (CelError, ParameterError, ObjectError):
+        return False
+    return known.following.refresh(table, touched.tolist(), changed)
 
 
 def _fingerprint(question: Question) -> Fingerprint:
     """All that the answers about a node can depend on, beside the node."""
     profile, view, records = question.profile, question.view, question.records
-    facts = records["pod"]
-    parts: list[Any] = [facts.get(path) for path in sorted(profile.pod_facts) if path != "spec"]
-    if "spec" in profile.pod_facts:
+    parts: list[Any] = list(map(records["pod"].get, profile.asked_facts))
+    if SPEC in profile.pod_facts:
         parts.append(view.placement)
     parts += [view.pod.pod_requests, records["namespaceObject"]]
     if profile.reads_cluster:
@@ -124,18 +138,14 @@ class _Stale:
     filters: Sequence[bool]
     scores: Sequence[bool]
 
-    @property
-    def any(self) -> bool:
-        return any(self.filters) or any(self.scores)
-
 
 def _stale(question: Question, known: Judged, fresh: Judged) -> _Stale:
     if not known.stamps and not fresh.stamps:
         return _Stale([False] * len(known.verdicts), [False] * len(known.scores))
     filters, scores = question.profile.filters, question.profile.scores
     return _Stale(
-        [stale(known, fresh.stamps, f"filter:{step.name}") for step in filters],
-        [stale(known, fresh.stamps, f"score:{step.name}") for step in scores],
+        [stale(known, fresh.stamps, step.place) for step in filters],
+        [stale(known, fresh.stamps, step.place) for step in scores],
     )
 
 
@@ -162,37 +172,6 @@ def _fits(known: Judged, fresh: Judged, anew: _Stale) -> bool:
     )
 
 
-def _others(known: Judged, fresh: Judged, rows: Rows, anew: _Stale) -> Rows | None:
-    """The rows about which fresh answers may be others, `rows` and those that were judged anew and differ.
-
-    None when those are too many to follow one by one.
-    """
-    if not anew.any:
-        return rows
-    differ: Mask = np.zeros(0, np.bool_)
-    pairs: list[tuple[Any, Any]] = [
-        (old.refused, new.refused) if old is not None and new is not None else (None, None)
-        for old, new, replaced in zip(known.verdicts, fresh.verdicts, anew.filters, strict=True)
-        if replaced and not (old is None and new is None)
-    ]
-    pairs += [
-        (old, new)
-        for old, new, replaced in zip(known.scores, fresh.scores, anew.scores, strict=True)
-        if replaced and not (old is None and new is None)
-    ]
-    for old, new in pairs:
-        if old is None or new is None or old.shape != new.shape:
-            return None
-        other = old != new
-        other = other.any(axis=0) if other.ndim > 1 else other
-        differ = differ | other if len(differ) else other
-    if not len(differ):
-        return rows
-    differ[rows] = True
-    found = np.flatnonzero(differ)
-    return found if 2 * len(found) < len(differ) else None
-
-
 def _lay_over(known: Judged, fresh: Judged, rows: Rows, anew: _Stale) -> None:
     for at, (verdicts, news) in enumerate(zip(known.verdicts, fresh.verdicts, strict=True)):
         if anew.filters[at]:
@@ -209,8 +188,11 @@ def _lay_over(known: Judged, fresh: Judged, rows: Rows, anew: _Stale) -> None:
             scores[rows] = new
 
 
-def _own(judged: Judged) -> None:
+def _own(known: _Known) -> None:
     """Give it arrays of its own."""
+    if known.owned:
+        return
+    known.owned, judged = True, known.judged
     judged.verdicts = [
         one if one is None else Verdicts(one.reasons, one.refused.copy(), one.hopeless.copy())
         for one in judged.verdicts

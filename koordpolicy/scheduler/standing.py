@@ -1,17 +1,16 @@
-"""How all nodes stand for one kind of pods: who is feasible, and the total of each, kept up to date row by row.
+"""How all nodes stand for one kind of pods: who is feasible, and the total of each.
 
-A pod that takes a node changes that node's row alone, and with it seldom what normalisations look at: then a
-decision on the next equal pod costs a few entries and one search for the greatest total.
+The totals are kept: a pod that takes a node changes that node's row alone, and with it seldom what
+normalisations look at. Then the next equal pod costs a few entries and one search for the greatest total.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.mechanism.columns import Mask
-from koordpolicy.mechanism.normalize import Extremes, Scores, extremes, scaled
+from koordpolicy.mechanism.normalize import Extremes, Scores, extremes, scaled, scaled_one
 from koordpolicy.scheduler.cycle import Judged, Question
 from koordpolicy.scheduler.nodes import Rows
 
@@ -19,14 +18,33 @@ Totals = NDArray[np.float64]
 
 
 @dataclass(slots=True)
-class _Part:
-    """One score: how it is normalised, its weight, and its share in the totals, for infeasible nodes too."""
+class Part:
+    """One score of those that count: its place, how it is normalised, its weight."""
 
     at: int
     how: str
     weight: int
     between: Extremes
-    share: Scores
+
+    def shares(self, scores: Scores) -> Scores:
+        """What it adds to the totals, of all nodes: one number where their scores are the same array entry."""
+        if scores.strides == (0,):
+            return np.asarray(self.share(scores[0].item()))
+        found = scaled(self.how, scores, self.between)
+        return found * self.weight if self.weight != 1 else found
+
+    def share(self, score: float) -> float:
+        """What it adds to the total of one node."""
+        return scaled_one(self.how, score, self.between) * self.weight
+
+    def moves_with(self, score: float) -> bool:
+        """Whether the extremes may be others once a node with this score comes or goes, beside others."""
+        if self.between is None:
+            return False
+        least, most = self.between
+        if self.how.endswith("Maximum"):
+            return bool(0 < score >= most)
+        return not (least < score < most or least == score == most)
 
 
 class Standing:
@@ -40,7 +58,7 @@ class Standing:
     def __init__(self, question: Question, judged: Judged, nodes: int) -> None:
         self.feasible = _feasible(judged)
         self.count = nodes if self.feasible is None else int(np.count_nonzero(self.feasible))
-        self._parts: list[_Part] = []
+        self._parts: list[Part] = []
         self.totals: Totals = np.zeros(nodes)
         if not self.count:
             self.totals.fill(-np.inf)
@@ -49,102 +67,67 @@ class Standing:
             zip(question.profile.scores, judged.scores, judged.weights, strict=True)
         ):
             if scores is not None and weight:
-                between = extremes(step.normalize, self._among(scores))
-                share = _weighted(scaled(step.normalize, scores, between), weight)
-                self._parts.append(_Part(at, step.normalize, weight, between, share))
-                self.totals += share
+                part = Part(at, step.normalize, weight, extremes(step.normalize, self._among(scores)))
+                self._parts.append(part)
+                self.totals += part.shares(scores)
         if self.feasible is not None:
             self.totals[~self.feasible] = -np.inf
 
     @staticmethod
     def can(question: Question, judged: Judged) -> bool:
         """Whether totals follow from what was judged alone: no node is promised, no score ranks the feasible."""
-        return judged.barred is None and all(
-            step.mechanism is None or step.mechanism.rank is None or f"score:{step.name}" not in judged.stamps
-            for step in question.profile.scores
+        return judged.barred is None and not any(
+            step.mechanism is not None and step.mechanism.rank is not None and step.place in judged.stamps
+            for step in (question.profile.scores if judged.stamps else ())
         )
 
-    def refresh(self, judged: Judged, rows: Rows, before: Sequence[Scores | None]) -> bool:
-        """Follow what was judged anew of some rows; `before` are their scores until then, in order.
-
-        False when it is better to begin anew: what was feasible has become scarce, or the other way round.
-        """
-        if not self.count:
-            return False
-        fresh = _feasible(judged, rows)
-        were = np.ones(len(rows), np.bool_) if self.feasible is None else self.feasible[rows].copy()
-        self._admit(rows, fresh, were)
-        if not self.count:
-            return False
-        now = np.ones(len(rows), np.bool_) if fresh is None else fresh
-        moved = False
-        for part in self._parts:
-            scores, old = judged.scores[part.at], before[part.at]
-            if scores is None or old is None:
+    def follow(self, judged: Judged, row: int, *, passes: bool) -> bool:
+        """Take over what was judged anew of a node; false when all has to begin anew."""
+        passed = self.feasible is None or bool(self.feasible[row])
+        if passed != passes:
+            if self.feasible is None:
+                self.feasible = np.ones(len(self.totals), np.bool_)
+            self.feasible[row] = passes
+            self.count += 1 if passes else -1
+            # What normalisations look at are the feasible nodes.
+            if not self.count or any(
+                part.moves_with(_scores_of(judged, part.at).item(row)) for part in self._parts
+            ):
                 return False
-            news = scores[rows]
-            if part.between is not None and _reaches(part.between, old[were], news[now]):
-                between = extremes(part.how, self._among(scores))
-                if between != part.between:
-                    part.between, moved = between, True
-                    part.share = _weighted(scaled(part.how, scores, between), part.weight)
-                    continue
-            part.share[rows] = _weighted(scaled(part.how, news, part.between), part.weight)
-        if moved:
-            self.totals = np.sum([part.share for part in self._parts], axis=0, dtype=np.float64)
-            if self.feasible is not None:
-                self.totals[~self.feasible] = -np.inf
-        else:
-            sums = np.sum([part.share[rows] for part in self._parts], axis=0, dtype=np.float64)
-            self.totals[rows] = np.where(now, sums, -np.inf)
+        if not passes:
+            self.totals[row] = -np.inf
+            return True
+        total = 0.0
+        for part in self._parts:
+            total += part.share(_scores_of(judged, part.at).item(row))
+        self.totals[row] = total
         return True
 
-    def _admit(self, rows: Rows, fresh: Mask | None, were: Mask) -> None:
-        """Take over which of the rows are feasible now."""
-        if fresh is None:
-            if self.feasible is not None:
-                self.feasible[rows] = True
-                self.count += int(np.count_nonzero(~were))
-            return
-        if self.feasible is None:
-            self.feasible = np.ones(len(self.totals), np.bool_)
-        self.feasible[rows] = fresh
-        self.count += int(np.count_nonzero(fresh)) - int(np.count_nonzero(were))
-
-    def best(self) -> Rows:
-        """The nodes with the greatest total; there is at least one that is feasible."""
-        return np.flatnonzero(self.totals == self.totals.max())
+    def best(self) -> "Rows | int":
+        """The nodes with the greatest total, or the only one; there is at least one that is feasible."""
+        totals = self.totals
+        first = int(totals.argmax())
+        equal = totals == totals[first]
+        return first if np.count_nonzero(equal) == 1 else equal.nonzero()[0]
 
     def _among(self, scores: Scores) -> Scores:
-        return scores if self.feasible is None else scores[self.feasible]
+        return scores if self.feasible is None or scores.strides == (0,) else scores[self.feasible]
 
 
-def _feasible(judged: Judged, rows: Rows | None = None) -> Mask | None:
-    """The nodes that no filter refuses, or those of some rows; None when none is refused."""
+def _scores_of(judged: Judged, at: int) -> Scores:
+    scores = judged.scores[at]
+    assert scores is not None
+    return scores
+
+
+def _feasible(judged: Judged) -> Mask | None:
+    """The nodes that no filter refuses; None when none is refused."""
     feasible: Mask | None = None
     for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
-        if verdicts is not None:
-            refused = verdicts.refused if rows is None else verdicts.refused[:, rows]
-            if refused.any():
-                passes = np.logical_not(refused[0] if len(refused) == 1 else refused.any(axis=0))
-                feasible = np.asarray(passes if feasible is None else feasible & passes, np.bool_)
-        if accepted is not None:
-            taken = accepted if rows is None else accepted[rows]
-            if not taken.all():
-                feasible = taken.copy() if feasible is None else feasible & taken
+        if verdicts is not None and verdicts.refused.any():
+            refused = verdicts.refused
+            passes = np.logical_not(refused[0] if len(refused) == 1 else refused.any(axis=0))
+            feasible = np.asarray(passes if feasible is None else feasible & passes, np.bool_)
+        if accepted is not None and not accepted.all():
+            feasible = accepted.copy() if feasible is None else feasible & accepted
     return feasible
-
-
-def _weighted(scores: Scores, weight: int) -> Scores:
-    """The scores times their weight, in an array of its own."""
-    return scores * weight if weight != 1 else scores.copy()
-
-
-def _reaches(between: Extremes, old: Scores, news: Scores) -> bool:
-    """Whether the extremes may be others now: one of them is given up, or a new score lies at or beyond it."""
-    assert between is not None
-    least, most = between
-    return bool(
-        (len(old) and (old.min() <= least or old.max() >= most))
-        or (len(news) and (news.min() < least or news.max() > most))
-    )
