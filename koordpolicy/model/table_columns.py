@@ -122,8 +122,8 @@ class ColumnData:
         value = record.get(self.path, ABSENT)
         if self.key is None or value is ABSENT:
             return value
-        if not isinstance(value, Mapping):
-            raise ValueError(f"`{self.path}`: {value!r} is no map")  # noqa: TRY004 one class for all misfits
+        if type(value) is not dict and not isinstance(value, Mapping):
+            raise ValueError(f"`{self.path}`: {value!r} is no map")
         return value.get(self.key, ABSENT)
 
     def append(self, at: int, records: Sequence[Record]) -> ValueError | None:

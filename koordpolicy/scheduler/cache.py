@@ -14,15 +14,16 @@ from koordpolicy.mechanism.classify import Catalogue
 from koordpolicy.mechanism.load import AssignedPod, NodeLoad
 from koordpolicy.mechanism.node_capacity import trimmed_allocatable
 from koordpolicy.mechanism.records import pods_on_node, usage_of
-from koordpolicy.model.facts import COUNTED, Record, paths
+from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_load import load_facts, threshold_facts
-from koordpolicy.model.facts_node import NodeDemand, amount_facts, metric_facts, node_facts
+from koordpolicy.model.facts_node import amount_facts, metric_facts, node_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, node_reservation
-from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, PODS
+from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY
 from koordpolicy.model.reading import Amounts, ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.demand import Demand
 from koordpolicy.scheduler.loads import LoadPolicy, LoadRules, loads_of, new_load
 from koordpolicy.scheduler.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
 from koordpolicy.scheduler.pods import PodView
@@ -33,10 +34,6 @@ _KEPT = frozenset({BATCH_CPU, BATCH_MEMORY})
 
 _PROD = "prod"
 """The band whose use has a fact of its own."""
-
-_REQUESTED = paths("requested", COUNTED)
-_NONZERO = paths("nonzeroRequested", COUNTED)
-_FREE = paths("free", COUNTED)
 
 
 @dataclass(slots=True)
@@ -56,9 +53,7 @@ class _Node:
     node: Node | None = None
     metric: NodeMetric | None = None
     pods: dict[PodKey, _Placed] = field(default_factory=dict)
-    requested: dict[str, int] = field(default_factory=dict)
-    nonzero: dict[str, int] = field(default_factory=dict)
-    owned: int = 0
+    demand: Demand = field(default_factory=Demand)
     changes: int = 0
     rules: LoadRules | None = None
     load: NodeLoad | None = None
@@ -66,12 +61,6 @@ class _Node:
     @property
     def empty(self) -> bool:
         return self.node is None and self.metric is None and not self.pods
-
-    def count(self, view: PodView, sign: int) -> None:
-        """Count what a pod takes, or with sign -1 what it leaves."""
-        _add(self.requested, view.occupied, sign)
-        _add(self.nonzero, view.occupied_nonzero, sign)
-        self.owned += sign * view.owned_cpu
 
 
 class Supposition:
@@ -172,11 +161,11 @@ class ClusterCache:
         if known is not None and self._weighs_the_same(known, placed):
             return
         if known is not None:
-            state.count(known.view, -1)
-        state.count(view, 1)
+            state.demand.count(known.view, -1)
+        state.demand.count(view, 1)
         if state.load is not None:
             state.load.add(placed.assigned)
-        self._write_demand(state)
+        self._write_demand(state, view if known is None else None)
 
     def _weighs_the_same(self, known: _Placed, placed: _Placed) -> bool:
         """Whether a pod's update changes nothing in its node's row."""
@@ -199,13 +188,13 @@ class ClusterCache:
         self._changes += 1
         state.changes = self._changes
         self.around.pod_left(view, self._row(state))
-        state.count(view, -1)
+        state.demand.count(view, -1)
         if state.load is not None:
             state.load.remove(key)
         if state.empty:
             del self._nodes[name]
         else:
-            self._write_demand(state)
+            self._write_demand(state, view)
         return True
 
     def _placed(self, state: _Node, view: PodView, since: int) -> _Placed:
@@ -235,19 +224,17 @@ class ClusterCache:
             state.node,
             state.metric,
             dict(state.pods),
-            dict(state.requested),
-            dict(state.nonzero),
-            state.owned,
+            state.demand.copy(),
             rules=state.rules,
             load=None if state.load is None else state.load.copy(),
         )
         for key in without:
-            other.count(other.pods.pop(key).view, -1)
+            other.demand.count(other.pods.pop(key).view, -1)
             if other.load is not None:
                 other.load.remove(key)
         for view in beside:
             placed = other.pods[view.pod.key] = self._placed(other, view, 0)
-            other.count(view, 1)
+            other.demand.count(view, 1)
             if other.load is not None:
                 other.load.add(placed.assigned)
         return {**row, **self._demand_facts(other, row)}
@@ -367,13 +354,12 @@ class ClusterCache:
         node = state.node
         assert node is not None
         shown = _trimmed(node)
-        demand = NodeDemand(dict(state.requested), dict(state.nonzero), len(state.pods))
-        facts = node_facts(shown, demand)
+        facts = node_facts(shown, state.demand.of(len(state.pods)))
         facts.update(self._pod_facts(state))
         facts.update(threshold_facts(node, TIMES))
         facts[TAINTS] = taint_text(node.taints)
         facts[KINDS] = kinds_text(shown.allocatable)
-        facts["ownedCPU"] = state.owned
+        facts["ownedCPU"] = state.demand.owned
         facts["metric.known"] = state.metric is not None
         if state.metric is not None:
             # The age is left away: it would change with the clock, while a row changes with events.
@@ -397,36 +383,34 @@ class ClusterCache:
         )
         facts.update(load_facts(loads_of(state.load, rules)))
 
-    def _write_demand(self, state: _Node) -> None:
-        """Write what follows from the pods on a node."""
+    def _write_demand(self, state: _Node, only: PodView | None) -> None:
+        """Write what follows from the pods on a node, of which `only` one has come or gone (None: any)."""
         if state.node is None:
             return
         row = self.table.row(self.table.index(state.name))
-        facts = self._demand_facts(state, row)
-        self.table.update(
-            state.name, {path: value for path, value in facts.items() if row.get(path) != value}
-        )
+        if only is None:
+            changes, facts = Record(), self._demand_facts(state, row)
+        else:
+            changes = state.demand.touched(only, len(state.pods), _allocatable(row))
+            facts = self._load_facts(state)
+        for path, value in facts.items():
+            if row.get(path) != value:
+                changes[path] = value
+        self.table.update(state.name, changes)
 
     def _demand_facts(self, state: _Node, row: Mapping[str, object]) -> Record:
         """What follows from the pods on a node. `row` are its other facts."""
-        requested = {**state.requested, PODS: len(state.pods)}
-        nonzero = {**state.nonzero, PODS: len(state.pods)}
-        facts: Record = {
-            "resources.requested": requested,
-            "resources.nonzeroRequested": nonzero,
-            "ownedCPU": state.owned,
-        }
-        allocatable = row["resources.allocatable"]
-        assert isinstance(allocatable, dict)
-        for path, resource in _REQUESTED:
-            facts[path] = requested.get(resource, 0)
-        for path, resource in _NONZERO:
-            facts[path] = nonzero.get(resource, 0)
-        for path, resource in _FREE:
-            facts[path] = allocatable.get(resource, 0) - requested.get(resource, 0)
-        if state.load is not None and state.rules is not None:
-            facts.update(load_facts(loads_of(state.load, state.rules)))
-        facts.update(self._pod_facts(state))
+        facts = state.demand.facts(len(state.pods), _allocatable(row))
+        facts.update(self._load_facts(state))
+        return facts
+
+    def _load_facts(self, state: _Node) -> Record:
+        """The part of it that any pod may change."""
+        if state.load is None or state.rules is None:
+            return self._pod_facts(state)
+        facts = load_facts(loads_of(state.load, state.rules))
+        if self._reads_pods:
+            facts.update(self._pod_facts(state))
         return facts
 
     def _pod_facts(self, state: _Node) -> Record:
@@ -441,6 +425,10 @@ class ClusterCache:
         return facts
 
 
+def _allocatable(row: Mapping[str, object]) -> Amounts:
+    return row["resources.allocatable"]  # type: ignore[return-value]  # the fact's type says so
+
+
 def _trimmed(node: Node) -> Node:
     """The node less what its annotation keeps for work outside Kubernetes; as it is when unreadable."""
     try:
@@ -449,8 +437,3 @@ def _trimmed(node: Node) -> Node:
         return node
     allocatable = trimmed_allocatable(node.allocatable, reservation, _KEPT)
     return node if allocatable is node.allocatable else replace(node, allocatable=allocatable)
-
-
-def _add(total: dict[str, int], part: Amounts, sign: int) -> None:
-    for resource, value in part.items():
-        total[resource] = total.get(resource, 0) + sign * value

@@ -1,8 +1,8 @@
 """Pods as the scheduler sees them: the object, its facts, what it takes from a node."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any, Generic, TypeVar, overload
 
 from koordpolicy.language.facts import TIMES
 from koordpolicy.mechanism.classify import Catalogue
@@ -24,6 +24,36 @@ from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volum
 from koordpolicy.model.protocol import SCHEDULER_NAME
 from koordpolicy.model.reading import Amounts, ObjectError
 
+T = TypeVar("T")
+
+
+KindKey = tuple[str, frozenset[tuple[str, str]], bool]
+"""What pods of one kind have in common: namespace, labels, and whether they are being deleted."""
+
+
+class _Once(Generic[T]):
+    """A property that is computed when it is first asked for. Unlike the library's it takes no lock, which
+    costs more than most of these.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, view: None, owner: type) -> "_Once[T]": ...
+    @overload
+    def __get__(self, view: object, owner: type) -> T: ...
+    def __get__(self, view: object | None, owner: type) -> "_Once[T] | T":
+        if view is None:
+            return self
+        # From then on the value hides this property.
+        found = view.__dict__[self._name] = self._compute(view)
+        return found
+
 
 @dataclass(frozen=True)
 class PodView:
@@ -38,49 +68,49 @@ class PodView:
     facts: Record
     estimate: Amounts | None = None
 
-    @cached_property
+    @_Once
     def placement(self) -> Placement:
         """Selector, affinity, tolerations and gates."""
         return read_placement(self.pod.raw) if self.pod.raw else ANYWHERE
 
-    @cached_property
+    @_Once
     def neighbours(self) -> Neighbours:
         """What it says of other pods."""
         return read_neighbours(self.pod.raw, self.pod.namespace) if self.pod.raw else ALONE
 
-    @cached_property
+    @_Once
     def ports(self) -> tuple[HostPort, ...]:
         """The ports of its node that it takes."""
         return host_ports(self.pod.raw)
 
-    @cached_property
+    @_Once
     def images(self) -> tuple[str, ...]:
         """The images of its containers."""
         return pod_images(self.pod.raw)
 
-    @cached_property
+    @_Once
     def volumes(self) -> PodVolumes:
         """Its volumes, as far as they matter to where it may go."""
         return read_pod_volumes(self.pod.raw, self.pod.name) if self.pod.raw else NO_VOLUMES
 
-    @cached_property
+    @_Once
     def plain_request(self) -> Amounts:
         """The request without pod-level resources, which the score by fit leaves out."""
         return effective_requests(self.pod, pod_level=False) if self.pod.pod_requests else self._request
 
-    @cached_property
+    @_Once
     def plain_nonzero_request(self) -> Amounts:
         """The same with the scheduler's defaults for what containers don't ask for."""
         if self.pod.pod_requests:
             return nonzero_requests(self.pod, pod_level=False)
         return self._nonzero_request
 
-    @cached_property
+    @_Once
     def occupied(self) -> Amounts:
         """What it takes from its node."""
         return occupied_requests(self.pod) if self._runs else self._request
 
-    @cached_property
+    @_Once
     def owned_cpu(self) -> int:
         """Millicores of the CPUs that it has for itself; 0 where its allocation is unreadable."""
         try:
@@ -88,12 +118,29 @@ class PodView:
         except ObjectError:
             return 0
 
+    @_Once
+    def kind(self) -> KindKey:
+        """Which kind of pod it is to others."""
+        return kind_of(self.pod.namespace, self.pod.labels, self.pod.terminating)
+
+    @_Once
+    def plain(self) -> bool:
+        """Whether it has neither ports nor volumes that matter nor terms about other pods, as far as readable."""
+        return not any(
+            _says(part)
+            for part in (
+                lambda: self.ports,
+                lambda: self.volumes is not NO_VOLUMES,
+                lambda: self.neighbours is not ALONE,
+            )
+        )
+
     @property
     def priority(self) -> int:
         """Its priority, 0 without one."""
         return self.pod.priority or 0
 
-    @cached_property
+    @_Once
     def occupied_nonzero(self) -> Amounts:
         """The same with the scheduler's defaults."""
         if self._runs or self.pod.pod_requests:
@@ -115,6 +162,18 @@ class PodView:
         """Whether a node has told what containers have: then a resize may be on its way."""
         pod = self.pod
         return any(one.running is not None for one in (*pod.containers, *pod.init_containers))
+
+
+def kind_of(namespace: str, labels: Mapping[str, str], terminating: bool) -> KindKey:
+    """The kind of a pod."""
+    return namespace, frozenset(labels.items()), terminating
+
+
+def _says(part: Callable[[], object]) -> bool:
+    try:
+        return bool(part())
+    except ObjectError:
+        return False
 
 
 Estimator = Callable[[Record], Amounts | None]

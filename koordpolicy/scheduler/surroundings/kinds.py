@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 from koordpolicy.model.labels import Operator
 from koordpolicy.model.neighbours import PodTerm
 from koordpolicy.model.reading import NO_TEXT
+from koordpolicy.scheduler.pods import KindKey
 from koordpolicy.scheduler.surroundings.counts import RowCounts
 from koordpolicy.scheduler.surroundings.label_index import LabelIndex
 
@@ -18,7 +19,6 @@ _MOST_SELECTIONS: Final = 2048
 """Selections that are kept; beyond, the one that was not asked for longest is dropped."""
 
 Place = TypeVar("Place")
-KindKey = tuple[str, frozenset[tuple[str, str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +51,6 @@ class _Kind:
     @property
     def terminating(self) -> bool:
         return self.key[2]
-
-
-def kind_of(namespace: str, labels: Mapping[str, str], terminating: bool) -> KindKey:
-    """The kind of a pod."""
-    return namespace, frozenset(labels.items()), terminating
 
 
 class PodKinds:

@@ -16,7 +16,7 @@ from koordpolicy.model.reading import NOTHING, ObjectError
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.surroundings.domains import Topology
 from koordpolicy.scheduler.surroundings.images import NodeImages
-from koordpolicy.scheduler.surroundings.kinds import PodKinds, kind_of
+from koordpolicy.scheduler.surroundings.kinds import PodKinds
 from koordpolicy.scheduler.surroundings.ports import UsedPorts
 from koordpolicy.scheduler.surroundings.terms import TermBook
 from koordpolicy.scheduler.surroundings.volumes import Volumes
@@ -97,11 +97,12 @@ class Surroundings:
 
     def _count(self, view: PodView, row: int, sign: int) -> None:
         pod = view.pod
-        key = kind_of(pod.namespace, pod.labels, pod.terminating)
         if sign > 0:
-            self.kinds.add(key, pod.labels, row)
+            self.kinds.add(view.kind, pod.labels, row)
         else:
-            self.kinds.remove(key, row)
+            self.kinds.remove(view.kind, row)
+        if view.plain:
+            return
         ports = _or(lambda: view.ports, _NO_PORTS)
         if ports:
             (self.ports.add if sign > 0 else self.ports.remove)(ports, row)

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 
 from koordpolicy.model.labels import LabelSelector, Operator, Requirement
 from koordpolicy.model.neighbours import PodTerm
+from koordpolicy.scheduler.pods import kind_of
 from koordpolicy.scheduler.surroundings import Wanted
 from koordpolicy.scheduler.surroundings.counts import RowCounts
 from koordpolicy.scheduler.surroundings.domains import Topology
-from koordpolicy.scheduler.surroundings.kinds import PodKinds, kind_of
+from koordpolicy.scheduler.surroundings.kinds import PodKinds
 from koordpolicy.scheduler.surroundings.label_index import LabelIndex
 
 _LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2)

@@ -1,0 +1,129 @@
+"""Rows that are kept pod by pod say what rows say that are written whole."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.scheduler.cache import ClusterCache
+from koordpolicy.scheduler.loads import LoadPolicy
+from koordpolicy.scheduler.pods import view_of
+from koordpolicy.scheduler.profile import profile_of
+from tests.unit.scheduler.world import metric, node, pod, policies
+
+GRAPH: RuleGraph = policies({})
+PROFILE = "koord-scheduler"
+NOW = 1_700_000_000 * 10**9
+LOAD = LoadPolicy(GRAPH, PROFILE)
+READS = profile_of(GRAPH, PROFILE).node_facts
+
+NODES = ("n0", "n1", "n2")
+_AMOUNTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "cpu": st.sampled_from(["0", "100m", "3"]),
+        "memory": st.sampled_from(["0", "1Gi"]),
+        "kubernetes.io/batch-cpu": st.sampled_from([0, 700]),
+        "example.com/gpu": st.integers(0, 2),
+        "pods": st.just(1),  # no container may ask for it; if one does, pods are counted all the same
+    },
+)
+_POD = st.fixed_dictionaries(
+    {"request": _AMOUNTS, "priority": st.sampled_from([9500, 5500])},
+    optional={
+        "annotations": st.just(
+            {"scheduling.koordinator.sh/resource-status": '{"cpuset": "0-1", "numaNodeResources": []}'}
+        )
+    },
+)
+_NODE = st.fixed_dictionaries(
+    {
+        "allocatable": st.sampled_from(
+            [{"cpu": 8, "memory": "8Gi"}, {"cpu": 4, "memory": "1Gi", "example.com/gpu": 4, "pods": 10}]
+        )
+    },
+    optional={"thresholds": st.just({"usageThresholds": {"cpu": 40}})},
+)
+_METRIC = st.fixed_dictionaries(
+    {"usage": st.fixed_dictionaries({"cpu": st.integers(0, 6)}), "age": st.sampled_from([0, 400])},
+    optional={"pods": st.just({"p0": {"usage": {"cpu": 1}}})},
+)
+_EVENTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("place"), st.sampled_from(("p0", "p1", "p2")), st.sampled_from(NODES), _POD),
+        st.tuples(st.just("displace"), st.sampled_from(("p0", "p1", "p2"))),
+        st.tuples(st.just("node"), st.sampled_from(NODES), _NODE),
+        st.tuples(st.just("no node"), st.sampled_from(NODES)),
+        st.tuples(st.just("metric"), st.sampled_from(NODES), _METRIC),
+        st.tuples(st.just("no metric"), st.sampled_from(NODES)),
+        st.tuples(st.just("suppose"), st.sampled_from(NODES)),
+    ),
+    max_size=25,
+)
+
+
+def act(cache: ClusterCache, event: tuple[Any, ...]) -> None:
+    """One event."""
+    match event:
+        case ("place", name, where, given):
+            cache.place(view_of(pod(name, given), GRAPH.catalogue, LOAD.estimate), where, NOW, assumed=True)
+        case ("displace", name):
+            cache.displace(("default", name))
+        case ("node", name, given):
+            cache.set_node(node(name, given))
+        case ("no node", name):
+            cache.remove_node(name)
+        case ("metric", name, given):
+            cache.set_metric(metric(name, given, NOW))
+        case ("no metric", name):
+            cache.remove_metric(name)
+        case ("suppose", name):
+            if name in cache:
+                with cache.supposing(name, list(cache.pods_on(name))) as supposition:
+                    for key in list(cache.pods_on(name)):
+                        supposition.put_back(key)
+
+
+def rows(cache: ClusterCache) -> dict[str, dict[str, Any]]:
+    """The rows, without resources of which nothing is left."""
+    found = {}
+    for name in cache.table.names:
+        facts: dict[str, Any] = dict(cache.table.row(cache.table.index(name)))
+        for path in ("resources.requested", "resources.nonzeroRequested"):
+            facts[path] = {resource: amount for resource, amount in facts[path].items() if amount}
+        found[name] = facts
+    return found
+
+
+@settings(max_examples=60)
+@given(_EVENTS)
+def test_a_row_kept_pod_by_pod_equals_one_written_whole(events: list[tuple[Any, ...]]) -> None:
+    cache = ClusterCache(LOAD, GRAPH.catalogue, READS)
+    for event in events:
+        act(cache, event)
+        kept = rows(cache)
+        for column in ("free.cpu", "requested.pods", "load.cpu"):
+            values = cache.table.column(column)
+            for at, name in enumerate(cache.table.names):
+                if values.absent is None or not values.absent[at]:
+                    assert values.values[at] == kept[name][column]
+        for one in list(cache.nodes()):
+            cache.set_node(one)  # which writes the whole row
+        assert rows(cache) == kept
+
+
+@settings(max_examples=60)
+@given(_EVENTS)
+def test_what_was_read_of_a_row_stays_as_it_was(events: list[tuple[Any, ...]]) -> None:
+    """Rows may be copied shallowly: amounts that a row holds are never changed in place."""
+    cache = ClusterCache(LOAD, GRAPH.catalogue, READS)
+    for event in events:
+        taken = [dict(cache.table.row(at)) for at in range(len(cache))]
+        deep = [{path: _copied(value) for path, value in row.items()} for row in taken]
+        act(cache, event)
+        assert taken == deep
+
+
+def _copied(value: Any) -> Any:
+    return dict(value) if isinstance(value, dict) else value
