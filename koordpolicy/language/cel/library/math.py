@@ -12,6 +12,9 @@ from koordpolicy.language.cel.values_equality import order
 
 _LIB = "math"
 _WORD = 64
+_ALL_WHOLE = 2.0**52
+"""From here on all doubles are whole, or infinite."""
+_BELOW_HALF = 0.49999999999999994
 
 
 def greatest(*values: Value) -> Value:
@@ -60,12 +63,10 @@ def numbers_only(pick: Callable[..., Value]) -> Callable[..., Value]:
 
 
 def _round(value: float) -> float:
-    """Half away from zero."""
-    if not math.isfinite(value):
+    """Half away from zero: cut, after a step of almost a half that no less than a half takes to the next."""
+    if not -_ALL_WHOLE < value < _ALL_WHOLE:
         return value
-    whole = float(math.trunc(value))
-    result = whole + math.copysign(1.0, value) if abs(value - whole) >= 0.5 else whole
-    return math.copysign(result, value)
+    return math.copysign(int(value + math.copysign(_BELOW_HALF, value)), value)
 
 
 def _whole(cut: Callable[[float], int]) -> Callable[[float], float]:

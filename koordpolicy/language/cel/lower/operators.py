@@ -8,6 +8,7 @@ Whatever has no row here is called through the function table.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Final
 
 from koordpolicy.language.cel import ir, values_equality
 from koordpolicy.language.cel.library.convert import int_from_double
@@ -15,6 +16,9 @@ from koordpolicy.language.cel.library.standard import value_type
 from koordpolicy.language.cel.lower import runtime
 from koordpolicy.language.cel.values import NONE, Optional
 from koordpolicy.language.cel.values_time import make_duration
+
+EITHER: Final = "@either(bool,bool)"
+"""The overload of a strict "or", of which no error is absorbed. No expression says it."""
 
 _LOW, _HIGH = "-9223372036854775808", "9223372036854775807"
 
@@ -104,6 +108,7 @@ _ROWS: tuple[tuple[str, Inline], ...] = (
     ("quotient(double,double)", Inline("({0} / {1} if {1} else zero_divisor())", atoms=(1,))),
     # Logic, comparison, membership
     ("!_(bool)", _safe("(not {0})")),
+    (EITHER, _safe("({0} | {1})")),
     ("!_(dyn)", Inline("(not as_bool({0}))")),
     *_comparisons(),
     ("@in(dyn,list)", _safe("in_list({0}, {1})")),

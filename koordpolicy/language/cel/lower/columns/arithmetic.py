@@ -6,8 +6,9 @@ so that a check for overflow runs only where the bounds of the operands permit o
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from koordpolicy.language.cel.lower.columns.operands import FUNCTIONS, Operands
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -21,6 +22,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Bounds,
     Vec,
 )
+from koordpolicy.language.cel.lower.operators import EITHER
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.columns.emitter import Emitter
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 Rule: TypeAlias = "Callable[[Emitter, Sequence[Vec]], Vec]"
 _LOW, _HIGH = WIDEST
 _EXACT = str(2**53)
+BELOW_HALF: Final = "0.49999999999999994"
+"""The greatest double less than a half."""
 
 
 # --- int64 -----------------------------------------------------------------------------------------
@@ -187,7 +191,10 @@ def _quotient(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
         text = f"{failed} = zero_divisors({b}, {operands.errors}, {space.count})"
         writer.line(text, (failed, operands.errors))
     one, other = emitter.as_double(args[0], a, space), emitter.as_double(args[1], b, space)
-    return operands.result(DOUBLE, "np.divide", one, other, errors=failed)
+    first = operands.bounds(0)[0]
+    bounds = (f"(0.0 if {first} >= 0 and {low} >= 0 else -inf)", "inf")
+    made = operands.result(DOUBLE, "np.divide", one, other, errors=failed, bounds=lambda: bounds)
+    return replace(made, unsigned=all(arg.kind == INT for arg in args))
 
 
 def _to_double(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
@@ -231,13 +238,22 @@ def _kernel_of_doubles(kernel: str) -> Rule:
 
 
 def _rounded(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
-    """`math.round`: halves away from zero."""
+    """`math.round`: halves away from zero, by way of cutting what is almost a half further from zero.
+
+    A half itself would send 0.49999999999999994 to 1. Numbers of more than 2**52 are whole and stay.
+    """
     operands = Operands(emitter, args)
     (value,) = operands.texts
-    rounded = operands.result(DOUBLE, "np.rint", value)
-    rest = operands.result(DOUBLE, "np.subtract", value, rounded.values)
-    operands.writer.line(f"fix_halves({value}, {rounded.values}, {rest.values})")
-    return rounded
+    low, _ = operands.bounds(0)
+    moved = operands.writer.name("v")
+    # Only -0.0 tells zeros apart, whose sign stays.
+    known = f"{low} >= 0" if args[0].unsigned else f"{low} > 0"
+    with operands.writer.block(f"if {known}:"):
+        operands.result(DOUBLE, "np.add", value, BELOW_HALF, name=moved)
+    with operands.writer.block("else:"):
+        step = operands.result(DOUBLE, "np.copysign", BELOW_HALF, value).values
+        operands.result(DOUBLE, "np.add", step, value, name=moved)
+    return operands.result(DOUBLE, "np.trunc", moved)
 
 
 def _by_corners(operator: str) -> Rule:
@@ -256,7 +272,11 @@ def _by_corners(operator: str) -> Rule:
                 emitter.writer.let("h", f"max({image}) {known} inf"),
             )
 
-        return operands.result(DOUBLE, FUNCTIONS[operator], *operands.texts, bounds=bounds)
+        made = operands.result(DOUBLE, FUNCTIONS[operator], *operands.texts, bounds=bounds)
+        times = (
+            operator == "*" and all(arg.unsigned for arg in args) and any(arg.space is None for arg in args)
+        )
+        return replace(made, unsigned=times)
 
     return rule
 
@@ -352,6 +372,7 @@ def _rows() -> Iterator[tuple[str, Rule]]:
     yield "-_(int)", _least_excluded("np.negative", "negate_checked", "-{1}", "-{0}")
     yield "-_(double)", _doubles("np.negative")
     yield "!_(bool)", _tests("np.logical_not")
+    yield EITHER, _tests("np.bitwise_or")
     yield "scale(int,double)", _whole(("*", "{1}"))
     yield "percent_of(int,double)", _whole(("*", "{1}"), ("/", "100.0"))
     for name in ("int", "millicores", "bytesOf"):

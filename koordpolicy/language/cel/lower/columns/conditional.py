@@ -48,7 +48,7 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Ve
         return _one_branch(emitter, node, kind, condition, need)
     writer = emitter.writer
     chosen = emitter.values_in(condition, space)
-    taken = writer.let("n", f"np.count_nonzero({chosen})")
+    taken = emitter.once("n", f"np.count_nonzero({chosen})")
     then = _branch(emitter, node.then, f"if {taken}:", chosen, space, kind, need)
     otherwise = _branch(
         emitter, node.otherwise, f"if {taken} < {space.count}:", f"~{chosen}", space, kind, need

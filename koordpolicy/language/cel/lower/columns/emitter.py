@@ -294,7 +294,10 @@ class Emitter(Frame):
         else:
             name = f"({value!r})" if isinstance(value, (int, float)) and value < 0 else repr(value)
         bounds = None if value != value else (lambda: (name, name))
-        return Vec(kind, name, None, None, bounds if kind in COUNTED or kind == DOUBLE else None)
+        more = isinstance(value, float) and value > 0
+        return Vec(
+            kind, name, None, None, bounds if kind in COUNTED or kind == DOUBLE else None, unsigned=more
+        )
 
     # --- row by row -----------------------------------------------------------------------------
 

@@ -239,15 +239,6 @@ def _bits(value: Operand | float, dtype: np.dtype[Any]) -> Any:
 # --- doubles ---------------------------------------------------------------------------------------
 
 
-def fix_halves(value: Array, rounded: Array, rest: Array) -> None:
-    """Send halves, which were rounded to even, away from zero. `rest` is what rounding left."""
-    np.abs(rest, rest)
-    halves = rest == 0.5
-    if np.count_nonzero(halves):
-        at = np.flatnonzero(halves)
-        rounded[at] = value[at] + np.copysign(0.5, value[at])
-
-
 def sign_of(value: Array) -> Array:
     """-1.0, 0.0 or 1.0; NaN of NaN."""
     return np.sign(value) + 0.0

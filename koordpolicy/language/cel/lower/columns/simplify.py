@@ -15,6 +15,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import bound_names, inline_binds, number, rewrite, walk
 from koordpolicy.language.cel.lower.columns.choices import spread_choices
+from koordpolicy.language.cel.lower.operators import EITHER
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.lower.runtime import map_pairs
 from koordpolicy.language.cel.types import BOOL, INT, Type, optional_of
@@ -40,7 +41,11 @@ def simplify(root: ir.Node) -> ir.Node:
         if changed is root:
             break
         root = fold(changed)
-    return rewrite(root, _without_neutral)
+    return rewrite(root, _shortened)
+
+
+def _shortened(node: ir.Node) -> ir.Node:
+    return _counted(_without_neutral(node))
 
 
 _NEUTRAL = {
@@ -63,6 +68,51 @@ def _without_neutral(node: ir.Node) -> ir.Node:
     if first and isinstance(a, ir.Const) and a.value == neutral and b.type == node.type:
         return b
     return node
+
+
+_COUNTS = {
+    ("_==_", 0): True, ("_!=_", 0): False, ("_>_(int,int)", 0): False, ("_<=_(int,int)", 0): True,
+    ("_>=_(int,int)", 1): False, ("_<_(int,int)", 1): True,
+}  # fmt: skip
+"""Comparisons of a number of elements that tell whether there is any: operator, number, whether for none."""
+
+
+def _counted(node: ir.Node) -> ir.Node:
+    """`size(list.filter(x, p)) == 0` over a constant list needs no number: some `p`, or none."""
+    if not isinstance(node, ir.Call) or len(node.args) != 2:
+        return node
+    counted, limit = node.args
+    if not isinstance(limit, ir.Const) or type(limit.value) is not int:
+        return node
+    none = _COUNTS.get((node.overload, limit.value))
+    conditions = None if none is None else _conditions(counted)
+    if not conditions:
+        return node
+    found = conditions[0]
+    for condition in conditions[1:]:
+        found = ir.Call(BOOL, EITHER, (found, condition), start=node.start, end=node.end)
+    return ir.Call(BOOL, "!_(bool)", (found,), start=node.start, end=node.end) if none else found
+
+
+def _conditions(node: ir.Node) -> list[ir.Node] | None:
+    """On what the elements of a list depend whose size this is; None where it does not follow from that alone."""
+    if not isinstance(node, ir.Call) or node.overload not in ("size(list(A))", ".size(list(A))"):
+        return None
+    counted = node.args[0]
+    if not isinstance(counted, ir.MakeList) or len(counted.optional) < len(counted.elements):
+        return None
+    found = []
+    for part in counted.elements:
+        match part:
+            case ir.Cond(
+                condition=condition,
+                then=ir.Const(value=Optional() as held),
+                otherwise=ir.Const(value=Optional() as other),
+            ) if held is not NONE and other is NONE and condition.type == BOOL:
+                found.append(condition)
+            case _:
+                return None
+    return found
 
 
 # --- parts without roots ---------------------------------------------------------------------------

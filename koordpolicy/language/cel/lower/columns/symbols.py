@@ -97,6 +97,7 @@ class Vec:
     zero). `bounds` gives texts of the least and greatest value. A `fresh` array belongs to the
     generated code alone. Strings that are `few` are those that the expression itself names, or made of
     such; a column may bring ever new ones. `column` names the table's column that the values are, as they stand.
+    `unsigned` doubles have no -0.0 among them when their least value is not less than 0; a single one is more than 0.
     """
 
     kind: str
@@ -107,6 +108,7 @@ class Vec:
     fresh: bool = False
     few: bool = False
     column: str | None = None
+    unsigned: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

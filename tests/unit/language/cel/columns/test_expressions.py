@@ -75,6 +75,8 @@ math.ceil(double(node.capacity.cpu) / 7.0)
 math.floor(double(node.capacity.cpu) / 7.0)
 math.round(double(node.capacity.cpu) / 2.0)
 math.trunc(double(node.capacity.cpu) / 7.0)
+math.round(node.usage.total.cpu / node.capacity.cpu * 100.0)
+math.round(double(node.capacity.cpu) * -0.5)
 math.sqrt(double(node.capacity.cpu))
 math.isNaN(math.sqrt(double(node.capacity.cpu)))
 math.isInf(1.0 / double(node.allocatable.cpu))
@@ -132,6 +134,13 @@ node.labels[pod.labels["zz"]]
 pod.labels["zz"] in node.labels
 node.labels.?pool.hasValue()
 node.labels.?pool.value()
+["x", "pool"].filter(k, node.labels[k] == "1").size() == 0
+["x", "pool"].filter(k, k in node.labels).size() > 0
+["x", "pool"].filter(k, k in node.labels && node.labels[k] == "b").size() != 0
+["x", "pool"].filter(k, k in node.labels).size() <= 0
+size(["x", "pool", "y"].filter(k, k in node.labels)) >= 1
+size(["x", "pool", "y"].filter(k, k in node.labels)) < 2
+["cpu", "x/gpu"].filter(k, node.resources.requested[?k].orValue(amount(0)) > amount(3)).size() == 0
 node.resources.requested["cpu"]
 node.resources.requested[pod.band]
 node.resources.requested[?"x/gpu"].orValue(amount(0)) + amount(1)
@@ -168,6 +177,7 @@ node.metric.age + duration("15m")
 node.metric.age - duration("15m")
 now - node.metric.updatedAt
 now - node.metric.updatedAt > duration("5m")
+now - node.metric.updatedAt >= duration("1m") || has(node.usage.total.cpu)
 node.metric.updatedAt > timestamp("2020-01-01T00:00:00Z")
 int(node.metric.updatedAt)
 pod.request.memory
