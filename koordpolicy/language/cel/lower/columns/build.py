@@ -134,7 +134,7 @@ def _assemble(emitter: Emitter, results: list[str]) -> Code:
         text = f"({', '.join(part.results)})"
         inner, needed = place(part.lines, text)
         slots_of.append(needed)
-        lines += [f"def part{at}(table, strings, rows, n, memory):", *inner, f" return {text}"]
+        lines += [f"def part{at}(table, strings, rows, n, memory{part.given}):", *inner, f" return {text}"]
     source = "\n".join(lines) + "\n"
     for at, fragment in enumerate(emitter.parts):
         scope[f"row{at}"] = compile_row(fragment.names, fragment.node).call

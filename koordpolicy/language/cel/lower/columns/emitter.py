@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Overload
-from koordpolicy.language.cel.ir_walk import bound_names, facts_of, rewrite
+from koordpolicy.language.cel.ir_walk import bound_names, facts_of, rewrite, walk
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
 from koordpolicy.language.cel.lower.columns.frame import Frame
@@ -59,7 +59,7 @@ class Emitter(Frame):
     overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
     uses_lists: bool = False
     kept: list[KeptPart] = field(default_factory=list)
-    _keeping: tuple[str, ...] = ()
+    _keeping: tuple[tuple[str, ...], str] | None = None
     _efforts: dict[int, int] = field(default_factory=dict)
     _impure: dict[int, bool] = field(default_factory=dict)
     _ranges: dict[str, int] = field(default_factory=dict)
@@ -148,7 +148,9 @@ class Emitter(Frame):
     # --- what the table alone decides -----------------------------------------------------------
 
     def _is_kept(self, node: ir.Node, number: int) -> bool:
-        """Whether the value is worth keeping between calls: it takes work, and no other root decides it."""
+        """Whether the value is worth keeping between calls: it takes work, and beside the table only roots of one
+        value, such as `now`, decide it.
+        """
         if not isinstance(node, WORK) or kind_of(node.type) in (None, STRING) or self.is_partial(node):
             return False
         if self.numbering.free[number] or self._holds(number, self._impure, self._depends):
@@ -167,33 +169,49 @@ class Emitter(Frame):
         """Whether a node needs what a kept part does not have: other roots, prepared values, loops."""
         node = self.numbering.nodes[number]
         if isinstance(node, (ir.Const, ir.Var)):
-            return isinstance(node, ir.Var) and not node.local and node.name != self.table_root
+            return isinstance(node, ir.Var) and not (
+                node.local or node.name == self.table_root or self._is_given(node)
+            )
         if isinstance(node, ir.Comprehension) and not self.varies(node.range):
             return True
         return not self.varies(node)
 
+    def _given(self, node: ir.Node) -> list[str]:
+        """The variables of the roots of one value that a part reads."""
+        roots = {part.name: part for part in walk(node) if self._is_given(part)}  # type: ignore[attr-defined]
+        return [self.emit_vec(roots[name]).values for name in sorted(roots)]
+
+    def _is_given(self, node: ir.Node) -> bool:
+        """Whether a node is a root of one value."""
+        return isinstance(node, ir.Var) and not node.local and kind_of(node.type) is not None
+
     def _emit_kept(self, node: ir.Node) -> Vec:
         facts = tuple(sorted(path for record, path in facts_of(node) if record == self.table_root))
-        if facts == self._keeping:
+        given = "".join(f", {name}" for name in self._given(node))
+        if (facts, given) == self._keeping:
             vec = nodes.emit_node(self, node, None)
             assert isinstance(vec, Vec)
             return vec
         outer, listed, keeping = self.writer, self.uses_lists, self._keeping
-        self.writer, self.uses_lists, self._keeping = Writer(beside=outer), False, facts
+        self.writer, self.uses_lists, self._keeping = Writer(beside=outer), False, (facts, given)
         try:
             self.writer.line(f"{SPACE} 0 n")
             vec = self.emit_vec_of(nodes.emit_node(self, node, None), node)
             value, failed = self.own_arrays(vec)
             numbers = vec.kind in COUNTED or vec.kind == DOUBLE
             low, high = self.bounds_of(vec) if numbers else ("0", "0")
-            part = KeptPart(node, facts, self.writer.lines, (value, failed, low, high), self.uses_lists)
+            part = KeptPart(
+                node, facts, given, self.writer.lines, (value, failed, low, high), self.uses_lists
+            )
         finally:
             whole = self.uses_lists
             self.writer, self.uses_lists, self._keeping = outer, listed or whole, keeping
         self.kept.append(part)
         value, failed = outer.name("v"), outer.name("e")
         low, high = outer.name("l"), outer.name("h")
-        outer.line(f"{value}, {failed}, {low}, {high} = kept{len(self.kept) - 1}.get(table, rows, n)", ())
+        outer.line(
+            f"{value}, {failed}, {low}, {high} = kept{len(self.kept) - 1}.get(table, rows, n{given})", ()
+        )
         return Vec(vec.kind, value, ROWS, failed, (lambda: (low, high)) if numbers else None)
 
     def own_arrays(self, vec: Vec) -> tuple[str, str]:
@@ -224,7 +242,7 @@ class Emitter(Frame):
         if found is None:
             value, failed = self._prepare(node)
             found = self._convert(self.prepare, node, value, failed)
-            self.exports += [found.values, failed]
+            self.exports += [found.values] if failed == "False" else [found.values, failed]
             self.prepare.remember(key, found)
         return found  # type: ignore[return-value]
 
@@ -235,7 +253,8 @@ class Emitter(Frame):
             writer.line(f"{value} = {self.root(node.base.name)}.get({node.path!r}, ABSENT)")
             writer.line(f"{failed} = {value} is ABSENT")
         elif isinstance(node, ir.Var):
-            writer.line(f"{value} = {self.root(node.name)}; {failed} = False")
+            writer.line(f"{value} = {self.root(node.name)}")
+            failed = "False"
         else:
             self.shared[value] = node
             writer.line(f"{value} = shared[{value!r}]; {failed} = isinstance({value}, CelError)")

@@ -1,4 +1,5 @@
-"""Parts of a program that only the table decides: computed when the table has changed, else kept.
+"""Parts of a program that only the table decides, or the table and the time of day: computed when these have
+changed, else kept.
 
 Most of what a scheduler asks about a node does not depend on the pod, and most nodes are as they were
 when the last pod asked.
@@ -31,9 +32,10 @@ _LARGE: Final = 2_000
 
 @dataclass(slots=True)
 class _State:
-    """The last result, for which table, and in which version of it."""
+    """The last result, for which table and other values, and in which version of the table."""
 
     table: "weakref.ref[NodeTable]"
+    given: tuple[object, ...]
     stamp: int
     version: int
     result: Result
@@ -41,7 +43,8 @@ class _State:
 
 class Kept:
     """One part. `function` computes it, over all rows or some; `by_row` makes a row program for it, which a
-    part that reads lists (`whole`) needs for some rows. `paths` are the facts that it reads.
+    part that reads lists (`whole`) needs for some rows. `paths` are the facts that it reads; what it reads beside the
+    table is `given` with each call.
     """
 
     __slots__ = ("_by_row", "_function", "_make_row", "_memory", "_paths", "_slots", "_state", "_whole")
@@ -59,13 +62,13 @@ class Kept:
         self._memory: list[Memory] = []
         self._state: _State | None = None
 
-    def get(self, table: NodeTable, rows: Array | None, count: int) -> Result:
+    def get(self, table: NodeTable, rows: Array | None, count: int, *given: object) -> Result:
         """The part for all rows, or computed for some. Nobody else may write the arrays."""
         if rows is not None:
-            return self._compute(table, rows, count)
+            return self._compute(table, rows, count, given)
         state = self._state
-        if state is None or state.table() is not table:
-            return self._renew(table, count)
+        if state is None or state.table() is not table or state.given != given:
+            return self._renew(table, count, given)
         version = table.version
         if state.version == version:
             return state.result
@@ -73,34 +76,34 @@ class Kept:
         if state.stamp == stamp:
             state.version = version
             return state.result
-        if count < _LARGE or len(state.result[0]) != count:
-            return self._renew(table, count)
+        if count < _LARGE or len(state.result[0]) != count or (self._whole and given):
+            return self._renew(table, count, given)
         touched = table.touched_since(state.version)
         if touched is None or len(touched) * _FEW > count:
-            return self._renew(table, count)
-        part = self._some(table, touched)
+            return self._renew(table, count, given)
+        part = self._some(table, touched, given)
         state.result = _laid_over(state.result, part, touched)
         state.stamp, state.version = stamp, version
         return state.result
 
-    def _renew(self, table: NodeTable, count: int) -> Result:
-        result = self._compute(table, None, count)
-        self._state = _State(weakref.ref(table), table.stamp(self._paths), table.version, result)
+    def _renew(self, table: NodeTable, count: int, given: tuple[object, ...]) -> Result:
+        result = self._compute(table, None, count, given)
+        self._state = _State(weakref.ref(table), given, table.stamp(self._paths), table.version, result)
         return result
 
-    def _compute(self, table: NodeTable, rows: Array | None, count: int) -> Result:
+    def _compute(self, table: NodeTable, rows: Array | None, count: int, given: tuple[object, ...]) -> Result:
         memory = self._memory.pop() if self._memory else Memory(self._slots)
         while True:
             texts = CallStrings(table.strings)
-            result = self._function(table, texts, rows, count, memory)
+            result = self._function(table, texts, rows, count, memory, *given)
             if not texts.outdated:  # only the first call makes columns
                 break
         self._memory = [memory]
         return result
 
-    def _some(self, table: NodeTable, rows: Array) -> Result:
+    def _some(self, table: NodeTable, rows: Array, given: tuple[object, ...]) -> Result:
         if not self._whole:
-            return self._compute(table, rows, len(rows))
+            return self._compute(table, rows, len(rows), given)
         if self._by_row is None:
             self._by_row = self._make_row()
         found = [attempt(self._by_row, table.row(int(row))) for row in rows]

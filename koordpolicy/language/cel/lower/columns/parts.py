@@ -46,12 +46,13 @@ class RowPart:
 
 @dataclass(frozen=True, slots=True)
 class KeptPart:
-    """A part that only the table decides: the facts it reads, the body of its function, what that
-    returns (values, errors, bounds), and whether it reads lists.
+    """A part that only the table and roots of one value decide: the facts it reads, the variables of those roots (each
+    after a comma), the body of its function, what that returns (values, errors, bounds), and whether it reads lists.
     """
 
     node: ir.Node
     facts: tuple[str, ...]
+    given: str
     lines: list[Line]
     results: tuple[str, str, str, str]
     whole: bool
