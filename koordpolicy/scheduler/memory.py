@@ -4,6 +4,7 @@ Two pods are equal when all that the profile reads of them is; then their answer
 rows of the table that were touched in between.
 """
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -42,12 +43,18 @@ class _Known:
 
 
 class Memory:
-    """The answers about the latest kinds of pods, the latest first."""
+    """The answers about the latest kinds of pods, the latest first.
 
-    __slots__ = ("_known",)
+    A kind is kept from its second pod on: pods that all differ leave nothing behind, so that the arrays of one
+    decision serve the next while they are still in the processor's cache.
+    """
+
+    __slots__ = ("_known", "_latest", "_seen")
 
     def __init__(self) -> None:
         self._known: list[_Known] = []
+        self._seen: deque[Fingerprint] = deque(maxlen=_TEMPLATES)
+        self._latest: _Known | None = None
 
     def judged(self, question: Question, table: NodeTable) -> Judged:
         """What `judge` gives about all nodes. Raises CycleProblem."""
@@ -55,20 +62,26 @@ class Memory:
             fingerprint = _fingerprint(question)
         except ObjectError as problem:
             raise CycleProblem(str(problem)) from problem
+        self._latest = None
         found = next((one for one in self._known if one.fingerprint == fingerprint), None)
+        again = found is not None
         if found is not None:
             self._known.remove(found)
             if not _refreshed(found, question, table):
                 found = None
         if found is None:
             found = _Known(fingerprint, judge(question, table), table.version, len(table))
-        self._known.insert(0, found)
-        del self._known[_TEMPLATES:]
+        if again or fingerprint in self._seen:
+            self._known.insert(0, found)
+            del self._known[_TEMPLATES:]
+        else:
+            self._seen.append(fingerprint)
+        self._latest = found
         return found.judged
 
     def standing(self, question: Question, judged: Judged) -> Standing | None:
         """How the nodes stand by what was judged last; None when that says not enough."""
-        known = self._known[0] if self._known else None
+        known = self._latest
         if known is None or known.judged is not judged or not Standing.can(question, judged):
             return None
         if known.standing is None:

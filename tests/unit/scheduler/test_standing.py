@@ -11,7 +11,7 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, Taint
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.cycle import judge
+from koordpolicy.scheduler.cycle import Judged, judge
 from koordpolicy.scheduler.standing import Standing
 from tests.unit.scheduler.world import START, policies
 
@@ -82,8 +82,38 @@ def test_what_is_kept_is_what_would_be_computed(seed: int) -> None:
         question = scheduler.question(pod)
         scheduler.decide(pod)
         memory = scheduler._memory  # what it keeps is what the test is about
-        kept = memory.standing(question, memory.judged(question, scheduler.cache.table))
+        known, judged = (
+            memory.judged(question, scheduler.cache.table),
+            judge(question, scheduler.cache.table),
+        )
+        assert_equal(known, judged)
+        kept = memory.standing(question, known)
         assert kept is not None
-        fresh = Standing(question, judge(question, scheduler.cache.table), len(scheduler.cache.table))
+        fresh = Standing(question, judged, len(scheduler.cache.table))
         assert kept.count == fresh.count
         np.testing.assert_array_equal(kept.totals, fresh.totals)
+
+
+def assert_equal(known: Judged, judged: Judged) -> None:
+    for one, other in zip(known.verdicts, judged.verdicts, strict=True):
+        assert (one is None) == (other is None)
+        if one is not None and other is not None:
+            assert one.reasons == other.reasons
+            np.testing.assert_array_equal(one.refused, other.refused)
+            np.testing.assert_array_equal(one.hopeless, other.hopeless)
+    for said, again in ((known.accepted, judged.accepted), (known.scores, judged.scores)):
+        for array, fresh in zip(said, again, strict=True):
+            assert (array is None) == (fresh is None)
+            if array is not None and fresh is not None:
+                np.testing.assert_array_equal(array, fresh)
+
+
+def test_equal_pods_are_followed_node_by_node() -> None:
+    chance = random.Random(1)
+    scheduler = Scheduler(GRAPH, lambda: START, draw=chance.randrange, explained=0, refusals=False)
+    for at in range(12):
+        scheduler.set_node(a_node(f"n{at}", chance))
+    for at in range(4):
+        scheduler.set_pod(a_pod(f"p{at}", 0))
+        assert scheduler.schedule_next() is not None
+    assert [known.following is not None for known in scheduler._memory._known] == [True]
