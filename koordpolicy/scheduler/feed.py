@@ -18,6 +18,7 @@ from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.scheduler.binding_seen import bound_view
 from koordpolicy.scheduler.feed_around import AROUND, HeardAround
 from koordpolicy.scheduler.scheduler import Scheduler
 
@@ -40,6 +41,16 @@ def _name(obj: Object) -> str:
 def _key(obj: Object) -> tuple[str, str]:
     metadata = obj["metadata"]
     return str(metadata.get("namespace") or ""), str(metadata["name"])
+
+
+def _pod_is_now(scheduler: Scheduler, obj: Object) -> None:
+    # Most of what is heard of pods is our own bindings.
+    assumed = scheduler.assumed(_key(obj))
+    view = None if assumed is None else bound_view(*assumed, obj)
+    if view is None:
+        scheduler.set_pod(read_pod(obj))
+    else:
+        scheduler.set_pod(view.pod, view)
 
 
 def _around(one: HeardAround) -> Heard:
@@ -76,7 +87,7 @@ HEARD: Final[tuple[Heard, ...]] = (
     *(_around(one) for one in AROUND),
     Heard(
         resources.PODS,
-        lambda scheduler, obj: scheduler.set_pod(read_pod(obj)),
+        _pod_is_now,
         lambda scheduler, obj: scheduler.remove_pod(_key(obj)),
     ),
 )

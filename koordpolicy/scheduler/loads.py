@@ -52,6 +52,10 @@ class LoadPolicy:
         estimate: Amounts | None = self._value("estimator.request", None, pod=pod)
         return estimate
 
+    def estimates_by(self, path: str) -> bool:
+        """Whether the estimate reads this fact of the pod."""
+        return not {("pod", path), ("pod", "")}.isdisjoint(self._asked["estimator.request"].facts)
+
     def rules(self, node: Record) -> LoadRules:
         """How the load of a node with these facts is counted. What policy leaves open counts as nothing."""
         return LoadRules(

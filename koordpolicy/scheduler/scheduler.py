@@ -195,8 +195,15 @@ class Scheduler:
         """A disruption budget is gone."""
         self._budgets.remove(namespace, name)
 
-    def set_pod(self, pod: Pod) -> None:
-        """A pod is new or has changed: bound, waiting for this scheduler, for another one, or over."""
+    def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
+        """A pod on a node that is not confirmed there; None, too, where policy's estimate reads its node."""
+        view, node = self.cache.view(key), self.cache.node_of(key)
+        if view is None or node is None or not self.cache.is_assumed(key):
+            return None
+        return None if self._load.estimates_by("nodeName") else (view, node)
+
+    def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
+        """A pod is new or has changed: bound (as `bound`, where known), waiting for this scheduler, or over."""
         key = pod.key
         known = self.cache.view(key)
         if known is not None and known.pod.uid != pod.uid:
@@ -206,7 +213,7 @@ class Scheduler:
         elif pod.node_name:
             self._leave_queue(key)
             self._room.gone(key)
-            self.cache.place(self._view(pod), pod.node_name, self._clock())
+            self.cache.place(bound or self._view(pod), pod.node_name, self._clock())
             self.cache.around.volumes.settled(key)
             if known is None:
                 self._happened(Event.POD_PLACED, pod.node_name)
