@@ -8,6 +8,7 @@ decided elsewhere and arrive here as values. Times and durations are nanoseconds
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import add, sub
 from typing import NamedTuple
 
 from koordpolicy.model.metric import AggregatedUsage
@@ -17,8 +18,7 @@ PodKey = tuple[str, str]
 """Namespace and name, as reports name pods."""
 
 
-@dataclass(frozen=True, slots=True)
-class AssignedPod:
+class AssignedPod(NamedTuple):
     """A pod that is on the node, or on its way.
 
     `estimate` is None when nothing is estimated for it (all zero). `since` is when it was scheduled;
@@ -65,13 +65,12 @@ def estimate_end(
     return None
 
 
-class _Share(NamedTuple):
-    """What one pod adds to the node's sums."""
+_Row = tuple[int, ...]
+"""An amount for each resource that is looked at, in their order."""
 
-    prod_usage: Amounts = NOTHING
-    estimated: Amounts = NOTHING
-    node_extra: Amounts = NOTHING
-    prod_extra: Amounts = NOTHING
+_Share = tuple[int, ...]
+"""What one pod adds to the sums over all: its row of protected use, of the estimate, of what the estimate
+adds to the node's use, and of what it adds to the protected use, one behind the other."""
 
 
 class NodeLoad:
@@ -82,7 +81,9 @@ class NodeLoad:
     as protected too.
     """
 
-    __slots__ = ("_pods", "_prod_includes_system", "_report", "_resources", "_shares", "_sums", "_usages")
+    __slots__ = (
+        "_nothing", "_pods", "_prod_includes_system", "_report", "_resources", "_shares", "_sums", "_usages",
+    )  # fmt: skip
 
     def __init__(self, resources: Collection[str], *, prod_includes_system: bool = False) -> None:
         self._resources = tuple(resources)
@@ -90,8 +91,9 @@ class NodeLoad:
         self._report: LoadReport | None = None
         self._pods: dict[PodKey, AssignedPod] = {}
         self._shares: dict[PodKey, _Share] = {}
-        self._sums = _Sums()
-        self._usages: dict[tuple[str, int], Amounts | None] = {}
+        self._nothing: _Row = (0,) * len(self._resources)
+        self._sums: _Share = self._nothing * 4
+        self._usages: dict[tuple[str, int], _Row | None] = {}
 
     @property
     def empty(self) -> bool:
@@ -106,9 +108,8 @@ class NodeLoad:
     def copy(self) -> "NodeLoad":
         """Another load that begins with the same pods and report."""
         other = NodeLoad(self._resources, prod_includes_system=self._prod_includes_system)
-        other._report = self._report
+        other._report, other._sums = self._report, self._sums
         other._pods, other._shares = dict(self._pods), dict(self._shares)
-        other._sums = self._sums.copy()
         return other
 
     def set_report(self, report: LoadReport | None) -> None:
@@ -123,16 +124,15 @@ class NodeLoad:
             self.remove(pod.key)
         self._pods[pod.key] = pod
         if self._report is not None:
-            share = self._share(pod, self._report)
-            self._shares[pod.key] = share
-            self._sums.change(share, 1)
+            share = self._shares[pod.key] = self._share(pod, self._report)
+            self._sums = tuple(map(add, self._sums, share))
 
     def remove(self, key: PodKey) -> None:
         """Forget a pod; nothing happens when it is unknown."""
         self._pods.pop(key, None)
         share = self._shares.pop(key, None)
         if share is not None:
-            self._sums.change(share, -1)
+            self._sums = tuple(map(sub, self._sums, share))
 
     def existing(self, *, prod: bool = False, aggregation: str = "", duration: int = 0) -> dict[str, int]:
         """The load without the pod that is being placed, by resource.
@@ -141,15 +141,17 @@ class NodeLoad:
         this duration, or with 0 over the longest that has values (and plain usage when none has).
         Where the usage asked for is unknown, the sum of all estimates stands for it.
         """
+        sums, many = self._sums, len(self._resources)
         if prod:
-            return self._total(self._sums.prod_usage, self._sums.prod_extra)
+            return self._total(sums[:many], sums[3 * many :])
         asked = aggregation, duration
-        if asked not in self._usages:
-            self._usages[asked] = self._usage(aggregation, duration)
-        usage = self._usages[asked]
+        usage = self._usages.get(asked)
+        if usage is None and asked not in self._usages:
+            found = self._usage(aggregation, duration)
+            usage = self._usages[asked] = None if found is None else self._row(found)
         if usage is None:
-            return self._total(self._sums.estimated, NOTHING)
-        return self._total(usage, self._sums.node_extra)
+            return self._total(sums[many : 2 * many], self._nothing)
+        return self._total(usage, sums[2 * many : 3 * many])
 
     def _usage(self, aggregation: str, duration: int) -> Amounts | None:
         report = self._report
@@ -165,18 +167,19 @@ class NodeLoad:
             return report.node_usage
         return max(windows, key=lambda window: window.duration).usage[aggregation]
 
-    def _total(self, usage: Amounts, extra: Amounts) -> dict[str, int]:
-        total = {}
-        for name in self._resources:
-            total[name] = usage.get(name, 0) + extra.get(name, 0)
-        return total
+    def _total(self, usage: _Row, extra: _Row) -> dict[str, int]:
+        return dict(zip(self._resources, map(add, usage, extra)))  # noqa: B905  # quicker; all are as long
+
+    def _row(self, amounts: Amounts) -> _Row:
+        return tuple([amounts.get(name, 0) for name in self._resources])
 
     def _rebuild(self, pods: Iterable[AssignedPod]) -> None:
         self._pods.clear()
         self._shares.clear()
-        self._sums = _Sums()
+        nothing = system = self._nothing
         if self._report is not None and self._prod_includes_system:
-            self._sums.change(_Share(prod_usage=self._report.system_usage), 1)
+            system = self._row(self._report.system_usage)
+        self._sums = system + nothing * 3
         for pod in pods:
             self.add(pod)
 
@@ -185,69 +188,30 @@ class NodeLoad:
         # A report can list a pod without having measured it.
         usage = reported.usage if reported is not None and reported.usage else None
         prod_reported = pod.prod and reported is not None and reported.prod
-        prod_usage = usage if prod_reported and usage is not None else NOTHING
+        nothing = self._nothing
+        prod_usage = self._row(usage) if prod_reported and usage is not None else nothing
         if pod.estimate is None:
-            return _Share(prod_usage=prod_usage)
+            return prod_usage + nothing * 3
         unseen = (
             usage is None
             or report.updated_at - report.interval < pod.since
             or (pod.hold_until is not None and pod.hold_until > report.updated_at)
         )
-        return _Share(
-            prod_usage=prod_usage,
-            estimated=pod.estimate,
-            node_extra=self._excess(pod.estimate, usage) if unseen else NOTHING,
-            prod_extra=self._prod_excess(pod, usage, prod_reported=prod_reported, unseen=unseen),
-        )
+        node_extra = self._excess(pod.estimate, usage) if unseen else nothing
+        if usage is not None and pod.prod and not prod_reported:
+            # Protected, but reported otherwise: it is not in the protected usage, and its whole estimate
+            # stands for it.
+            prod_extra = self._excess(pod.estimate, None)
+        else:
+            prod_extra = node_extra if pod.prod else nothing
+        return prod_usage + self._row(pod.estimate) + node_extra + prod_extra
 
-    def _prod_excess(
-        self, pod: AssignedPod, usage: Amounts | None, *, prod_reported: bool, unseen: bool
-    ) -> Amounts:
-        """What the estimate adds to the protected load.
-
-        A pod that is protected, but was reported otherwise, is not in the protected usage; its whole
-        estimate stands for it.
-        """
-        if not pod.prod or pod.estimate is None:
-            return NOTHING
-        if usage is not None and not prod_reported:
-            return self._excess(pod.estimate, None)
-        return self._excess(pod.estimate, usage) if unseen else NOTHING
-
-    def _excess(self, estimate: Amounts, usage: Amounts | None) -> Amounts:
-        if not usage and min(estimate.values(), default=0) >= 0:
-            return estimate
+    def _excess(self, estimate: Amounts, usage: Amounts | None) -> _Row:
+        """By how much an estimate exceeds what was measured, of the resources that it estimates."""
         measured = usage or NOTHING
-        return {name: max(0, value - measured.get(name, 0)) for name, value in estimate.items()}
-
-
-@dataclass(slots=True)
-class _Sums:
-    """Sums over the pods of a node."""
-
-    prod_usage: dict[str, int] = field(default_factory=dict)
-    estimated: dict[str, int] = field(default_factory=dict)
-    node_extra: dict[str, int] = field(default_factory=dict)
-    prod_extra: dict[str, int] = field(default_factory=dict)
-
-    def copy(self) -> "_Sums":
-        """The same sums, to be changed apart."""
-        return _Sums(
-            dict(self.prod_usage), dict(self.estimated), dict(self.node_extra), dict(self.prod_extra)
+        return tuple(
+            [
+                max(0, estimate[name] - measured.get(name, 0)) if name in estimate else 0
+                for name in self._resources
+            ]
         )
-
-    def change(self, share: _Share, sign: int) -> None:
-        """Add a pod's share, or with sign -1 take it away."""
-        if share.prod_usage:
-            _add(self.prod_usage, share.prod_usage, sign)
-        if share.estimated:
-            _add(self.estimated, share.estimated, sign)
-        if share.node_extra:
-            _add(self.node_extra, share.node_extra, sign)
-        if share.prod_extra:
-            _add(self.prod_extra, share.prod_extra, sign)
-
-
-def _add(total: dict[str, int], part: Amounts, sign: int) -> None:
-    for name, value in part.items():
-        total[name] = total.get(name, 0) + sign * value

@@ -3,8 +3,7 @@
 Loads and estimates are computed by the scheduler, as policy says; here they only get their names.
 """
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from koordpolicy.model.estimation import estimation
 from koordpolicy.model.facts import BASIC, Record, Times, paths, put_all
@@ -26,8 +25,7 @@ LOAD_PATHS: Final = (
 """The facts that `load_facts` gives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
+class Loads(NamedTuple):
     """The load of a node: by the last measurement, of prod pods alone, and over the windows that policy
     filters and scores by.
     """

@@ -65,15 +65,22 @@ class Column:
 
     @property
     def doubles(self) -> Array:
-        """The numbers as the nearest doubles, kept by the table from the first time on."""
+        """The numbers as the nearest doubles, 0 in rows without one, kept by the table from the first time on."""
         if self._data is None:
-            return self.values.astype(np.float64)
+            return _doubles_of(self.values, self.absent)
         return self._data.doubles()[: len(self.values)]
 
     def pick(self, rows: Array) -> "Column":
         """Some rows of the column."""
         absent = None if self.absent is None else self.absent[rows]
         return Column(self.values[rows], absent, self.low, self.high)
+
+
+def _doubles_of(values: Array, absent: Mask | None) -> Array:
+    found = values.astype(np.float64)
+    if absent is not None:
+        found[absent] = 0.0
+    return found
 
 
 class ColumnData:
@@ -160,7 +167,7 @@ class ColumnData:
 
         A value that is not of the column's class, or does not fit, is absent and gives an error.
         """
-        value = record.get(self.path, ABSENT)
+        value = record.get(self.path)
         if self.key is not None:
             value = value.get(self.key) if type(value) is dict else None
         if type(value) is self._quick and not self._flags[at] and not first:
@@ -197,6 +204,8 @@ class ColumnData:
             self.low = self.high = 0
         # A filler within the bounds, so that they stay as narrow as the present values.
         self._cells[at] = self._expected(self.low) if self._strings is None else 0
+        if self._double_cells is not None:
+            self._double_cells[at] = 0.0
         return problem
 
     def _set_present(self, at: int, value: object, first: bool) -> None:
@@ -293,7 +302,7 @@ class ColumnData:
     def doubles(self) -> Array:
         """All numbers, and room for more, as doubles."""
         if self._doubles is None:
-            self._doubles = self.values.astype(np.float64)
+            self._doubles = _doubles_of(self.values, self.absent if self.missing else None)
             self._double_cells = self._doubles.data
         return self._doubles
 

@@ -354,7 +354,7 @@ class ClusterCache:
         node = state.node
         assert node is not None
         shown = _trimmed(node)
-        facts = node_facts(shown, state.demand.of(len(state.pods)))
+        facts = node_facts(shown, state.demand.whole)
         facts.update(self._pod_facts(state))
         facts.update(threshold_facts(node, TIMES))
         facts[TAINTS] = taint_text(node.taints)
@@ -391,7 +391,7 @@ class ClusterCache:
         if only is None:
             changes, facts = Record(), self._demand_facts(state, row)
         else:
-            changes = state.demand.touched(only, len(state.pods), _allocatable(row))
+            changes = state.demand.touched(only, _allocatable(row))
             facts = self._load_facts(state)
         for path, value in facts.items():
             if row.get(path) != value:
@@ -400,7 +400,7 @@ class ClusterCache:
 
     def _demand_facts(self, state: _Node, row: Mapping[str, object]) -> Record:
         """What follows from the pods on a node. `row` are its other facts."""
-        facts = state.demand.facts(len(state.pods), _allocatable(row))
+        facts = state.demand.facts(_allocatable(row))
         facts.update(self._load_facts(state))
         return facts
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from koordpolicy.model.facts import COUNTED, Record
 from koordpolicy.model.facts_node import NodeDemand
@@ -10,92 +10,90 @@ from koordpolicy.model.protocol import PODS
 from koordpolicy.model.reading import Amounts
 from koordpolicy.scheduler.pods import PodView
 
-
-class _Paths(NamedTuple):
-    """The facts about one resource."""
-
-    requested: str
-    nonzero: str
-    free: str
-
-
-_PATHS: Final[Mapping[str, _Paths]] = MappingProxyType(
+_PATHS: Final[Mapping[str, tuple[str, str, str]]] = MappingProxyType(
     {
-        resource: _Paths(f"requested.{step}", f"nonzeroRequested.{step}", f"free.{step}")
+        resource: (f"requested.{step}", f"nonzeroRequested.{step}", f"free.{step}")
         for step, resource in COUNTED.items()
     }
 )
+"""The facts about one resource: requested, the same with defaults, and free."""
 
 
 class Demand:
     """What the pods on a node take, kept up to date pod by pod. `owned` are millicores that pods have alone.
 
-    A pod touches the facts of the resources that it takes, and the number of pods; `came` and `left` give
-    those, and `facts` gives all. What they give may be kept: later changes do not reach it.
+    A pod touches the facts of the resources that it takes, and the number of pods: `touched` gives those,
+    `facts` gives all. Amounts that were given are never changed: they stand in rows, which others keep.
     """
 
-    __slots__ = ("_nonzero", "_requested", "owned")
+    __slots__ = ("_nonzero", "_pods", "_requested", "owned")
 
     def __init__(self) -> None:
         self._requested: dict[str, int] = {}
         self._nonzero: dict[str, int] = {}
+        self._pods = 0
         self.owned = 0
 
     def copy(self) -> "Demand":
         """The same, to be changed apart."""
         other = Demand()
-        other._requested, other._nonzero = dict(self._requested), dict(self._nonzero)
-        other.owned = self.owned
+        other._requested, other._nonzero = self._requested, self._nonzero
+        other._pods, other.owned = self._pods, self.owned
         return other
 
     def count(self, view: PodView, sign: int) -> None:
         """Count what a pod takes, or with sign -1 what it leaves."""
-        _add(self._requested, view.occupied, sign)
-        _add(self._nonzero, view.occupied_nonzero, sign)
+        self._pods += sign
+        self._requested = _sum(self._requested, view.occupied, sign, self._pods)
+        self._nonzero = _sum(self._nonzero, view.occupied_nonzero, sign, self._pods)
         self.owned += sign * view.owned_cpu
 
-    def of(self, pods: int) -> NodeDemand:
-        """What so many pods take, as facts about a whole node want it."""
-        return NodeDemand(dict(self._requested), dict(self._nonzero), pods)
+    @property
+    def whole(self) -> NodeDemand:
+        """All of it, as facts about a whole node want it."""
+        return NodeDemand(self._requested, self._nonzero, self._pods)
 
-    def touched(self, view: PodView, pods: int, allocatable: Amounts) -> Record:
-        """The facts that a pod touches that has just been counted. `pods` is how many there are now."""
-        requested = {**self._requested, PODS: pods}
-        nonzero = {**self._nonzero, PODS: pods}
+    def touched(self, view: PodView, allocatable: Amounts) -> Record:
+        """The facts that a pod touches that has just been counted."""
+        requested, nonzero, pods = self._requested, self._nonzero, self._pods
         facts: Record = {"resources.requested": requested, "resources.nonzeroRequested": nonzero}
         for resource, amount in view.occupied.items():
-            if amount and resource in _PATHS:
-                path, _, free = _PATHS[resource]
-                facts[path] = total = requested[resource]
-                facts[free] = allocatable.get(resource, 0) - total
+            paths = _PATHS.get(resource)
+            if paths is not None and amount:
+                facts[paths[0]] = total = requested[resource]
+                facts[paths[2]] = allocatable.get(resource, 0) - total
         for resource, amount in view.occupied_nonzero.items():
-            if amount and resource in _PATHS:
-                facts[_PATHS[resource].nonzero] = nonzero[resource]
-        facts[_PODS.requested] = facts[_PODS.nonzero] = pods
-        facts[_PODS.free] = allocatable.get(PODS, 0) - pods
+            paths = _PATHS.get(resource)
+            if paths is not None and amount:
+                facts[paths[1]] = nonzero[resource]
+        facts[_REQUESTED] = facts[_NONZERO] = pods
+        facts[_FREE] = allocatable.get(PODS, 0) - pods
         if view.owned_cpu:
             facts["ownedCPU"] = self.owned
         return facts
 
-    def facts(self, pods: int, allocatable: Amounts) -> Record:
-        """All facts that follow from the pods' requests."""
-        requested = {**self._requested, PODS: pods}
-        nonzero = {**self._nonzero, PODS: pods}
+    def facts(self, allocatable: Amounts) -> Record:
+        """All facts that follow from what pods take."""
+        requested, nonzero = {**self._requested, PODS: self._pods}, {**self._nonzero, PODS: self._pods}
         facts: Record = {
             "resources.requested": requested,
             "resources.nonzeroRequested": nonzero,
             "ownedCPU": self.owned,
         }
-        for resource, paths in _PATHS.items():
-            facts[paths.requested] = total = requested.get(resource, 0)
-            facts[paths.nonzero] = nonzero.get(resource, 0)
-            facts[paths.free] = allocatable.get(resource, 0) - total
+        for resource, (path, with_defaults, free) in _PATHS.items():
+            facts[path] = total = requested.get(resource, 0)
+            facts[with_defaults] = nonzero.get(resource, 0)
+            facts[free] = allocatable.get(resource, 0) - total
         return facts
 
 
-_PODS: Final = _PATHS[PODS]
+_REQUESTED, _NONZERO, _FREE = _PATHS[PODS]
 
 
-def _add(total: dict[str, int], part: Amounts, sign: int) -> None:
+def _sum(total: Mapping[str, int], part: Amounts, sign: int, pods: int) -> dict[str, int]:
+    """Amounts with others added, and the number of pods, which no container asks for."""
+    found = {**total}
     for resource, value in part.items():
-        total[resource] = total.get(resource, 0) + sign * value
+        found[resource] = found.get(resource, 0) + sign * value
+    found[PODS] = pods
+    return found

@@ -81,7 +81,7 @@ class PodView:
     @_Once
     def ports(self) -> tuple[HostPort, ...]:
         """The ports of its node that it takes."""
-        return host_ports(self.pod.raw)
+        return host_ports(self.pod.raw) if self.pod.raw else ()
 
     @_Once
     def images(self) -> tuple[str, ...]:
@@ -113,6 +113,8 @@ class PodView:
     @_Once
     def owned_cpu(self) -> int:
         """Millicores of the CPUs that it has for itself; 0 where its allocation is unreadable."""
+        if not self.pod.annotations:
+            return 0
         try:
             return 1000 * len(owned_cpus(self.pod.annotations))
         except ObjectError:
@@ -125,15 +127,11 @@ class PodView:
 
     @_Once
     def plain(self) -> bool:
-        """Whether it has neither ports nor volumes that matter nor terms about other pods, as far as readable."""
-        return not any(
-            _says(part)
-            for part in (
-                lambda: self.ports,
-                lambda: self.volumes is not NO_VOLUMES,
-                lambda: self.neighbours is not ALONE,
-            )
-        )
+        """Whether it has neither ports nor volumes that matter nor terms about other pods; false if unreadable."""
+        try:
+            return not self.ports and self.volumes is NO_VOLUMES and self.neighbours is ALONE
+        except ObjectError:
+            return False
 
     @property
     def priority(self) -> int:
@@ -157,7 +155,7 @@ class PodView:
         request: Amounts = self.facts["resources.nonzeroRequest"]  # type: ignore[assignment]  # as above
         return request
 
-    @property
+    @_Once
     def _runs(self) -> bool:
         """Whether a node has told what containers have: then a resize may be on its way."""
         pod = self.pod
@@ -167,13 +165,6 @@ class PodView:
 def kind_of(namespace: str, labels: Mapping[str, str], terminating: bool) -> KindKey:
     """The kind of a pod."""
     return namespace, frozenset(labels.items()), terminating
-
-
-def _says(part: Callable[[], object]) -> bool:
-    try:
-        return bool(part())
-    except ObjectError:
-        return False
 
 
 Estimator = Callable[[Record], Amounts | None]

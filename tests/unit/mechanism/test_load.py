@@ -86,7 +86,7 @@ def test_a_pod_counts_until_a_whole_interval_shows_it() -> None:
 
 
 def test_an_estimate_can_be_held_longer() -> None:
-    held = replace(POD_A, hold_until=90)
+    held = POD_A._replace(hold_until=90)
     assert load_of(held, report_at(89, {"cpu": 10})) == 130
     assert load_of(held, report_at(90, {"cpu": 10})) == 100
 
@@ -95,7 +95,7 @@ def test_protected_load_counts_pods_that_are_protected_on_both_sides() -> None:
     assert load_of(POD_A, report_at(100, {"cpu": 10}), prod=True) == 10
     assert load_of(POD_A, report_at(59, {"cpu": 10}), prod=True) == 40
     assert load_of(POD_A, report_at(100, {"cpu": 10}, prod=False), prod=True) == 40
-    assert load_of(replace(POD_A, prod=False), report_at(100, {"cpu": 10}), prod=True) == 0
+    assert load_of(POD_A._replace(prod=False), report_at(100, {"cpu": 10}), prod=True) == 0
 
 
 def test_without_a_report_nothing_is_computed() -> None:
