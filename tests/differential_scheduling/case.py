@@ -35,7 +35,7 @@ class Judgement:
     `feasible` are the nodes it fits on; with none of them, `reasons` counts nodes by why not. `rooms` are the
     nodes where others could go for it, `chosen` the one of them that is taken, "" for none; each is None
     where the judge does not tell. `message` is the text of the pod's condition. `said` are the reasons as
-    kube-scheduler counts them, where a judge knows that.
+    kube-scheduler counts them, `vain` is what it says of why nobody can go, where a judge knows that.
     """
 
     feasible: frozenset[str]
@@ -44,6 +44,7 @@ class Judgement:
     chosen: str | None = None
     message: str = ""
     said: Mapping[str, int] | None = None
+    vain: str = ""
 
     def to_plain(self) -> Object:
         """As JSON has it."""

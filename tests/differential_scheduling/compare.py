@@ -17,6 +17,8 @@ def differences(ours: Judgement, oracle: Judgement, cluster: Cluster) -> Iterato
             yield f"oracle: reasons: ours {_shown(ours.reasons)}; oracle {_shown(oracle.reasons)}"
         if oracle.rooms is not None:
             yield from _rooms("oracle", ours, oracle.rooms, cluster)
+            if not oracle.rooms and _tail(ours.message) != oracle.vain:
+                yield f"oracle: in vain: ours {_tail(ours.message)!r}; oracle {oracle.vain!r}"
 
 
 def real_differences(
@@ -38,11 +40,15 @@ def real_differences(
         yield f"real: reasons: oracle {_shown(as_built.said or {})}; real {_shown(real.reasons)}"
     if dict(as_built.rooms or {}) != dict(real.rooms or {}):
         yield f"real: rooms: oracle {dict(as_built.rooms or {})}; real {dict(real.rooms or {})}"
+    elif not real.rooms and as_built.vain != _tail(real.message):
+        yield f"real: in vain: oracle {as_built.vain!r}; real {_tail(real.message)!r}"
     if known:
         return
     if ours.reasons == real.reasons and _counted(real.message) and _head(ours.message) != _head(real.message):
         yield f"real: message: ours {ours.message!r}; real {real.message!r}"
     yield from _rooms("real", ours, real.rooms or {}, cluster)
+    if not real.rooms and _tail(ours.message) != _tail(real.message):
+        yield f"real: in vain: ours {_tail(ours.message)!r}; real {_tail(real.message)!r}"
 
 
 def deviates(oracle: Judgement, as_built: Judgement) -> bool:
@@ -65,6 +71,11 @@ def _counted(message: str) -> bool:
 def _head(message: str) -> str:
     """What the filters say, without what is said of making room."""
     return message.split(" preemption: ", maxsplit=1)[0]
+
+
+def _tail(message: str) -> str:
+    """What is said of making room."""
+    return message.partition(" preemption: ")[2]
 
 
 def _rooms(name: str, ours: Judgement, rooms: Mapping[str, Room], cluster: Cluster) -> Iterator[str]:

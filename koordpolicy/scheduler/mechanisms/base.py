@@ -68,6 +68,10 @@ Rank = Callable[[PodView, NodeView, Rows, Parameters], "Scores | None"]
 """Scores, 0 to 100, of the nodes of some rows, which are those left to choose from."""
 
 
+Settles = Callable[[PodView, Surroundings], bool]
+"""Whether a filter refuses the pod every node, without a look at any."""
+
+
 Reserve = Callable[[PodView, NodeView, Parameters], VolumePlan]
 """What is to be done before the pod is bound to the one node that is shown."""
 
@@ -97,7 +101,8 @@ class Mechanism:
     look. `helped_by` are the events after which a refused pod may pass. `local` says that the verdict
     about a node follows from its row alone; others have a `stamp`, and may look at the surroundings. `rank`
     scores the nodes that are left in view of each other, `rank_stamp` says whether it has something to say.
-    `room` is what a filter that only counts amounts counts, `reserve` what has to follow from a decision.
+    `room` is what a filter that only counts amounts counts, `reserve` what has to follow from a decision,
+    `settles` whether it refuses the pod as such.
     `filter_one` and `score_one` say of one node what `filter` and `score` do; not all mechanisms have them.
     """
 
@@ -112,6 +117,7 @@ class Mechanism:
     rank_stamp: Stamp | None = None
     reserve: Reserve | None = None
     room: Room | None = None
+    settles: Settles | None = None
     filter_one: FilterOne | None = None
     score_one: ScoreOne | None = None
 

@@ -50,6 +50,7 @@ from koordpolicy.scheduler.mechanisms.volumes import (
     volume_plan,
     volume_restrictions,
     volume_zone,
+    volumes_missing,
     volumes_wanted,
 )
 from koordpolicy.scheduler.nodes import KINDS
@@ -123,6 +124,7 @@ MECHANISMS: Mapping[str, Mechanism] = MappingProxyType(
             local=False,
             stamp=claims_wanted,
             reserve=volume_plan,
+            settles=volumes_missing,
         ),
         "VolumeZone": Mechanism(
             filter=volume_zone,

@@ -95,6 +95,12 @@ def volume_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Ver
     return Verdicts(reasons, masks, hopeless)
 
 
+def volumes_missing(pod: PodView, around: Surroundings) -> bool:
+    """Whether the pod's volumes can come to no node whatever."""
+    wanted = claims_of(pod, around.volumes)
+    return bool(wanted.problem) or any(volume is None for _, volume in wanted.bound)
+
+
 def volume_plan(pod: PodView, nodes: NodeView, parameters: Parameters) -> VolumePlan:
     """What is to be bound or made for the one node that is shown."""
     volumes = nodes.around.volumes

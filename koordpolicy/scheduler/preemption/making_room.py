@@ -11,9 +11,10 @@ from koordpolicy.scheduler.cycle import Judged, Question
 from koordpolicy.scheduler.decision import PodKey, Preemption
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.preemption.budgets import Budgets
+from koordpolicy.scheduler.preemption.in_vain import Without
 from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
-from koordpolicy.scheduler.preemption.search import Search, Without
+from koordpolicy.scheduler.preemption.search import Search
 
 _TRUE = "True"
 

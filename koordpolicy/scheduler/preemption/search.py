@@ -14,39 +14,23 @@ import numpy as np
 
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.mechanism.eviction import Victims, candidates_to_find
+from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.cycle import Judged, Question, judge
 from koordpolicy.scheduler.decision import PodKey, Preemption, Victim
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.preemption.budgets import Budgets
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
+from koordpolicy.scheduler.preemption.in_vain import Without, in_vain
 from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.preemption.pools import Pools
 from koordpolicy.scheduler.preemption.supposing import Supposing
-from koordpolicy.scheduler.step import Step
 from koordpolicy.scheduler.sortkeys import SortKey
-
-NOT_HELPFUL: Final = "Preemption is not helpful for scheduling"
-NO_VICTIMS: Final = "No preemption victims found for incoming pod"
+from koordpolicy.scheduler.step import Step
 
 _TABLES: Final = 4
 """Tables of nodes without victims that are kept at once, one for each set of pods that may go."""
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    """Why nobody goes: how many nodes for which reason; or one text where no node was looked at."""
-
-    counts: Mapping[str, int]
-    ineligible: str = ""
-
-    def message(self, nodes: int) -> str:
-        """As Kubernetes' scheduler says it, after the reasons of the filters."""
-        if self.ineligible:
-            return f"preemption: {self.ineligible}"
-        listed = ", ".join(f"{count} {reason}" for reason, count in sorted(self.counts.items()) if count)
-        return f"preemption: 0/{nodes} nodes are available: {listed}" if listed else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +70,10 @@ class Search:
         look = _Look.at(question, judged, len(self._cache.table))
         best = self._best(question, look)
         if best is None:
-            helpful = int(np.count_nonzero(look.possible))
-            return Without({NOT_HELPFUL: len(look.possible) - helpful, NO_VICTIMS: helpful})
+            return in_vain(
+                question, judged, self._cache, self._pools.of(question), self._supposing,
+                lambda names: self._without_all(question, names),
+            )  # fmt: skip
         return Preemption(
             best.node,
             tuple(Victim(view.pod.key, view.pod.uid) for view in best.victims),
@@ -185,22 +171,27 @@ class Search:
 
     def _worth_asking(self, question: Question, look: "_Look") -> dict[str, bool]:
         """The nodes that something else than room refuses; whether they would pass without all who may go."""
-        supposed, pools = self._supposed(question), self._pools.of(question)
-        for name in supposed.outdated():
-            supposed.set(name, None)
         rows = np.flatnonzero(look.possible if look.room is None else look.other)
         names = [self._cache.table.name(int(row)) for row in rows]
-        for name in names:
-            if supposed.change(name) is None:
-                supposed.set(name, Change(pools.on(name).keys))
-        fresh = judge(question, supposed.table, local_only=True)
-        fits = np.ones(len(supposed.table), np.bool_)
+        table = self._without_all(question, names)
+        fresh = judge(question, table, local_only=True)
+        fits = np.ones(len(table), np.bool_)
         for verdicts, accepted in zip(fresh.verdicts, fresh.accepted, strict=True):
             if verdicts is not None:
                 fits &= ~verdicts.refused.any(axis=0)
             if accepted is not None:
                 fits &= accepted
-        return {name: bool(fits[supposed.table.index(name)]) for name in names}
+        return {name: bool(fits[table.index(name)]) for name in names}
+
+    def _without_all(self, question: Question, names: Sequence[str]) -> NodeTable:
+        """A table with these nodes, and maybe others, as they are without all who may go for the pod."""
+        supposed, pools = self._supposed(question), self._pools.of(question)
+        for name in supposed.outdated():
+            supposed.set(name, None)
+        for name in names:
+            if supposed.change(name) is None:
+                supposed.set(name, Change(pools.on(name).keys))
+        return supposed.table
 
     def _supposed(self, question: Question) -> SupposedNodes:
         """Nodes without those who may go for this pod."""

@@ -1,13 +1,19 @@
 """Who has to go from one node, found by asking all filters of the node as it would be."""
 
+from collections import Counter
 from collections.abc import Collection
+from itertools import islice
 
 import numpy as np
 
+from koordpolicy.mechanism.columns import Mask
 from koordpolicy.mechanism.eviction import Victims, reprieve
+from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Question, judge
+from koordpolicy.scheduler.choosing import reasons_of
+from koordpolicy.scheduler.cycle import Judged, Question, judge
 from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.preemption.nominations import Nominations, passes
 from koordpolicy.scheduler.preemption.pools import Pool
@@ -84,6 +90,41 @@ class Supposing:
             more = reprieve(others, [budgets[key] for key in others], stays)
         return Victims((*going, *more.keys), more.violations + sum(budgets.get(key, False) for key in going))
 
+    def refusals(self, question: Question, node: str, pool: Pool) -> Counter[str]:
+        """Why the node refuses the pod when all who may go are gone, once for each reason. Raises CycleProblem."""
+        beside = self._nominations.respected(question, node)
+        table = self._cache.table
+        for there in (beside, ()) if beside else ((),):
+            with self._cache.supposing(node, pool.keys, there):
+                rows = np.array([table.index(node)])
+                found, _ = why_refused(question, judge(question, table, rows), rows, table)
+                if found:
+                    return found
+        return Counter()
+
     def _fits(self, question: Question, node: str) -> bool:
         table = self._cache.table
         return passes(judge(question, table, np.array([table.index(node)])))
+
+
+def why_refused(
+    question: Question, judged: Judged, rows: Rows, table: NodeTable, filters: int | None = None
+) -> tuple[Counter[str], Mask]:
+    """How many nodes the first filter that refuses them refuses for which reason, and which ones none refuses.
+
+    `judged` speaks of the nodes of these rows; only the first so many filters count.
+    """
+    left = np.ones(len(rows), np.bool_)
+    found: Counter[str] = Counter()
+    steps = zip(question.profile.filters, judged.verdicts, judged.accepted, strict=True)
+    for step, verdicts, accepted in islice(steps, filters):
+        if verdicts is not None:
+            refused = verdicts.refused & left
+            for reason, mask in zip(verdicts.reasons, refused, strict=True):
+                found[reason] += int(np.count_nonzero(mask))
+            left &= ~refused.any(axis=0)
+        if accepted is not None:
+            if (refusing := left & ~accepted).any():
+                found.update(reasons_of(question, step, rows[refusing], table))
+            left &= accepted
+    return +found, left

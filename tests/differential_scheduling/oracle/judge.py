@@ -52,7 +52,8 @@ def judgement(pod: Object, cluster: Cluster) -> Judgement:
                 found = _room(pod, cluster.nodes[name], cluster)
                 if found is not None:
                     rooms[name] = found
-    return Judgement(feasible, dict(counted), rooms, said=_said(pod, why, cluster))
+    vain = "" if rooms else _vain(pod, why, cluster)
+    return Judgement(feasible, dict(counted), rooms, said=_said(pod, why, cluster), vain=vain)
 
 
 def _said(pod: Object, why: dict[str, Reasons], cluster: Cluster) -> dict[str, int]:
@@ -70,6 +71,29 @@ def _said(pod: Object, why: dict[str, Reasons], cluster: Cluster) -> dict[str, i
     return dict(+counted)
 
 
+def _vain(pod: Object, why: dict[str, Reasons], cluster: Cluster) -> str:
+    """Why nobody can go from any node, in kube-scheduler's words."""
+    if pod["spec"].get("preemptionPolicy") == "Never":
+        return "not eligible due to preemptionPolicy=Never."
+    names = node.only_these(pod)
+    settled = volumes.before_nodes(pod, cluster) or volumes.missing_volume(pod, cluster)
+    counted: Counter[str] = Counter()
+    for name, reasons in why.items():
+        if settled or (names is not None and name not in names) or not all(helps for _, helps in reasons):
+            counted["Preemption is not helpful for scheduling"] += 1
+        elif may_go := _less_important(pod, name, cluster):
+            less = cluster.without(frozenset(map(key_of, may_go)))
+            counted.update(text for text, _ in _reasons(pod, cluster.nodes[name], less))
+        else:
+            counted["No preemption victims found for incoming pod"] += 1
+    listed = ", ".join(sorted(f"{count} {text}" for text, count in counted.items()))
+    return f"0/{len(why)} nodes are available: {listed}."
+
+
+def _less_important(pod: Object, name: str, cluster: Cluster) -> list[Object]:
+    return [one for one in cluster.pods_on(name) if _priority(one) < _priority(pod)]
+
+
 def _priority(pod: Object) -> int:
     return int(pod["spec"].get("priority") or 0)
 
@@ -80,7 +104,7 @@ def _started(pod: Object) -> float:
 
 def _room(pod: Object, place: Object, cluster: Cluster) -> Room | None:
     """The fewest and least important pods that have to go from a node; None where that does not help."""
-    may_go = [one for one in cluster.pods_on(name_of(place)) if _priority(one) < _priority(pod)]
+    may_go = _less_important(pod, name_of(place), cluster)
     gone = {key_of(one) for one in may_go}
     if not may_go or _reasons(pod, place, cluster.without(frozenset(gone))):
         return None
