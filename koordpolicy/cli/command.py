@@ -9,6 +9,8 @@ from koordpolicy.cli.terminal import Terminal
 OK = 0
 FINDINGS = 1
 CANNOT_RUN = 2
+TESTS_FAILED = 3
+DIFFERENT = 4
 
 
 class CannotRunError(Exception):
@@ -20,7 +22,7 @@ class Command:
     """A command of `koordpolicy`.
 
     `add` declares its arguments. `run` does the work and gives the exit code: 0 when all is well, 1
-    when there are findings; it raises `CannotRunError` when it cannot start.
+    when there are findings, or one of the others above; it raises `CannotRunError` when it cannot start.
     """
 
     name: str

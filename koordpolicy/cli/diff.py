@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.command import DIFFERENT, OK, CannotRunError, Command
 from koordpolicy.cli.difference import RENDERERS, OnCluster, Shown
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
@@ -13,8 +13,6 @@ from koordpolicy.graph.diff import Difference, affected, compare
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import now_ns
-
-DIFFERENT = 4
 
 
 def _add(parser: argparse.ArgumentParser) -> None:

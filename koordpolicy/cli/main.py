@@ -62,7 +62,7 @@ def main(
     terminal: Terminal | None = None,
     compiler: Compiler | None = None,
 ) -> int:
-    """Run a command and give its exit code: 0 well, 1 findings, 2 could not run.
+    """Run a command and give its exit code: 0 well, 1 findings, 2 could not run, or as the command says.
 
     A `compiler` that is handed in keeps what it has compiled for the next call.
     """

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from koordpolicy.cli.bundle import add_paths, compiled
-from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
+from koordpolicy.cli.command import FINDINGS, OK, TESTS_FAILED, CannotRunError, Command
 from koordpolicy.cli.results import RENDERERS, Shown
 from koordpolicy.cli.results.opinion import opinion_text
 from koordpolicy.cli.terminal import Terminal
@@ -58,7 +58,9 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     terminal.print(RENDERERS[arguments.output](shown))
     disagrees = arguments.referee and _referee(arguments, compilation, graph, terminal)
-    return OK if run.passed and not run.found.has_errors and not disagrees else FINDINGS
+    if not run.passed:
+        return TESTS_FAILED
+    return FINDINGS if run.found.has_errors or disagrees else OK
 
 
 def _referee(
@@ -106,5 +108,5 @@ COMMAND = Command(
     "run the policy tests, with coverage",
     _add,
     _run,
-    epilog="exit code: 0 all passed, 1 some failed, 2 could not run",
+    epilog=f"exit code: 0 all passed, {TESTS_FAILED} some failed, 1 other findings, 2 could not run",
 )

@@ -6,7 +6,13 @@ from koordpolicy.language.manual.markdown import code, table
 
 _INTRODUCTION = """# Commands
 
-Every command ends with 0 when all is well, 1 when there are findings, and 2 when it could not run.
+| a command ends with | when |
+|---|---|
+| 0 | all is well |
+| 1 | there are findings |
+| 2 | it could not run |
+| 3 | policy tests fail (`koordpolicy test`) |
+| 4 | the revisions differ (`koordpolicy diff --exit-code`) |
 """
 
 
