@@ -105,6 +105,8 @@ def _whole(
     overhead: Amounts | None = None,
 ) -> dict[str, int]:
     """The rule of the module's docstring over one kind of resource list."""
+    if len(pod.containers) == 1 and not pod.init_containers and declared is None and not pod.overhead:
+        return dict(part(pod.containers[0]))
     total: dict[str, int] = {}
     for container in pod.containers:
         _add(total, part(container))

@@ -20,10 +20,9 @@ def pod_record(pod: Pod, catalogue: Catalogue, times: Times) -> Record:
     """A pod with its class and bands, not yet measured."""
     label = pod.labels.get(QOS_CLASS)
     found = catalogue.resolve(label, pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos)
-    return {
-        **pod_facts(pod, pod_demand(pod), times),
-        **class_facts(found.qos, catalogue.labelled_qos(label), found.band, found.raw_band),
-    }
+    record = pod_facts(pod, pod_demand(pod), times)
+    record.update(class_facts(found.qos, catalogue.labelled_qos(label), found.band, found.raw_band))
+    return record
 
 
 def pods_on_node(

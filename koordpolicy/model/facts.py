@@ -6,7 +6,7 @@ or on a component's own state (queue, load) is added by the component that has a
 functions here that end in `_facts` or by plain merging: `{**pod_facts(...), **class_facts(...)}`.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
@@ -53,18 +53,39 @@ class Times:
     duration: Callable[[int], object]
 
 
-def paths(prefix: str, resources: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """(path, resource name) pairs under a prefix, made once and used for every record."""
-    return tuple((f"{prefix}.{step}", resource) for step, resource in resources.items())
+class Paths:
+    """The paths of some amounts under one prefix, made once and used for every record.
+
+    `pairs` are (path, resource name), `steps` path by resource name, `nothing` a record with 0 for each.
+    """
+
+    __slots__ = ("nothing", "pairs", "steps")
+
+    def __init__(self, prefix: str, resources: Mapping[str, str]) -> None:
+        self.pairs = tuple((f"{prefix}.{step}", resource) for step, resource in resources.items())
+        self.steps = {resource: path for path, resource in self.pairs}
+        self.nothing = dict.fromkeys((path for path, _ in self.pairs), 0)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self.pairs)
 
 
-def put_all(record: Record, where: Iterable[tuple[str, str]], amounts: Amounts) -> None:
+def paths(prefix: str, resources: Mapping[str, str]) -> Paths:
+    """The paths of resources under a prefix."""
+    return Paths(prefix, resources)
+
+
+def put_all(record: Record, where: Paths, amounts: Amounts) -> None:
     """Set the amount of every resource, 0 for those the list does not have."""
-    for path, resource in where:
-        record[path] = amounts.get(resource, 0)
+    record.update(where.nothing)
+    steps = where.steps
+    for resource, amount in amounts.items():
+        path = steps.get(resource)
+        if path is not None:
+            record[path] = amount
 
 
-def put_present(record: Record, where: Iterable[tuple[str, str]], amounts: Amounts) -> None:
+def put_present(record: Record, where: Paths, amounts: Amounts) -> None:
     """Set the amounts that the list has; the others stay missing."""
     for path, resource in where:
         if resource in amounts:

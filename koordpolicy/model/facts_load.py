@@ -83,8 +83,10 @@ def threshold_facts(node: Node, times: Times) -> Record:
 
 def estimation_facts(pod: Pod, times: Times) -> Record:
     """What a pod's annotations wish for its estimate. What is absent or unreadable is absent."""
-    wishes = estimation(pod.annotations)
     record: Record = {}
+    if not pod.annotations:
+        return record
+    wishes = estimation(pod.annotations)
     if wishes.factors is not None:
         record["estimation.factors"] = wishes.factors
     if wishes.after_scheduled is not None:

@@ -29,7 +29,7 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
 
     Left to the component: class and bands (`class_facts`), measured use (`pod_usage_facts`), `queuedAt`.
     """
-    controller = pod.controller
+    controller = pod.controller if pod.owners else None
     phase = pod.phase or PHASE_PENDING
     record: Record = {
         "name": pod.name,
@@ -44,7 +44,7 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
         "preemptionPolicy": pod.preemption_policy,
         "subPriority": pod.sub_priority,
         "kubernetesQoS": pod.kubernetes_qos,
-        "ownedByDaemonSet": any(owner.kind == DAEMON_SET for owner in pod.owners),
+        "ownedByDaemonSet": bool(pod.owners) and any(owner.kind == DAEMON_SET for owner in pod.owners),
         "ownerKind": "" if controller is None else controller.kind,
         "containers": _containers(pod),
         "numaNodes": _zones(pod),
@@ -138,6 +138,8 @@ def _records(containers: Iterable[Container], *, init: bool) -> list[Record]:
 
 
 def _zones(pod: Pod) -> list[int]:
+    if not pod.annotations:
+        return []
     try:
         return list(allocated_zones(pod.annotations))
     except ObjectError:

@@ -141,8 +141,11 @@ class Pod:
     @property
     def sub_priority(self) -> int:
         """The priority within the band, from its label; 0 without one or with unreadable text."""
+        label = self.labels.get(SUB_PRIORITY)
+        if label is None:
+            return 0
         try:
-            return parse_int_any_base(self.labels.get(SUB_PRIORITY, "0"), 32)
+            return parse_int_any_base(label, 32)
         except ValueError:
             return 0
 

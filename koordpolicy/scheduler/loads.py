@@ -16,6 +16,7 @@ from koordpolicy.model.protocol import CONDITION_INITIALIZED, CONDITION_SCHEDULE
 from koordpolicy.model.reading import Amounts
 from koordpolicy.scheduler.asked import asked
 from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.remembered import Remembered
 
 LAST = "last"
 """The aggregation that stands for the last measurement."""
@@ -37,11 +38,12 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_asked", "_holds")
+    __slots__ = ("_asked", "_estimates", "_holds")
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}"
         self._asked = {field: asked(graph, f"{target}.{field}") for field in _FIELDS}
+        self._estimates = Remembered(self._asked[_REQUEST])
         self._holds = any(
             self._asked[field].program is not None or (self._duration(field) or 0) > 0
             for field in (_AFTER_SCHEDULED, _AFTER_INITIALIZED)
@@ -49,7 +51,10 @@ class LoadPolicy:
 
     def estimate(self, pod: Record) -> Amounts | None:
         """What a pod will probably use, by resource; None where the estimate fails or policy has none."""
-        estimate: Amounts | None = self._value("estimator.request", None, pod=pod)
+        try:
+            estimate: Amounts | None = self._estimates.value({"pod": pod})
+        except CelError:
+            return None
         return estimate
 
     def estimates_by(self, path: str) -> bool:
@@ -104,10 +109,11 @@ class LoadPolicy:
         return otherwise if value is None else value
 
 
+_REQUEST = "estimator.request"
 _AFTER_SCHEDULED = "estimator.holdAfterScheduled"
 _AFTER_INITIALIZED = "estimator.holdAfterInitialized"
 _FIELDS = (
-    "estimator.request",
+    _REQUEST,
     _AFTER_SCHEDULED,
     _AFTER_INITIALIZED,
     "load.resources",

@@ -173,7 +173,8 @@ Estimator = Callable[[Record], Amounts | None]
 
 def view_of(pod: Pod, catalogue: Catalogue, estimator: Estimator) -> PodView:
     """A pod with its facts, class and band as the catalogue says."""
-    facts = {**pod_record(pod, catalogue, TIMES), **estimation_facts(pod, TIMES)}
+    facts = pod_record(pod, catalogue, TIMES)
+    facts.update(estimation_facts(pod, TIMES))
     estimate = estimator(facts)
     if estimate is not None:
         facts.update(estimate_facts(estimate))
