@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.mechanism.columns import Column, Columns, Mask
+from koordpolicy.mechanism.columns import Amount, Columns, Mask
 from koordpolicy.mechanism.pod_request import requests_anything
 from koordpolicy.model.protocol import is_scalar
 from koordpolicy.model.reading import Amounts
@@ -57,19 +57,25 @@ def delta_one(resources: Sequence[str], request: Amounts) -> Balance:
 
 def classic_all(
     resources: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
-) -> Column:
+) -> Shares:
     """`classic` for all `count` nodes at once."""
     return _balance_all(_counted(resources, request), request, allocatable, requested, count)
 
 
 def delta_all(
     resources: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
-) -> Column:
+) -> Shares:
     """`delta` for all `count` nodes at once."""
     counted = _counted(resources, request)
     after = _balance_all(counted, request, allocatable, requested, count)
     before = _balance_all(counted, {}, allocatable, requested, count)
-    return 50 + (50 + after - before) // 2
+    # Both are whole numbers, and so is half their distance, rounded down.
+    after -= before
+    after += 50
+    after *= 0.5
+    np.floor(after, out=after)
+    after += 50
+    return after
 
 
 def _counted(resources: Sequence[str], request: Amounts) -> list[str]:
@@ -110,28 +116,29 @@ def _balance(shares: Sequence[float]) -> int:
 
 def _balance_all(
     counted: Sequence[str], request: Amounts, allocatable: Columns, requested: Columns, count: int
-) -> Column:
+) -> Shares:
     """The same sums in the same order; a node without a resource adds 0.0, which changes no double."""
-    columns: list[_Share] = []
-    for resource in counted:
-        has = allocatable.get(resource)
-        if has is not None:
-            used, asked = requested.get(resource), request.get(resource, 0)
-            columns.append(_share_column(np.full(count, asked) if used is None else used + asked, has))
+    columns = [
+        _share_column(requested[resource], request.get(resource, 0), allocatable[resource])
+        for resource in counted
+        if not allocatable[resource].nowhere
+    ]
     spread = _pair_spread(columns, count) if len(columns) <= 2 else _general_spread(columns, count)
     np.subtract(1.0, spread, out=spread)
     spread *= BEST
-    return spread.astype(np.int64)
+    return np.trunc(spread, out=spread)
 
 
 _Share = tuple[Shares, Mask | None]
 """The requested share of each node, and which nodes have the resource at all (None: every one)."""
 
 
-def _share_column(wanted: Column, has: Column) -> _Share:
-    counts = None if has.all() else has != 0
-    share = wanted / (has if counts is None else np.where(counts, has, 1))
-    np.minimum(share, 1.0, out=share)
+def _share_column(used: Amount, asked: int, has: Amount) -> _Share:
+    divisors, counts = has.divisors
+    wanted, _ = used.increased(asked, has)
+    share: Shares = np.divide(wanted, divisors, out=wanted if wanted.dtype.kind == "f" else None)
+    if used.high + asked > has.low and len(share) and share.max() > 1.0:
+        np.minimum(share, 1.0, out=share)
     return share, counts
 
 
@@ -139,13 +146,13 @@ def _pair_spread(columns: Sequence[_Share], count: int) -> Shares:
     """The spread of at most two resources: half their distance, nothing for one alone."""
     if len(columns) < 2:
         return np.zeros(count)
-    (first, first_counts), (second, second_counts) = columns
-    spread: Shares = first - second
-    spread /= 2
+    (spread, first_counts), (second, second_counts) = columns
+    spread -= second
+    spread *= 0.5
     np.abs(spread, out=spread)
     for counts in (first_counts, second_counts):
         if counts is not None:
-            spread[~counts] = 0.0
+            spread *= counts
     return spread
 
 

@@ -1,7 +1,7 @@
 """Columns: one NumPy array a fact, one element a node, all in the order of the node table."""
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,5 +12,71 @@ Column: TypeAlias = NDArray[np.int64]
 Mask: TypeAlias = NDArray[np.bool_]
 """One answer a node."""
 
-Columns: TypeAlias = Mapping[str, Column]
-"""Columns by resource name. A resource without a column is 0 on every node."""
+Numbers: TypeAlias = NDArray[Any]
+"""One whole number a node: int64, or doubles, which are quicker, where these are exact."""
+
+EXACT: Final = 2**46
+"""Amounts below it can be doubles: a hundred times as much is still exact."""
+
+DIVIDES: Final = 2**53 - 1
+"""Of whole numbers below it the quotient of doubles, rounded down, is the whole quotient: one that is not whole
+lies further below the next whole number than rounding goes."""
+
+
+class Amount(NamedTuple):
+    """An amount on each node, doubles below `EXACT`. All lie within `low` and `high`, which need not be reached."""
+
+    numbers: Numbers
+    low: float
+    high: float
+
+    @property
+    def nowhere(self) -> bool:
+        """Whether it is known that no node has any."""
+        return self.low == 0 == self.high
+
+    def without(self, other: "Amount") -> Numbers:
+        """What is left of it without the other, in an array of its own."""
+        found: Numbers = np.subtract(*_alike(self.numbers, other.numbers))
+        return found
+
+    def increased(self, by: int, other: "Amount") -> tuple[Numbers, Numbers]:
+        """So much more, in an array of its own, and another amount in numbers of the same kind."""
+        mine, others = _alike(self.numbers, other.numbers)
+        return np.add(mine, by), others
+
+    @property
+    def divisors(self) -> tuple[Numbers, Mask | None]:
+        """The amount to divide by, 1 where there is none, and the nodes that have some; None for every one."""
+        if self.low > 0:
+            return self.numbers, None
+        lacks = self.numbers == 0
+        if not np.count_nonzero(lacks):
+            return self.numbers, None
+        found = self.numbers.copy()
+        found[lacks] = 1
+        return found, ~lacks
+
+
+def _alike(one: Numbers, other: Numbers) -> tuple[Numbers, Numbers]:
+    if one.dtype == other.dtype:
+        return one, other
+    return one.astype(np.int64, copy=False), other.astype(np.int64, copy=False)
+
+
+Columns: TypeAlias = Mapping[str, Amount]
+"""Amounts by resource name. There is one for every name; what no node has is `nowhere`."""
+
+
+def divide(numbers: Numbers, divisor: "Numbers | int") -> None:
+    """Divide in place, rounding down; doubles by divisors of the same sign, all of them below `DIVIDES`."""
+    if not isinstance(divisor, np.ndarray):
+        if divisor == 1:
+            return
+    elif divisor.dtype != numbers.dtype:
+        divisor = divisor.astype(numbers.dtype)
+    if numbers.dtype.kind == "f":
+        np.divide(numbers, divisor, out=numbers)
+        np.floor(numbers, out=numbers)
+    else:
+        np.floor_divide(numbers, divisor, out=numbers)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.mechanism.columns import Column, Columns, Mask
+from koordpolicy.mechanism.columns import Amount, Columns, Mask
 from koordpolicy.mechanism.verdict import Verdict
 from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from koordpolicy.model.reading import Amounts
@@ -46,40 +46,34 @@ class Fit:
     """Which nodes have room.
 
     `resources` names the checks (`pods` first); row i of `short` says for each node whether check i
-    fails, row i of `hopeless` whether it would fail on the empty node too.
+    fails, `hopeless` whether one of them would fail on the empty node too. Both are None where all have room.
     """
 
     resources: tuple[str, ...]
-    short: Mask
-    hopeless: Mask
+    count: int
+    short: Mask | None = None
+    hopeless: Mask | None = None
 
     @property
     def passes(self) -> Mask:
         """For each node, whether the pod fits."""
+        if self.short is None:
+            return np.ones(self.count, dtype=np.bool_)
         return np.asarray(~self.short.any(axis=0), dtype=np.bool_)
-
-    @property
-    def unresolvable(self) -> Mask:
-        """For each node, whether it would be too small without any pod."""
-        if not self.hopeless.any():
-            return np.zeros(self.hopeless.shape[1], dtype=np.bool_)
-        return np.asarray(self.hopeless.any(axis=0), dtype=np.bool_)
 
     @property
     def verdicts(self) -> NDArray[np.int8]:
         """For each node, its `Verdict` as a number."""
-        found = np.zeros(self.short.shape[1], dtype=np.int8)
-        found += self.short.any(axis=0)
-        found += self.hopeless.any(axis=0)
+        found = np.zeros(self.count, dtype=np.int8)
+        if self.short is not None and self.hopeless is not None:
+            found += self.short.any(axis=0)
+            found += self.hopeless
         return found
 
     def reasons(self, index: int) -> tuple[str, ...]:
         """Why the node at an index has no room, in the order of the checks."""
-        return tuple(
-            shortage_reason(resource)
-            for resource, fails in zip(self.resources, self.short[:, index], strict=True)
-            if fails
-        )
+        fails = () if self.short is None else np.flatnonzero(self.short[:, index]).tolist()
+        return tuple(shortage_reason(self.resources[at]) for at in fails)
 
 
 def shortage_reason(resource: str) -> str:
@@ -172,20 +166,26 @@ def fit_all(
     request: Amounts,
     allocatable: Columns,
     requested: Columns,
-    pod_count: Column,
+    pod_count: Amount,
     ignored: Collection[str] = (),
     ignored_groups: Collection[str] = (),
 ) -> Fit:
-    """`fit` for all nodes at once. All columns are as long as `pod_count`."""
-    nothing = np.zeros_like(pod_count)
+    """`fit` for all nodes at once."""
     resources = (PODS, *checked_resources(request, ignored, ignored_groups))
-    short = np.empty((len(resources), len(pod_count)), dtype=np.bool_)
-    hopeless = np.zeros(short.shape, dtype=np.bool_)
-    np.greater_equal(pod_count, allocatable.get(PODS, nothing), out=short[0])
-    for row, resource in enumerate(resources[1:], start=1):
-        wanted = request[resource]
-        has = allocatable.get(resource, nothing)
-        np.less(has - requested.get(resource, nothing), wanted, out=short[row])
-        if short[row].any():
-            np.logical_and(short[row], has < wanted, out=hopeless[row])
-    return Fit(resources, short, hopeless)
+    count = len(pod_count.numbers)
+    short: Mask | None = None
+    hopeless: Mask | None = None
+    for row, resource in enumerate(resources):
+        has = allocatable[resource]
+        used, wanted = (pod_count, 1) if resource == PODS else (requested[resource], request[resource])
+        if used.high + wanted <= has.low:
+            continue
+        lacks = np.less(has.without(used), wanted)
+        if not np.count_nonzero(lacks):
+            continue
+        if short is None or hopeless is None:
+            short, hopeless = np.zeros((len(resources), count), np.bool_), np.zeros(count, np.bool_)
+        short[row] = lacks
+        if resource != PODS and wanted > has.low:
+            hopeless |= lacks & (has.numbers < wanted)
+    return Fit(resources, count, short, hopeless)

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.mechanism.columns import Column, Columns
-from koordpolicy.mechanism.fit_score import BEST, PARTS, NodeScore, Strategy
+from koordpolicy.mechanism.columns import Columns, Numbers, divide
+from koordpolicy.mechanism.fit_score import BEST, PARTS, NodeScore, Strategy, kind_of_sums, part_of_all
 from koordpolicy.mechanism.pod_request import STOCK_UNSTATED, effective_requests
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PODS
@@ -31,14 +31,20 @@ class FitPlus:
 
     def score_all(
         self, pod: Pod, allocatable: Columns, requested: Columns, nonzero_requested: Columns, count: int
-    ) -> Column:
+    ) -> Numbers:
         """The score of all `count` nodes, 0 to 100; 100 where nothing that is configured is requested."""
-        total, weights = np.zeros(count, dtype=np.int64), 0
-        for resource, weight, asked in self._counted(pod):
+        counted = self._counted(pod)
+        weights = sum(weight for _, weight, _ in counted)
+        kind = kind_of_sums(weights)
+        if not weights:
+            return np.full(count, BEST, dtype=kind)
+        total: Numbers = np.zeros(count, dtype=kind)
+        for resource, weight, asked in counted:
             used = (nonzero_requested if resource in _COUNTED_NONZERO else requested)[resource]
-            total += _scores(self.strategies[resource], used + asked, allocatable[resource]) * weight
-            weights += weight
-        return total // weights if weights else np.full(count, BEST, dtype=np.int64)
+            part, _ = part_of_all(self.strategies[resource], used, allocatable[resource], asked)
+            total += part.astype(kind, copy=False) * weight
+        divide(total, weights)
+        return total
 
     def score_one(self, pod: Pod) -> NodeScore:
         """The score of one node after the other, for one pod."""
@@ -69,16 +75,6 @@ class FitPlus:
             for resource in sorted(requests)
             if resource in self.strategies and requests[resource] > 0
         ]
-
-
-def _scores(strategy: Strategy, wanted: Column, has: Column) -> Column:
-    """One resource's score of each node; 0 where the node has none of it."""
-    divisor = np.where(has == 0, 1, has)
-    if strategy is Strategy.LEAST_ALLOCATED:
-        part: Column = np.where(wanted > has, 0, (has - wanted) * BEST // divisor)
-    else:
-        part = np.minimum(wanted, has) * BEST // divisor
-    return np.where(has == 0, 0, part)
 
 
 def fit_plus_requests(pod: Pod) -> dict[str, int]:

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.mechanism.columns import Column, Columns, Mask
+from koordpolicy.mechanism.columns import DIVIDES, Amount, Columns, Mask, Numbers, divide
 from koordpolicy.model.protocol import CPU, MEMORY, is_scalar
 from koordpolicy.model.reading import Amounts
 
@@ -100,32 +100,36 @@ class FitScore:
         requested: Columns,
         nonzero_requested: Columns,
         count: int,
-    ) -> Column:
+    ) -> Numbers:
         """`score` for all `count` nodes at once."""
-        total = np.zeros(count, dtype=np.int64)
+        counted = self._counted(request, nonzero_request)
+        kind = kind_of_sums(sum(weight for _, weight, _ in counted))
+        total: Numbers = np.zeros(count, kind)
         # One number while every node has every resource, which is the rule; a column after that.
-        weight_sum: Column | int = 0
-        for resource, weight, asked in self._counted(request, nonzero_request):
-            has = allocatable.get(resource)
-            if has is None:
+        weight_sum: Numbers | int = 0
+        for resource, weight, asked in counted:
+            has = allocatable[resource]
+            if has.nowhere:
                 continue
-            used = (nonzero_requested if resource in _COUNTED_NONZERO else requested).get(resource)
-            wanted = np.full(count, asked) if used is None else used + asked
-            counts: Mask | None = None if has.all() else has != 0
-            part = self._resource_scores(wanted, has, has if counts is None else np.where(counts, has, 1))
+            used = (nonzero_requested if resource in _COUNTED_NONZERO else requested)[resource]
+            part, counts = part_of_all(self.strategy, used, has, asked)
             if self.curve:
+                part = np.asarray(self.curve, np.int64)[part.astype(np.int64, copy=False)]
                 counts = part > 0 if counts is None else counts & (part > 0)
             if counts is None:
-                total += part * weight
                 weight_sum = weight_sum + weight
             else:
-                total += np.where(counts, part * weight, 0)
-                weight_sum = weight_sum + np.where(counts, weight, 0)
-        divisor: Column = np.asarray(np.maximum(weight_sum, 1), dtype=np.int64)
+                part *= counts
+                weight_sum = weight_sum + counts * weight
+            total += part.astype(kind, copy=False) if weight == 1 else part.astype(kind, copy=False) * weight
         # Where nothing counted the total is 0, and so is the score.
+        divisor = max(weight_sum, 1) if isinstance(weight_sum, int) else np.maximum(weight_sum, 1)
         if self.curve:
-            return (2 * total + divisor) // (2 * divisor)
-        return total // divisor
+            total *= 2
+            total += divisor
+            divisor = divisor * 2
+        divide(total, divisor)
+        return total
 
     def _counted(self, request: Amounts, nonzero_request: Amounts) -> list[tuple[str, int, int]]:
         """Resource, weight and the pod's amount of what takes part for this pod."""
@@ -135,19 +139,6 @@ class FitScore:
             if asked != 0 or not is_scalar(resource):
                 counted.append((resource, weight, asked))
         return counted
-
-    def _resource_scores(self, wanted: Column, has: Column, divisor: Column) -> Column:
-        match self.strategy:
-            case Strategy.LEAST_ALLOCATED:
-                left = has - wanted
-                np.maximum(left, 0, out=left)
-                left *= BEST
-                return left // divisor
-            case Strategy.MOST_ALLOCATED:
-                return np.minimum(wanted, has) * BEST // divisor
-            case Strategy.REQUESTED_TO_CAPACITY_RATIO:
-                use = np.where(wanted > has, BEST, np.minimum(wanted, has) * BEST // divisor)
-                return np.asarray(self.curve, dtype=np.int64)[use]
 
 
 Part = Callable[[int, int], int]
@@ -170,6 +161,32 @@ PARTS: Final[Mapping[Strategy, Part]] = MappingProxyType(
     {Strategy.LEAST_ALLOCATED: _least_allocated, Strategy.MOST_ALLOCATED: _most_allocated}
 )
 """The strategies that need nothing else."""
+
+
+def part_of_all(strategy: Strategy, used: Amount, has: Amount, asked: int) -> tuple[Numbers, Mask | None]:
+    """One resource's score of each node, in an array of its own, and the nodes that have it; None for all.
+
+    It is 0 on the others. For the strategy by a curve it is the percentage that would be used.
+    """
+    divisors, counts = has.divisors
+    above = used.high + asked > has.low
+    if strategy is Strategy.LEAST_ALLOCATED:
+        part = has.without(used)
+        part -= asked
+        if above and len(part) and part.min() < 0:
+            np.maximum(part, 0, out=part)
+    else:
+        part, most = used.increased(asked, has)
+        if above:
+            np.minimum(part, most, out=part)
+    part *= BEST
+    divide(part, divisors)
+    return part, counts
+
+
+def kind_of_sums(weights: int) -> type[np.float64 | np.int64]:
+    """In what numbers scores with these weights are added up and divided by them."""
+    return np.float64 if 2 * (BEST + 1) * weights < DIVIDES else np.int64
 
 
 def utilization_curve(shape: Shape) -> tuple[int, ...]:

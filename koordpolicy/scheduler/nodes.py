@@ -1,7 +1,7 @@
 """Nodes as mechanisms see them: columns over all of them, or over a few."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from koordpolicy.language.cel.lower.columns import table_schema
 from koordpolicy.language.facts import FACTS
-from koordpolicy.mechanism.columns import Column, Mask
+from koordpolicy.mechanism.columns import EXACT, Amount, Column, Columns, Mask
 from koordpolicy.mechanism.scarce import kinds_of
 from koordpolicy.model.node import Taint
 from koordpolicy.model.reading import Amounts
+from koordpolicy.model.table import Column as TableColumn
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_kinds import ScalarFact, Schema, Storage, Strings
 from koordpolicy.scheduler.surroundings import Surroundings
@@ -70,7 +71,7 @@ class NodeView:
     Valid until the table changes. `around` is what else there is, for those who look beyond nodes.
     """
 
-    __slots__ = ("_amounts", "_around", "_rows", "_table", "count")
+    __slots__ = ("_amounts", "_around", "_rows", "_table", "_tainted", "count")
 
     def __init__(
         self, table: NodeTable, rows: Rows | None = None, around: Surroundings | None = None
@@ -78,7 +79,8 @@ class NodeView:
         self._table = table
         self._around = around
         self._rows = rows
-        self._amounts: dict[tuple[str, str], Column] = {}
+        self._amounts: dict[str, _AmountColumns] = {}
+        self._tainted: Sequence[int] | None = None
         self.count = len(table) if rows is None else len(rows)
 
     @property
@@ -115,18 +117,32 @@ class NodeView:
         """A fact that every node has, as bool."""
         return self.some(self._table.column(path).values)
 
-    def amounts(self, path: str) -> "AmountColumns":
+    def counts(self, path: str) -> Amount:
+        """A fact that every node has, as an amount."""
+        return self.amount_of(self._table.column(path))
+
+    def amounts(self, path: str) -> Columns:
         """A map from resource to amount; a resource that a node lacks is 0 there."""
-        return AmountColumns(self, path)
+        found = self._amounts.get(path)
+        if found is None:
+            found = self._amounts[path] = _AmountColumns(self, self._table, path)
+        return found
 
     def amount(self, path: str, resource: str) -> Column:
         """The amount of one resource on each node."""
-        found = self._amounts.get((path, resource))
-        if found is None:
-            column = self._table.entry(path, resource)
-            values = column.values if column.absent is None else np.where(column.absent, 0, column.values)
-            found = self._amounts[path, resource] = self.some(values)
-        return found
+        numbers = self.amount_of(self._table.entry(path, resource)).numbers
+        return numbers.astype(np.int64, copy=False)
+
+    def amount_of(self, column: TableColumn) -> Amount:
+        """A column of amounts of which nodes have 0 where it is absent."""
+        low, high, absent = column.low, column.high, column.absent
+        if low > -EXACT and high < EXACT:
+            numbers = column.doubles
+        else:
+            numbers = column.values if absent is None else np.where(absent, 0, column.values)
+        if absent is not None:
+            low, high = min(low, 0), max(high, 0)
+        return Amount(self.some(numbers), low, high)
 
     def label(self, key: str) -> tuple[NDArray[np.int32], Mask | None]:
         """The value of a label on each node as the number of its text, and the nodes without it."""
@@ -145,6 +161,14 @@ class NodeView:
     def taints(self) -> NDArray[np.int32]:
         """The taints of the nodes as numbers of texts; 0 for none."""
         return self.some(self._table.column(TAINTS).values)
+
+    @property
+    def tainted(self) -> Sequence[int]:
+        """The different sets of taints that the nodes have, as numbers of texts; empty where none has any."""
+        if self._tainted is None:
+            codes = self.taints()
+            self._tainted = np.unique(codes).tolist() if codes.any() else ()
+        return self._tainted
 
     def kinds(self) -> NDArray[np.int32]:
         """The kinds of resources that the nodes have, as numbers of texts; 0 for none."""
@@ -168,20 +192,17 @@ class NodeView:
         return self._table.strings.texts[code]
 
 
-class AmountColumns(Mapping[str, Column]):
-    """A map of amounts as a column a resource, made when asked for. Every resource has one."""
+class _AmountColumns(dict[str, Amount]):
+    """A map of amounts, made resource by resource when they are asked for. Every resource has one."""
 
-    __slots__ = ("_nodes", "_path")
+    __slots__ = ("_nodes", "_path", "_table")
 
-    def __init__(self, nodes: NodeView, path: str) -> None:
+    def __init__(self, nodes: NodeView, table: NodeTable, path: str) -> None:
+        super().__init__()
         self._nodes = nodes
+        self._table = table
         self._path = path
 
-    def __getitem__(self, resource: str) -> Column:
-        return self._nodes.amount(self._path, resource)
-
-    def __iter__(self) -> Iterator[str]:
-        raise TypeError("columns are made for the resources that are asked for; there is no list of them")
-
-    def __len__(self) -> int:
-        raise TypeError("columns are made for the resources that are asked for; there is no number of them")
+    def __missing__(self, resource: str) -> Amount:
+        found = self[resource] = self._nodes.amount_of(self._table.entry(self._path, resource))
+        return found

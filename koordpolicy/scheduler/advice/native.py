@@ -25,6 +25,9 @@ _MIB: Final = 2**20
 _LISTED: Final = 3
 """Changes that are named for one filter, the best first."""
 
+_HAS: Final = "resources.allocatable"
+_USED: Final = "resources.requested"
+
 Helper = Callable[[Question, Step, NodeTable, Rows], Iterator[str]]
 
 
@@ -36,9 +39,8 @@ def less(question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterat
     parameters = {name: one.value(question.records) for name, one in step.parameters}
     wanted = step.mechanism.room(question.view, parameters)
     nodes = NodeView(table, rows)
-    has, used = nodes.amounts("resources.allocatable"), nodes.amounts("resources.requested")
     missing = {
-        name: np.maximum(amount - (has[name] - used[name]), 0)
+        name: np.maximum(amount - (nodes.amount(_HAS, name) - nodes.amount(_USED, name)), 0)
         for name, amount in wanted.items()
         if amount > 0
     }

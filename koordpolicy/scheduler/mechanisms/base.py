@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -36,12 +37,14 @@ class Verdicts:
     """What a filter says of the nodes it was shown.
 
     Row i of `refused` marks the nodes refused for `reasons[i]`; `hopeless` those that fewer pods on them
-    would not help either.
+    would not help either. `none` says that it is known to refuse no node, so that nobody has to look; what it
+    shows then are arrays that others share.
     """
 
     reasons: tuple[str, ...]
     refused: Mask
     hopeless: Mask
+    none: bool = False
 
 
 Filter = Callable[[PodView, NodeView, Parameters], Verdicts]
@@ -124,7 +127,23 @@ class Mechanism:
 
 def one_reason(refused: Mask, reason: str) -> Verdicts:
     """A filter with one reason, which other pods have nothing to do with."""
+    if not np.count_nonzero(refused):
+        return refuses_none((reason,), len(refused))
     return Verdicts((reason,), refused[np.newaxis], refused)
+
+
+@lru_cache(maxsize=64)
+def refuses_none(reasons: tuple[str, ...], count: int) -> Verdicts:
+    """What a filter says that refuses none of so many nodes."""
+    refused = np.zeros((len(reasons), count), np.bool_)
+    refused.flags.writeable = False
+    return Verdicts(reasons, refused, refused[0], none=True)
+
+
+@lru_cache(maxsize=16)
+def the_same_for_all(count: int) -> Scores:
+    """Scores of 0, in an array of one entry that is shown for each node."""
+    return np.broadcast_to(np.int64(0), count)
 
 
 def refused_of(reasons: tuple[str, ...], found: "Sequence[Refused | None]") -> Verdicts:

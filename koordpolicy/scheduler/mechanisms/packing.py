@@ -18,6 +18,7 @@ from koordpolicy.scheduler.mechanisms.base import (
     Refused,
     Scores,
     Verdicts,
+    refuses_none,
     request_of,
     texts,
     weights,
@@ -63,7 +64,7 @@ def amplified_cpu(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verd
     """Nodes whose amplified CPU a pod does not fit into, and those whose ratio cannot be read."""
     asked, ratio = request_of(pod).get(CPU, 0), nodes.doubles("amplification.cpu", 1.0)
     if ratio is None or asked <= 0:
-        return Verdicts(_AMPLIFIED, np.zeros((2, nodes.count), np.bool_), np.zeros(nodes.count, np.bool_))
+        return refuses_none(_AMPLIFIED, nodes.count)
     short = short_of_cpu(
         asked,
         binds=parameters.get("owns") is True,

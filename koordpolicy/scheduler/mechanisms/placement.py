@@ -5,7 +5,14 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.mechanism import node_affinity, toleration
-from koordpolicy.scheduler.mechanisms.base import Parameters, Scores, Verdicts, one_reason
+from koordpolicy.scheduler.mechanisms.base import (
+    Parameters,
+    Scores,
+    Verdicts,
+    one_reason,
+    refuses_none,
+    the_same_for_all,
+)
 from koordpolicy.scheduler.nodes import NodeView, taints_of
 from koordpolicy.scheduler.pods import PodView
 
@@ -13,7 +20,7 @@ from koordpolicy.scheduler.pods import PodView
 def node_unschedulable(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
     """Cordoned nodes."""
     if toleration.tolerated(pod.placement.tolerations, toleration.CORDON):
-        return one_reason(np.zeros(nodes.count, np.bool_), toleration.CORDONED)
+        return refuses_none((toleration.CORDONED,), nodes.count)
     return one_reason(nodes.flags("unschedulable"), toleration.CORDONED)
 
 
@@ -24,16 +31,18 @@ def node_name(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdict
     """Nodes other than the one that the pod names."""
     wanted = pod.pod.node_name
     if not wanted:
-        return one_reason(np.zeros(nodes.count, np.bool_), NODE_NAME_MISMATCH)
+        return refuses_none((NODE_NAME_MISMATCH,), nodes.count)
     return one_reason(nodes.names() != nodes.code(wanted), NODE_NAME_MISMATCH)
 
 
 def taint_toleration(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
     """Nodes with taints that the pod does not tolerate. Each set of taints is looked at once."""
+    if not nodes.tainted:
+        return refuses_none((toleration.UNTOLERATED,), nodes.count)
     codes = nodes.taints()
     refused = np.zeros(nodes.count, np.bool_)
-    for code in np.unique(codes) if codes.any() else ():
-        if not toleration.tolerates_all(pod.placement.tolerations, taints_of(nodes.text(int(code)))):
+    for code in nodes.tainted:
+        if not toleration.tolerates_all(pod.placement.tolerations, taints_of(nodes.text(code))):
             refused |= codes == code
     return one_reason(refused, toleration.UNTOLERATED)
 
@@ -42,17 +51,18 @@ def required_affinity(pod: PodView, nodes: NodeView, _parameters: Parameters) ->
     """Nodes that have not what the pod's selector and affinity require."""
     placement = pod.placement
     if not placement.node_selector and placement.required is None:
-        return one_reason(np.zeros(nodes.count, np.bool_), node_affinity.MISMATCH)
+        return refuses_none((node_affinity.MISMATCH,), nodes.count)
     return one_reason(~node_affinity.matches_all(placement, nodes), node_affinity.MISMATCH)
 
 
 def avoided_taints(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Scores:
     """How many taints of each node the pod would rather avoid."""
+    if not nodes.tainted:
+        return the_same_for_all(nodes.count)
     codes = nodes.taints()
     counts = np.zeros(nodes.count, np.int64)
-    for code in np.unique(codes) if codes.any() else ():
-        avoided = toleration.avoided(pod.placement.tolerations, taints_of(nodes.text(int(code))))
-        counts[codes == code] = avoided
+    for code in nodes.tainted:
+        counts[codes == code] = toleration.avoided(pod.placement.tolerations, taints_of(nodes.text(code)))
     return counts
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.mechanism import balanced
-from koordpolicy.mechanism.columns import Column, Columns
+from koordpolicy.mechanism.columns import Columns
 from koordpolicy.mechanism.fit import checked_resources, fit_all, fit_one, shortage_reason
 from koordpolicy.mechanism.fit_score import FitScore, NodeScore, Strategy
 from koordpolicy.model.protocol import PODS
@@ -21,6 +21,7 @@ from koordpolicy.scheduler.mechanisms.base import (
     Scores,
     Verdicts,
     refused_of,
+    refuses_none,
     request_of,
     text,
     texts,
@@ -40,10 +41,13 @@ def resources_fit(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verd
         request_of(pod),
         nodes.amounts("resources.allocatable"),
         nodes.amounts("resources.requested"),
-        nodes.numbers("requested.pods"),
+        nodes.counts("requested.pods"),
         *_ignored(parameters),
     )
-    return Verdicts(_reasons(found.resources), found.short, found.unresolvable)
+    reasons = _reasons(found.resources)
+    if found.short is None or found.hopeless is None:
+        return refuses_none(reasons, nodes.count)
+    return Verdicts(reasons, found.short, found.hopeless)
 
 
 def resources_fit_one(
@@ -153,7 +157,7 @@ def _variant(parameters: Parameters) -> "tuple[_BalanceOne, _BalanceAll]":
 
 
 _BalanceOne = Callable[[Sequence[str], Amounts], balanced.Balance]
-_BalanceAll = Callable[[Sequence[str], Amounts, Columns, Columns, int], Column]
+_BalanceAll = Callable[[Sequence[str], Amounts, Columns, Columns, int], balanced.Shares]
 
 _VARIANTS: Final[Mapping[str, tuple[_BalanceOne, _BalanceAll]]] = MappingProxyType(
     {

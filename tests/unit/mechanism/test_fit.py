@@ -1,12 +1,11 @@
 """Room on nodes: one node and all nodes give the same answers, and everything short is named."""
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.mechanism.fit import Shortage, checked_resources, fit, fit_all, verdict
 from koordpolicy.mechanism.verdict import Verdict
-from tests.unit.mechanism.clusters import LIST, NODES, RESOURCES, RandomNode, columns
+from tests.unit.mechanism.clusters import LIST, NODES, RESOURCES, RandomNode, amount, columns
 
 IGNORED = st.sets(st.sampled_from(RESOURCES), max_size=2)
 GROUPS = st.sets(st.sampled_from(["nvidia.com", "kubernetes.io"]), max_size=1)
@@ -20,7 +19,7 @@ def test_all_nodes_at_once_answer_as_one_by_one(
         request,
         columns([node.allocatable for node in nodes]),
         columns([node.requested for node in nodes]),
-        np.array([node.pod_count for node in nodes]),
+        amount(*(node.pod_count for node in nodes)),
         ignored,
         groups,
     )
@@ -69,5 +68,5 @@ def test_one_hopeless_shortage_makes_the_node_unresolvable() -> None:
 
 
 def test_no_nodes() -> None:
-    found = fit_all({"cpu": 1}, {}, {}, np.array([], dtype=np.int64))
+    found = fit_all({"cpu": 1}, columns([]), columns([]), amount())
     assert (found.passes.shape, found.verdicts.shape) == ((0,), (0,))

@@ -9,6 +9,7 @@ from koordpolicy.mechanism.fit_plus import FitPlus, fit_plus_requests
 from koordpolicy.mechanism.fit_score import Strategy
 from koordpolicy.mechanism.scarce import kinds_of, scarce_score
 from koordpolicy.model.pod import Container, Pod
+from tests.unit.mechanism.clusters import amount
 
 MI = 2**20
 
@@ -32,8 +33,8 @@ def test_init_containers_count_in_order_and_overhead_on_top() -> None:
 
 def test_each_resource_has_its_strategy() -> None:
     score = FitPlus({"cpu": Strategy.LEAST_ALLOCATED, "gpu": Strategy.MOST_ALLOCATED}, {"cpu": 1, "gpu": 3})
-    has = {"cpu": column(4000, 4000, 0), "gpu": column(4, 8, 4)}
-    used = {"cpu": column(0, 0, 0), "gpu": column(1, 0, 4)}
+    has = {"cpu": amount(4000, 4000, 0), "gpu": amount(4, 8, 4)}
+    used = {"cpu": amount(0, 0, 0), "gpu": amount(1, 0, 4)}
     pod = Pod("p", containers=(Container("c", requests={"cpu": 1000, "gpu": 1}),))
     assert score.score_all(pod, has, used, used, 3).tolist() == [56, 27, 75]
     plain = Pod("p", containers=(Container("c", requests={"memory": MI}),))

@@ -112,7 +112,10 @@ def test_balance_of_three_resources_is_a_population_deviation() -> None:
 def test_nothing_to_compare_is_balanced() -> None:
     assert balanced.classic(["cpu"], {"cpu": 1}, {}, {}) == 100
     assert balanced.delta(["cpu"], {"cpu": 1}, {}, {}) == 75
-    assert balanced.classic_all(["cpu"], {"cpu": 1}, {}, {}, 2).tolist() == [100, 100]
+    assert balanced.classic_all(["cpu"], {"cpu": 1}, columns([{}, {}]), columns([{}, {}]), 2).tolist() == [
+        100,
+        100,
+    ]
 
 
 def test_a_pod_that_asks_for_nothing_is_not_scored() -> None:

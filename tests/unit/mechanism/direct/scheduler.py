@@ -4,10 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from koordpolicy.mechanism import balanced
-from koordpolicy.mechanism.columns import Column
 from koordpolicy.mechanism.fit import fit, fit_all, verdict
 from koordpolicy.mechanism.fit_score import FitScore, Strategy
 from koordpolicy.mechanism.node_capacity import AmplifiedCpu, trimmed_allocatable
@@ -22,16 +19,12 @@ from koordpolicy.model.protocol import (
 )
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import ObjectError
+from tests.unit.mechanism.clusters import amount, columns
 from tests.vectors import inputs
 from tests.vectors.compare import AMOUNTS
 from tests.vectors.runners.runner import Runner
 
 Given = Mapping[str, Any]
-
-
-def columns(amounts: Mapping[str, int]) -> dict[str, Column]:
-    """The columns of a table with one node."""
-    return {name: np.array([amount], dtype=np.int64) for name, amount in amounts.items()}
 
 
 def fit_filter(given: Given) -> Given:
@@ -42,7 +35,7 @@ def fit_filter(given: Given) -> Given:
     short = fit(request, allocatable, requested, node["pod_count"], *ignored)
     answer = {"status": verdict(short).word, "reasons": [one.reason for one in short]}
     found = fit_all(
-        request, columns(allocatable), columns(requested), np.array([node["pod_count"]]), *ignored
+        request, columns([allocatable]), columns([requested]), amount(node["pod_count"]), *ignored
     )
     in_columns = {"status": Verdict(found.verdicts[0]).word, "reasons": list(found.reasons(0))}
     assert in_columns == answer, "both forms answer alike"
@@ -56,7 +49,7 @@ def fit_score(given: Given) -> Given:
     requests = effective_requests(pod, pod_level=False), nonzero_requests(pod, pod_level=False)
     totals = [inputs.resources(node.get(key)) for key in ("allocatable", "requested", "nonzero_requested")]
     score = scorer.score(*requests, *totals)
-    allocatable, requested, nonzero = map(columns, totals)
+    allocatable, requested, nonzero = (columns([one]) for one in totals)
     (in_columns,) = scorer.score_all(*requests, allocatable, requested, nonzero, 1)
     assert in_columns == score, "both forms answer alike"
     return {"score": score}
@@ -72,7 +65,7 @@ def balanced_allocation(given: Given) -> Given:
         "classic": balanced.classic(names, request, *totals),
         "delta": balanced.delta(names, request, *totals),
     }
-    allocatable, requested = map(columns, totals)
+    allocatable, requested = (columns([one]) for one in totals)
     in_columns = {
         "classic": int(balanced.classic_all(names, request, allocatable, requested, 1)[0]),
         "delta": int(balanced.delta_all(names, request, allocatable, requested, 1)[0]),
