@@ -18,6 +18,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     INT,
     STRING,
     TIMESTAMP,
+    WHOLE,
     WIDEST,
     Bounds,
     Vec,
@@ -194,7 +195,7 @@ def _quotient(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     first = operands.bounds(0)[0]
     bounds = (f"(0.0 if {first} >= 0 and {low} >= 0 else -inf)", "inf")
     made = operands.result(DOUBLE, "np.divide", one, other, errors=failed, bounds=lambda: bounds)
-    return replace(made, unsigned=all(arg.kind == INT for arg in args))
+    return replace(made, unsigned=all(arg.kind in (INT, WHOLE) for arg in args))
 
 
 def _to_double(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
@@ -261,8 +262,13 @@ def _by_corners(operator: str) -> Rule:
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
+        constants = [arg.values for arg in args if arg.space is None and arg.unsigned]
+        scaled = operator == "*" and len(constants) == 1
 
         def bounds() -> Bounds:
+            if scaled:
+                low, high = operands.bounds(0 if args[1].space is None else 1)
+                return f"({low} * {constants[0]})", f"({high} * {constants[0]})"
             one, other = operands.bounds(0), operands.bounds(1)
             corners = ", ".join(f"{x} {operator} {y}" for x in one for y in other)
             image = emitter.writer.let("p", f"({corners})")
@@ -273,10 +279,7 @@ def _by_corners(operator: str) -> Rule:
             )
 
         made = operands.result(DOUBLE, FUNCTIONS[operator], *operands.texts, bounds=bounds)
-        times = (
-            operator == "*" and all(arg.unsigned for arg in args) and any(arg.space is None for arg in args)
-        )
-        return replace(made, unsigned=times)
+        return replace(made, unsigned=scaled and all(arg.unsigned for arg in args))
 
     return rule
 
@@ -333,7 +336,8 @@ def extremes(sign: str) -> Rule:
                 emitter.writer.let("h", f"max({', '.join(highs)})"),
             )
 
-        return Vec(kind, best, space, operands.errors, bounds, fresh=True)
+        unsigned = kind == WHOLE and all(arg.unsigned for arg in args)
+        return Vec(kind, best, space, operands.errors, bounds, fresh=True, unsigned=unsigned)
 
     return rule
 

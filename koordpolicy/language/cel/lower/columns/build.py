@@ -46,18 +46,19 @@ def compile_columns(
         raise ValueError(f"unresolved references: {sorted(unresolved)}")
     trees = {name: simplify(tree) for name, tree in named.items()}
     others = tuple(name for name in roots if name != table_root)
-    code = _generate(trees, table_root, others)
+    code = _generate(trees, table_root, others, exact=True)
+    general = partial(_generate, trees, table_root, others, exact=False)
     kinds = tuple(Output(name, kind_of(tree.type), tree, trees[name]) for name, tree in named.items())
     rows = RowOutputs(kinds, (table_root, *others))
-    return ColumnProgram(table_root, others, code, rows, facts_of(*trees.values()))
+    return ColumnProgram(table_root, others, code, general, rows, facts_of(*trees.values()))
 
 
-def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, ...]) -> Code:
+def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, ...], exact: bool) -> Code:
     numbering = number(list(trees.values()))
     fallen: dict[int, Fallback] = {}
     while True:
         before = len(fallen)
-        emitter = Emitter(numbering=numbering, table_root=table_root, roots=roots, fallen=fallen)
+        emitter = Emitter(numbering=numbering, table_root=table_root, roots=roots, fallen=fallen, exact=exact)
         emitter.writer.line(f"{SPACE} 0 n")
         results = [_emit_output(emitter, tree) for tree in trees.values()]
         # What falls back is known to a pass only after it has met it; the next one plans for it. There

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
-    COUNTED,
     DOUBLE,
     DTYPES,
+    INT,
+    NUMBERS,
     STRING,
+    WHOLE,
     Bounds,
     Need,
     NoColumnForm,
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
-    """Texts of a branch's values, errors and bounds; whether the values are an array, if computed, and
-    whether they are few.
+    """Texts of a branch's values, errors and bounds; whether the values are an array, if computed, whether they are
+    few, and whether unsigned.
     """
 
     value: str
@@ -35,6 +37,7 @@ class _Branch:
     high: str
     is_array: bool
     few: bool
+    unsigned: bool
 
 
 def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Vec:
@@ -42,6 +45,8 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Ve
     kind = kind_of(node.type)
     if kind is None or kind_of(node.then.type) != kind or kind_of(node.otherwise.type) != kind:
         raise NoColumnForm(node, "branches without a common column")
+    if kind == INT and emitter.exact:
+        kind = WHOLE
     condition = emitter.emit_vec(node.condition, need)
     space = emitter.space_of_node(node)
     if condition.space is None:
@@ -67,8 +72,8 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Ve
             writer.let("h", f"max({then.high}, {otherwise.high})"),
         )
 
-    few = then.few and otherwise.few
-    return Vec(kind, value, space, failed, bounds if _is_number(kind) else None, few=few)
+    few, unsigned = then.few and otherwise.few, then.unsigned and otherwise.unsigned
+    return Vec(kind, value, space, failed, bounds if kind in NUMBERS else None, few=few, unsigned=unsigned)
 
 
 def _branch(
@@ -85,21 +90,17 @@ def _branch(
         texts = (found.value, found.errors, found.low, found.high)
         writer.line("; ".join(f"{name} = {text}" for name, text in zip(names, texts, strict=True)))
     with writer.block("else:"):
-        zero = "0.0" if kind == DOUBLE else "False" if kind == BOOL else "0"
+        zero = "0.0" if kind in (DOUBLE, WHOLE) else "False" if kind == BOOL else "0"
         writer.line(f"{names[0]} = {zero}; {names[1]} = None; {names[2]} = {names[3]} = {zero}")
-    return _Branch(*names, found.is_array, found.few)
+    return _Branch(*names, found.is_array, found.few, found.unsigned)
 
 
 def _stated(emitter: "Emitter", node: ir.Node, need: Need | None, space: Space, kind: str) -> _Branch:
-    vec = emitter.emit_vec(node, need)
+    vec = emitter.as_whole(emitter.emit_number(node, need)) if kind == WHOLE else emitter.emit_vec(node, need)
     value = emitter.element_of(vec) if vec.space is None else emitter.values_in(vec, space)
-    low, high = emitter.bounds_of(vec) if _is_number(kind) else ("0", "0")
+    low, high = emitter.bounds_of(vec) if kind in NUMBERS else ("0", "0")
     errors, few = str(emitter.errors_in(vec, space)), vec.few or vec.space is None
-    return _Branch(value, errors, low, high, vec.space is not None, few)
-
-
-def _is_number(kind: str) -> bool:
-    return kind in COUNTED or kind == DOUBLE
+    return _Branch(value, errors, low, high, vec.space is not None, few, vec.unsigned)
 
 
 def _merged(
@@ -148,11 +149,11 @@ def _one_branch(emitter: "Emitter", node: ir.Cond, kind: str, condition: Vec, ne
     """The condition is one for all rows, so only one branch is computed."""
     writer, space = emitter.writer, emitter.space_of_node(node)
     names = (writer.name("v"), writer.name("e"), writer.name("l"), writer.name("h"))
-    few = True
+    few = unsigned = True
     for head, branch in ((f"if {condition.values}:", node.then), ("else:", node.otherwise)):
         with writer.block(head):
             found = _stated(emitter, branch, need, space, kind)
-            value, few = found.value, few and found.few
+            value, few, unsigned = found.value, few and found.few, unsigned and found.unsigned
             if not found.is_array:
                 value = f"np.full({space.count}, {value}, {DTYPES[kind]!r})"
             texts = (value, found.errors, found.low, found.high)
@@ -160,4 +161,5 @@ def _one_branch(emitter: "Emitter", node: ir.Cond, kind: str, condition: Vec, ne
     value, failed, low, high = names
     if condition.errors is not None:
         writer.line(f"if {condition.errors}: {failed} = np.ones({space.count}, bool)")
-    return Vec(kind, value, space, failed, (lambda: (low, high)) if _is_number(kind) else None, few=few)
+    bounds = (lambda: (low, high)) if kind in NUMBERS else None
+    return Vec(kind, value, space, failed, bounds, few=few, unsigned=unsigned)

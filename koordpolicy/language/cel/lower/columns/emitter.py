@@ -29,6 +29,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     COUNTED,
     DOUBLE,
     DURATION,
+    NUMBERS,
     STRING,
     TIMESTAMP,
     Need,
@@ -111,6 +112,11 @@ class Emitter(Frame):
         `need` names the mask of rows whose value matters (None: all): what row programs evaluate is
         evaluated for those only. Raises NoColumnForm when no row program can stand in either.
         """
+        found = self.emit_held(node, need)
+        return self.as_int(found) if isinstance(found, Vec) else found
+
+    def emit_held(self, node: ir.Node, need: Need | None = None) -> Symbol:
+        """The same for those who take whole numbers as doubles as well."""
         number = self.numbering.of(node)
         key = (number, need if self.is_partial(node) else None)
         found = self.writer.recall(key)
@@ -140,7 +146,12 @@ class Emitter(Frame):
 
     def emit_vec(self, node: ir.Node, need: Need | None = None) -> Vec:
         """Write a node that must be a plain vector or scalar."""
-        symbol = self.emit(node, need)
+        vec = self.emit_number(node, need)
+        return self.as_int(vec)
+
+    def emit_number(self, node: ir.Node, need: Need | None = None) -> Vec:
+        """The same, where whole numbers may be held as doubles."""
+        symbol = self.emit_held(node, need)
         if not isinstance(symbol, Vec):
             raise NoColumnForm(node, f"values of type {node.type} have no column")
         return symbol
@@ -197,8 +208,10 @@ class Emitter(Frame):
         try:
             self.writer.line(f"{SPACE} 0 n")
             vec = self.emit_vec_of(nodes.emit_node(self, node, None), node)
+            if self.uses_lists:  # row programs know nothing of doubles
+                vec = self.as_int(vec)
             value, failed = self.own_arrays(vec)
-            numbers = vec.kind in COUNTED or vec.kind == DOUBLE
+            numbers = vec.kind in NUMBERS
             low, high = self.bounds_of(vec) if numbers else ("0", "0")
             part = KeptPart(
                 node, facts, given, self.writer.lines, (value, failed, low, high), self.uses_lists
@@ -212,7 +225,8 @@ class Emitter(Frame):
         outer.line(
             f"{value}, {failed}, {low}, {high} = kept{len(self.kept) - 1}.get(table, rows, n{given})", ()
         )
-        return Vec(vec.kind, value, ROWS, failed, (lambda: (low, high)) if numbers else None)
+        bounds = (lambda: (low, high)) if numbers else None
+        return Vec(vec.kind, value, ROWS, failed, bounds, unsigned=vec.unsigned)
 
     def own_arrays(self, vec: Vec) -> tuple[str, str]:
         """Values and errors of a vector in arrays that are nobody else's."""

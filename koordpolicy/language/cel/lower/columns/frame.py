@@ -11,7 +11,9 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     DOUBLE,
     DTYPES,
     INT,
+    NUMBERS,
     STRING,
+    WHOLE,
     WIDEST,
     Bounds,
     NoColumnForm,
@@ -22,6 +24,9 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.lower.columns.writer import OUT, Writer
 
+EXACT = str(2**53)
+"""Whole numbers up to this one are doubles."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Frame:
@@ -29,11 +34,14 @@ class Frame:
 
     Values of a row stand for each of its elements where an operation is about elements. Masks of
     errors join as operands do. Bounds of numbers are written only where something asks for them.
+    With `exact` ints may be held as doubles, on `guards` places where the code gives up beyond those.
     """
 
     numbering: Numbering
     writer: Writer = field(default_factory=Writer)
     local: dict[str, Symbol] = field(default_factory=dict)
+    exact: bool = False
+    guards: int = 0
     _spaces: int = 0
 
     @property
@@ -161,16 +169,52 @@ class Frame:
         """The values, which `text` names where they are used, as doubles."""
         if vec.kind == DOUBLE:
             return text
+        if vec.kind == WHOLE and vec.unsigned:
+            return text
         if vec.space is None:
+            if text.isdigit():
+                return f"{text}.0"
             return self._once(("double", text), "d", f"float({text})")
         if vec.column is not None and vec.space is space:
             return self._once(("doubles", vec.column), "d", f"{vec.column}.doubles")
         found = self.writer.recall(("double", text))
         if found is None:
-            found = self.array(DOUBLE, space, f"as_doubles({text}, {OUT})")
+            made = f"np.add({text}, 0.0, {OUT})" if vec.kind == WHOLE else f"as_doubles({text}, {OUT})"
+            found = self.array(DOUBLE, space, made)
             self.writer.remember(("double", text), found)
         assert isinstance(found, str)
         return found
+
+    def as_whole(self, vec: Vec) -> Vec:
+        """Whole numbers held as doubles; what is no int stays. The code gives up where one is beyond 2**53."""
+        if vec.kind != INT:
+            return vec
+        key = ("whole", vec.values)
+        text, bounds = self.writer.recall(key), self.bounds_of(vec)
+        if text is None:
+            self.guard(*bounds)
+            text = self.as_double(vec, vec.values, vec.space or ROWS)
+            self.writer.remember(key, text)
+        return Vec(WHOLE, str(text), vec.space, vec.errors, lambda: bounds, unsigned=True)
+
+    def as_int(self, vec: Vec) -> Vec:
+        """Whole numbers as int64, whatever they are held as; anything else stays."""
+        if vec.kind != WHOLE:
+            return vec
+        assert vec.space is not None
+        key = ("int", vec.values)
+        found = self.writer.recall(key)
+        if found is None:
+            found = self.array(INT, vec.space, f"truncate({vec.values}, {OUT})")
+            self.writer.remember(key, found)
+        return Vec(INT, str(found), vec.space, vec.errors, vec.bounds, fresh=True)
+
+    def guard(self, low: str, high: str) -> None:
+        """Give up where a bound of whole numbers is beyond those that doubles hold."""
+        if low.isdigit() and high.isdigit() and int(high) <= 2**53:
+            return
+        self.guards += 1
+        self.writer.line(f"if {low} < -{EXACT} or {high} > {EXACT}: raise Beyond")
 
     def array(self, kind: str, space: Space, text: str, apart: bool = False, name: str = "") -> str:
         """The variable of an array that an operation writes, at `OUT` (see `Writer.make`)."""
@@ -212,6 +256,6 @@ class Frame:
         name = self.read(record, call)
         value = self._once(("values", name), "v", f"{name}.values")
         failed = self._once(("absent", name), "e", f"{name}.absent")
-        numbers = kind in COUNTED or kind == DOUBLE
+        numbers = kind in NUMBERS
         bounds = (f"{name}.low", f"{name}.high")
         return Vec(kind, value, record.space, failed, (lambda: bounds) if numbers else None, column=name)

@@ -22,6 +22,10 @@ Operand = Array | int
 _TWO_63 = 2.0**63
 
 
+class Beyond(Exception):
+    """A whole number may be too large to be held as a double."""
+
+
 def no_nan(values: Sequence[float]) -> bool:
     """Whether bounds are known: comparing the tuple with itself would not tell, for each NaN is itself."""
     return all(value == value for value in values)

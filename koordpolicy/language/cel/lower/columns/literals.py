@@ -5,16 +5,21 @@ are there on a condition.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
+from koordpolicy.language.cel.lower.columns.exact import EXACT, alike
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     COUNTED,
     DOUBLE,
     INT,
+    NUMBERS,
     STRING,
+    WHOLE,
+    Bounds,
     LiteralVec,
     Need,
     NoColumnForm,
@@ -48,11 +53,11 @@ def emit_literal(emitter: "Emitter", node: ir.MakeList, need: Need | None) -> Li
                 test = emitter.emit_vec(condition, need)
                 errors = emitter.join(errors, emitter.errors_in(test, space), space)
                 mask = emitter.spread(test, space)
-        vec = emitter.constant(value) if isinstance(value, ir.Const) else emitter.emit_vec(value, need)
-        if not isinstance(vec, Vec) or vec.kind != kind:
+        vec = emitter.constant(value) if isinstance(value, ir.Const) else emitter.emit_number(value, need)
+        if not isinstance(vec, Vec) or kind != (INT if vec.kind == WHOLE else vec.kind):
             raise NoColumnForm(node, "a list of unlike elements")
         errors = emitter.join(errors, _taken_errors(emitter, vec, mask, space), space)
-        elements.append((Vec(vec.kind, vec.values, vec.space, None, vec.bounds), mask))
+        elements.append((replace(vec, errors=None), mask))
     literal = LiteralVec(space, tuple(elements), errors)
     return _as_picked(emitter, literal, kind) if _is_picked(literal) else literal
 
@@ -108,7 +113,7 @@ def emit_of_literal(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Ve
     vec = rule(emitter, node, source)
     values = emitter.spread(vec, source.space)
     errors = emitter.join(source.errors, emitter.errors_in(vec, source.space), source.space)
-    return Vec(vec.kind, values, source.space, errors, vec.bounds)
+    return replace(vec, values=values, space=source.space, errors=errors, fresh=False, column=None)
 
 
 def _size(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
@@ -127,20 +132,23 @@ def _sum(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
     zero = "0.0" if kind == DOUBLE else "0"
     total = Vec(kind, zero, None, None, lambda: (zero, zero))
     rule = RULES["_+_(double,double)" if kind == DOUBLE else "_+_(int,int)"]
+    if emitter.exact and kind == INT:
+        rule, kind = EXACT["_+_(int,int)"], WHOLE
     for vec, mask in source.elements:
-        term = vec
+        term = emitter.as_whole(vec) if kind == WHOLE else vec
         if mask is not None:
-            value = emitter.choose(mask, emitter.values_in(vec, source.space), zero, kind, source.space)
+            value = emitter.choose(mask, emitter.values_in(term, source.space), zero, kind, source.space)
             low, high = emitter.bounds_of(vec)
             pair = emitter.writer.let("l", f"min({low}, 0)"), emitter.writer.let("h", f"max({high}, 0)")
-            term = Vec(kind, value, source.space, None, lambda pair=pair: pair)  # type: ignore[misc]
+            bounds: Callable[[], Bounds] = lambda pair=pair: pair  # type: ignore[misc]  # noqa: E731
+            term = Vec(kind, value, source.space, None, bounds, unsigned=term.unsigned)
         if total.values == zero and kind != DOUBLE:
             total = term
         elif total.space is None and term.space is None:
             raise NoColumnForm(node, "the sum of what is one for all rows")
         else:
             added = rule(emitter, [total, term])
-            total = Vec(kind, added.values, added.space, added.errors, added.bounds, added.fresh)
+            total = added
     return total
 
 
@@ -148,11 +156,11 @@ def _extreme(sign: str) -> Callable[["Emitter", ir.Call, LiteralVec], Vec]:
     def rule(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
         vecs = [vec for vec, _ in source.elements]
         plain = all(mask is None for _, mask in source.elements)
-        if not plain or not vecs or vecs[0].kind not in COUNTED | {DOUBLE}:
+        if not plain or not vecs or vecs[0].kind not in NUMBERS:
             raise NoColumnForm(node, "the least or greatest of this list literal")
         if all(vec.space is None for vec in vecs):
             raise NoColumnForm(node, "the least or greatest of what is one for all rows")
-        return extremes(sign)(emitter, vecs)
+        return extremes(sign)(emitter, alike(emitter, vecs))
 
     return rule
 
@@ -171,7 +179,8 @@ def emit_in_literal(emitter: "Emitter", node: ir.Call, sought: Vec, source: Lite
     """Whether a value is among the elements; an element that fails fails the list."""
     space = emitter.space_of_node(node)
     found: str | None = None
-    for vec, mask in source.elements:
+    for held, mask in source.elements:
+        vec = emitter.as_int(held)
         if vec.kind != sought.kind and {vec.kind, sought.kind} != {INT, DOUBLE}:
             raise NoColumnForm(node, "membership of unlike types")
         plain = Vec(sought.kind, sought.values, sought.space, None)
@@ -197,7 +206,7 @@ def element(emitter: "Emitter", node: ir.Index, source: LiteralVec) -> Vec:
         raise NoColumnForm(node, "an index of a list literal")
     if not 0 <= at < len(source.elements):
         raise NoColumnForm(node, "an index outside a list literal")
-    vec = source.elements[at][0]
+    vec = emitter.as_int(source.elements[at][0])
     if vec.kind == STRING and vec.space is None:
         raise NoColumnForm(node, "a constant element of a list literal")
     errors = emitter.join(source.errors, emitter.errors_in(vec, source.space), source.space)

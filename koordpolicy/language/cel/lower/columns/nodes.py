@@ -1,19 +1,22 @@
 """One rule a class of typed nodes: facts, maps, logic, conditionals, optionals, calls."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower import runtime
 from koordpolicy.language.cel.lower.columns import conditional, lists, literals, logic, picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
+from koordpolicy.language.cel.lower.columns.exact import EXACT, alike
 from koordpolicy.language.cel.lower.columns.strings import Memo
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
-    COUNTED,
     DOUBLE,
     INT,
+    NUMBERS,
     STRING,
+    WHOLE,
     ListVec,
     LiteralVec,
     MapVec,
@@ -107,7 +110,8 @@ def _optional_fact(emitter: "Emitter", node: ir.OptField, need: Need | None) -> 
     if kind is None:
         raise NoColumnForm(node, f"an optional of type {node.type.params[0]} has no column")
     column = emitter.column(record, f"column({node.path!r})", kind)
-    return OptionalVec(Vec(kind, column.values, column.space, None, column.bounds), column.errors)
+    value = Vec(kind, column.values, column.space, None, column.bounds, column=column.column)
+    return OptionalVec(value, column.errors)
 
 
 # --- maps -------------------------------------------------------------------------------------------
@@ -144,8 +148,8 @@ def _entry(
         return Vec(BOOL, value, space, missing, fresh=True)
     failed_key = emitter.errors_in(key, space)
     if optional:
-        return OptionalVec(Vec(entry.kind, entry.values, space, missing, entry.bounds), entry.errors)
-    return Vec(entry.kind, entry.values, space, emitter.join(entry.errors, failed_key, space), entry.bounds)
+        return OptionalVec(replace(entry, errors=missing), entry.errors)
+    return replace(entry, errors=emitter.join(entry.errors, failed_key, space))
 
 
 # --- optionals --------------------------------------------------------------------------------------
@@ -185,6 +189,8 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     found = operand.value
     if operand.none is None:
         return found
+    if emitter.exact:
+        found = emitter.as_whole(found)
     space = emitter.space_of_node(node)
     none = _none_in(emitter, operand, space)
     own = emitter.values_in(found, space)
@@ -195,7 +201,9 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     writer.line(f"{value} = {own}; {failed} = {errors}; {low} = {least}; {high} = {most}")
     with writer.block(f"if {none} is not None:"):
         partial = emitter.is_partial(node.args[1])
-        other = emitter.emit_vec(node.args[1], emitter.narrow(need, str(none), space) if partial else None)
+        wanted = emitter.narrow(need, str(none), space) if partial else None
+        other = emitter.emit_number(node.args[1], wanted)
+        other = emitter.as_whole(other) if found.kind == WHOLE else emitter.as_int(other)
         text = emitter.element_of(other) if other.space is None else emitter.values_in(other, space)
         if found.kind in (BOOL, STRING):
             writer.line(f"{value} = np.where({none}, {text}, {own})")
@@ -204,8 +212,8 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
         writer.line(f"{failed} = errors_where({none}, {emitter.errors_in(other, space)}, {errors})")
         least, most = emitter.bounds_of(other)
         writer.line(f"{low} = min({low}, {least}); {high} = max({high}, {most})")
-    bounds = (lambda: (low, high)) if found.kind in COUNTED or found.kind == DOUBLE else None
-    return Vec(found.kind, value, space, failed, bounds)
+    bounds = (lambda: (low, high)) if found.kind in NUMBERS else None
+    return Vec(found.kind, value, space, failed, bounds, unsigned=found.unsigned and other.unsigned)
 
 
 def _value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
@@ -248,8 +256,10 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
     if loop is not None:
         return loop
     name = id.partition("(")[0]
-    rule = RULES.get(id)
-    args = [emitter.emit(arg, need) for arg in node.args]
+    rule, emit = RULES.get(id), emitter.emit
+    if emitter.exact and (id in EXACT or id in ("_==_", "_!=_") or name in _EXTREMES):
+        rule, emit = EXACT.get(id, rule), emitter.emit_held
+    args = [emit(arg, need) for arg in node.args]
     if len(args) == 1 and isinstance(args[0], LiteralVec):
         return literals.emit_of_literal(emitter, node, args[0])
     if len(args) == 1 and isinstance(args[0], ListVec):
@@ -261,9 +271,10 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
     vectors = [arg for arg in args if isinstance(arg, Vec)]
     if len(vectors) < len(args):
         raise NoColumnForm(node, f"`{id}` of this operand has no column form")
+    vectors = list(alike(emitter, vectors)) if id not in EXACT else vectors
     kinds = {vec.kind for vec in vectors}
     if id in ("_==_", "_!=_"):
-        if len(kinds) > 1 and not kinds <= {INT, DOUBLE}:
+        if len(kinds) > 1 and not kinds <= {INT, WHOLE, DOUBLE}:
             raise NoColumnForm(node, f"`{id}` of unlike types")
         return equality(id[1:-1])(emitter, vectors)
     if name in _EXTREMES and len(kinds) == 1 and not id.endswith("(dyn)"):

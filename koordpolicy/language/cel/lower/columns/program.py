@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns.bound import BoundRows
+from koordpolicy.language.cel.lower.columns.kernels import Beyond
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
 from koordpolicy.language.cel.lower.columns.parts import Fallback
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
@@ -27,7 +28,9 @@ _FEW_ROWS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The generated functions. Those of a `whole` program read lists, and always of all rows."""
+    """The generated functions. Those of a `whole` program read lists, and always of all rows. They may give up with
+    `Beyond`.
+    """
 
     prepare: Callable[..., Any]
     run: Callable[..., Any]
@@ -46,10 +49,21 @@ class ColumnProgram:
     names of the outputs in order.
     """
 
-    __slots__ = ("_code", "_memory", "_rows", "facts", "fallback", "outputs", "roots", "source", "table_root")
+    __slots__ = (
+        "_code",
+        "_general",
+        "_memory",
+        "_rows",
+        "facts",
+        "fallback",
+        "outputs",
+        "roots",
+        "source",
+        "table_root",
+    )
 
     def __init__(
-        self, table_root: str, roots: tuple[str, ...], code: Code, rows: RowOutputs,
+        self, table_root: str, roots: tuple[str, ...], code: Code, general: Callable[[], Code], rows: RowOutputs,
         facts: frozenset[tuple[str, str]],
     ) -> None:  # fmt: skip
         self.table_root = table_root
@@ -59,6 +73,7 @@ class ColumnProgram:
         self.facts = facts
         self.outputs = tuple(output.name for output in rows.outputs)
         self._code = code
+        self._general = general
         self._rows = rows
         self._memory: list[Memory] = []
 
@@ -108,6 +123,10 @@ class ColumnProgram:
                 found: Sequence[Array | None] = code.run(table, texts, rows, count, own, prepared, memory)
                 self._memory = [memory]
                 return found
+        except Beyond:
+            # Numbers as large as that seldom come alone: from now on all are held as int64.
+            self._code, self._memory = self._general(), []
+            return self._evaluate(table, texts, rows, own)
         except BeyondColumnsError:
             numbers = range(count) if rows is None else rows.tolist()
             return self._rows.evaluate(table, texts, numbers, own)

@@ -10,8 +10,12 @@ from koordpolicy.language.cel.values import INT_MAX, INT_MIN
 
 INT, DOUBLE, BOOL, STRING = "int", "double", "bool", "string"
 DURATION, TIMESTAMP = "duration", "timestamp"
+WHOLE = "whole"
+"""Numbers of kind int that are held as doubles for now: none beyond 2**53."""
 COUNTED = frozenset((INT, DURATION, TIMESTAMP))
 """Kinds held as int64."""
+NUMBERS = COUNTED | {DOUBLE, WHOLE}
+"""Kinds that have bounds."""
 
 _KINDS = {
     "int": INT,
@@ -26,6 +30,7 @@ DTYPES = {
     DURATION: "int64",
     TIMESTAMP: "int64",
     DOUBLE: "float64",
+    WHOLE: "float64",
     BOOL: "bool",
     STRING: "int32",
 }
@@ -97,7 +102,8 @@ class Vec:
     zero). `bounds` gives texts of the least and greatest value. A `fresh` array belongs to the
     generated code alone. Strings that are `few` are those that the expression itself names, or made of
     such; a column may bring ever new ones. `column` names the table's column that the values are, as they stand.
-    `unsigned` doubles have no -0.0 among them when their least value is not less than 0; a single one is more than 0.
+    `unsigned` doubles have no -0.0 among them when their least value is not less than 0; a single one is more than 0;
+    whole numbers held as doubles have none at all.
     """
 
     kind: str

@@ -1,5 +1,6 @@
 """Expressions over nodes and a pod, and the comparison of column programs with row programs."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,6 +43,15 @@ def table_of(rows: Sequence[Mapping[str, Any]]) -> NodeTable:
     for at, facts in enumerate(rows):
         table.put(f"n{at}", facts)
     return table
+
+
+def small(value: Any) -> Any:
+    """Facts with all ints brought within 2**40."""
+    if isinstance(value, Mapping):
+        return {key: small(held) for key, held in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [small(held) for held in value]
+    return int(math.fmod(value, 2**40)) if type(value) is int else value
 
 
 def outcome(program: RowProgram, *roots: object) -> tuple[str, Any]:

@@ -16,6 +16,7 @@ from tests.unit.language.cel.columns.support import (
     columns,
     same_answer,
     same_value,
+    small,
     table_of,
     typed,
 )
@@ -44,6 +45,9 @@ POD = {
     "priority": 0, "resources.request": {"cpu": 3, "x/gpu": 1},
 }  # fmt: skip
 
+SMALL_ROWS = tuple(small(row) for row in ROWS)
+SMALL_POD = small(POD)
+
 COLUMN_WISE = """
 node.capacity.cpu
 node.capacity.cpu + node.allocatable.cpu
@@ -66,6 +70,22 @@ number(node.allocatable.cpu) / pod.priority
 number(node.allocatable.cpu) % pod.priority
 100 / number(node.allocatable.cpu)
 double(node.capacity.cpu)
+1.0 / double(number(node.allocatable.cpu) * -1 * 0)
+1.0 / (double(number(node.capacity.cpu) / -100000))
+double(number(node.capacity.cpu) / 100000 + number(node.allocatable.cpu) * 0) * -1.0
+(node.capacity.cpu > millicores(0) ? number(node.capacity.cpu) / 7 * 3 : -1) % 5
+max(number(node.capacity.cpu) * 2, number(node.allocatable.cpu), 3) / 2
+[number(node.capacity.cpu) / 3, number(node.allocatable.cpu)].sum() / 2
+[number(node.capacity.cpu) / 3, number(node.allocatable.cpu)].max()
+number(node.capacity.cpu) / 3 in [number(node.allocatable.cpu) * 2, 32000]
+[number(node.capacity.cpu) * 2, 7][0]
+number(node.capacity.cpu) * 2 == number(node.allocatable.cpu) / 3
+number(node.capacity.cpu) - 1 != number(node.allocatable.cpu)
+math.abs(number(node.capacity.cpu) - 5)
+-(number(node.capacity.cpu) * 3)
+node.usage.?total.cpu.orValue(cpu("1")) + node.capacity.cpu
+(pod.band == "batch" ? number(node.capacity.cpu) : 3) * 2
+(pod.band == "prod" ? number(node.capacity.cpu) : 3) * 2
 int(double(node.capacity.memory))
 int(double(node.usage.total.cpu))
 math.abs(number(node.capacity.memory))
@@ -209,6 +229,14 @@ node.pods
 @pytest.mark.parametrize("text", COLUMN_WISE)
 def test_columns_agree_with_rows(text: str) -> None:
     assert_same(text, table_of(ROWS), POD)
+
+
+@pytest.mark.parametrize("text", [*COLUMN_WISE, *ROW_WISE])
+def test_numbers_that_doubles_hold_agree_too(text: str) -> None:
+    program, by_row = columns(text), compile_row(ROOT_NAMES, typed(text))
+    assert_same(text, table_of(SMALL_ROWS), SMALL_POD, (program, by_row))
+    assert_same(text, table_of(ROWS), POD, (program, by_row))  # and then some that they do not
+    assert_same(text, table_of(SMALL_ROWS), SMALL_POD, (program, by_row))
 
 
 @pytest.mark.parametrize("text", [text for text in COLUMN_WISE if "dyn(" not in text])

@@ -1,0 +1,81 @@
+"""Rules for whole numbers held as doubles, which are quicker to divide, round and compare than int64.
+
+A double holds every whole number up to 2**53. A program is first compiled as if all numbers stayed within
+that; where bounds tell otherwise, it gives up, and the general program takes its place.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, TypeAlias
+
+from koordpolicy.language.cel.lower.columns.arithmetic import RULES, is_same
+from koordpolicy.language.cel.lower.columns.operands import FUNCTIONS, Operands
+from koordpolicy.language.cel.lower.columns.symbols import INT, WHOLE, Vec
+
+if TYPE_CHECKING:
+    from koordpolicy.language.cel.lower.columns.emitter import Emitter
+
+Rule: TypeAlias = "Callable[[Emitter, Sequence[Vec]], Vec]"
+
+
+def alike(emitter: "Emitter", args: Sequence[Vec]) -> Sequence[Vec]:
+    """The operands with all whole numbers as doubles if one of them is held so."""
+    return [emitter.as_whole(arg) for arg in args] if any(arg.kind == WHOLE for arg in args) else args
+
+
+def _arithmetic(operator: str) -> Rule:
+    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+        operands = Operands(emitter, [emitter.as_whole(arg) for arg in args])
+        writer, (la, ha), (lb, hb) = operands.writer, operands.bounds(0), operands.bounds(1)
+        if operator == "*":
+            products = writer.let("p", f"({la} * {lb}, {la} * {hb}, {ha} * {lb}, {ha} * {hb})")
+            low, high = writer.let("l", f"min({products})"), writer.let("h", f"max({products})")
+        else:
+            first, last = (lb, hb) if operator == "+" else (hb, lb)
+            low = writer.let("l", f"{la} {operator} {first}")
+            high = writer.let("h", f"{ha} {operator} {last}")
+        emitter.guard(low, high)
+        made = operands.result(WHOLE, FUNCTIONS[operator], *operands.texts, bounds=lambda: (low, high))
+        return replace(made, unsigned=operator != "*" and all(arg.unsigned for arg in operands.args))
+
+    return rule
+
+
+def _quotient_cut(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    """`/` of int64, toward zero."""
+    operands = Operands(emitter, [emitter.as_whole(arg) for arg in args])
+    writer, (a, b), errors = operands.writer, operands.texts, operands.errors
+    (la, ha), (lb, hb) = operands.bounds(0), operands.bounds(1)
+    high = writer.let("h", f"max(abs({la}), abs({ha}))")
+    low = writer.let("l", f"0 if {la} >= 0 and {lb} > 0 else -{high}")
+    failed = writer.name("e")
+    zeros = f"zero_divisors({b}, {errors}, {operands.space.count}) if {lb} <= 0 <= {hb} else {errors}"
+    writer.line(f"{failed} = {zeros}", (failed, errors))
+    quotient = operands.result(WHOLE, "np.divide", a, b)
+    return operands.result(WHOLE, "np.trunc", quotient.values, errors=failed, bounds=lambda: (low, high))
+
+
+def _of_doubles(id: str) -> Rule:
+    """A rule for which doubles are as good."""
+
+    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+        return RULES[id](emitter, alike(emitter, args))
+
+    return rule
+
+
+def _rows() -> Iterator[tuple[str, Rule]]:
+    for operator in ("+", "-", "*"):
+        yield f"_{operator}_(int,int)", _arithmetic(operator)
+    yield "_/_(int,int)", _quotient_cut
+    for id in RULES:
+        if is_same(id) or id in ("quotient(int,int)", "double(int)"):
+            yield id, RULES[id]
+    for operator in ("<", "<=", ">", ">="):
+        for a, b in ((INT, INT), (INT, "double"), ("double", INT)):
+            yield f"_{operator}_({a},{b})", _of_doubles(f"_{operator}_({a},{b})")
+
+
+EXACT: Mapping[str, Rule] = MappingProxyType(dict(_rows()))
+"""Overload id to the rule that takes the place of that in `RULES`."""
