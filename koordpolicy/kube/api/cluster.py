@@ -12,6 +12,7 @@ from koordpolicy.kube.api.paths import path_of, query_of
 from koordpolicy.kube.api.session import session_of
 from koordpolicy.kube.api.transport import Call, Limits, Observer, Transport
 from koordpolicy.kube.api.watch import Events
+from koordpolicy.kube.api.wires import wires_of
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import Rejected
 from koordpolicy.kube.port import (
@@ -53,8 +54,11 @@ async def connect(
     backoff = Backoff(jitter, initial=0.2, longest=2.0)
     agent = f"koordpolicy/{koordpolicy.__version__} {component}".rstrip()
     try:
-        async with session_of(bounds.requests + bounds.watches, agent) as session:
-            transport = Transport(session, credentials, bounds, backoff, observer)
+        async with (
+            session_of(bounds.requests + bounds.watches, agent) as session,
+            wires_of(agent, bounds.connect) as wires,
+        ):
+            transport = Transport(session, wires, credentials, bounds, backoff, observer)
             manager = f"koordpolicy-{component}" if component else "koordpolicy"
             codec = Codec(managed_fields=managed_fields, shapes=shapes)
             yield ApiCluster(transport, codec, manager, lambda: bounds.watch * (1.0 + jitter()))

@@ -9,19 +9,13 @@ from weakref import WeakSet
 
 import aiohttp
 
+from koordpolicy.kube.api.sockets import ask_for_signs_of_life
+
 _BUFFER: Final = 2**18
 """Bytes read ahead of whoever takes them."""
 
 _IDLE: Final = 60.0
 """Seconds an idle connection is kept: less than servers do, so that it is we who close it."""
-
-_SIGNS_OF_LIFE: Final = (
-    ("TCP_KEEPIDLE", 15),
-    ("TCP_KEEPINTVL", 5),
-    ("TCP_KEEPCNT", 3),
-    ("TCP_USER_TIMEOUT", 30_000),
-)
-"""Asking a silent peer after 15 s, every 5 s, and giving it up after three times or 30 s without an answer."""
 
 _LEAVE: Final = 1.0
 """Seconds that connections get to close."""
@@ -58,9 +52,5 @@ async def session_of(connections: int, agent: str) -> AsyncIterator[aiohttp.Clie
 def _socket(info: aiohttp.AddrInfoType) -> socket.socket:
     family, kind, protocol, _, _ = info
     made = socket.socket(family=family, type=kind, proto=protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in _SIGNS_OF_LIFE:
-        option = getattr(socket, name, None)  # not every system has them
-        if option is not None:
-            made.setsockopt(socket.IPPROTO_TCP, option, value)
+    ask_for_signs_of_life(made)
     return made

@@ -15,6 +15,7 @@ from yarl import URL
 from koordpolicy.kube.api.connection import Access
 from koordpolicy.kube.api.credentials import Credentials
 from koordpolicy.kube.api.statuses import refusal
+from koordpolicy.kube.api.wires import NotConnected, NotTrusted, Wires
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError, Rejected, TooManyRequests, Unreachable
 
@@ -87,12 +88,14 @@ class Transport:
     def __init__(
         self,
         session: aiohttp.ClientSession,
+        wires: Wires,
         credentials: Credentials,
         limits: Limits,
         backoff: Backoff,
         observer: Observer | None,
     ) -> None:
         self._session = session
+        self._wires = wires
         self._credentials = credentials
         self._limits = limits
         self._backoff = backoff
@@ -159,18 +162,31 @@ class Transport:
         async with self._room:
             clock = asyncio.get_running_loop().time
             began, code = clock(), 0
+            retry_after = ""
             try:
-                timing = self._list_timing if call.verb == "list" else self._timing
-                answer = await self._send(call, access, timing)
-                code = answer.status
-                body = await answer.read()
+                place = None if self._is_large(call) else self._wires.place(access)
+                if place is None:
+                    timing = self._list_timing if call.verb == "list" else self._timing
+                    answer = await self._send(call, access, timing)
+                    code, retry_after = answer.status, answer.headers.get("Retry-After", "")
+                    body = await answer.read()
+                else:
+                    found = await self._wires.request(
+                        place, call.method, call.target, call.body, call.content_type, self._limits.request
+                    )
+                    code, retry_after, body = found.status, found.first("retry-after"), found.body
+                    self._warn(call, found.all("warning"))
             except _BROKEN as error:
                 raise _trouble(call, access, error) from error
             finally:
                 self._observe(call.verb, call.resource, code, clock() - began)
         if code not in _GOOD:
-            raise refusal(code, body, answer.headers.get("Retry-After", ""))
+            raise refusal(code, body, retry_after)
         return body
+
+    def _is_large(self, call: Call) -> bool:
+        """Whether a request or its answer is more than goes through in one piece."""
+        return call.verb == "list" or (call.body is not None and len(call.body) > _LARGE)
 
     async def _begin(self, call: Call, access: Access, seconds: float) -> aiohttp.ClientResponse:
         """A good answer whose body is still to come."""
@@ -211,8 +227,7 @@ class Transport:
             proxy=access.proxy or None,
             allow_redirects=False,
         )
-        if "Warning" in answer.headers:
-            self._warn(call, answer.headers.getall("Warning"))
+        self._warn(call, answer.headers.getall("Warning", []))
         return answer
 
     def _warn(self, call: Call, headers: list[str]) -> None:
@@ -235,12 +250,16 @@ def _is_about_credentials(error: KubeError) -> bool:
 def _trouble(call: Call, access: Access, error: Exception) -> KubeError:
     """The error of a request that got no answer."""
     what = str(error) or type(error).__name__
-    if isinstance(error, aiohttp.ClientSSLError):
+    if isinstance(error, aiohttp.ClientSSLError | NotTrusted):
         return _Untrusted(f"{access.server} and we do not trust each other: {what}")
     if isinstance(error, aiohttp.InvalidURL):
         return Rejected(f"`{access.server}{call.target}` is no address")
     if isinstance(
-        error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError | aiohttp.ClientHttpProxyError
+        error,
+        NotConnected
+        | aiohttp.ClientConnectorError
+        | aiohttp.ConnectionTimeoutError
+        | aiohttp.ClientHttpProxyError,
     ):
         return _Unsent(f"{access.server} cannot be reached: {what}")
     if isinstance(error, aiohttp.ClientOSError) and isinstance(

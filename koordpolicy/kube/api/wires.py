@@ -1,0 +1,258 @@
+"""Connections for small requests: one request after another on each, as many connections as are needed at a time.
+
+A client for all purposes spends several times as much on each request as the request itself takes; bindings and
+Events come by the thousand. Streams, lists, large bodies and proxies are left to such a client.
+"""
+
+import asyncio
+import ssl
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from yarl import URL
+
+from koordpolicy.kube.api.answer import Answer, Reading
+from koordpolicy.kube.api.connection import Access
+from koordpolicy.kube.api.sockets import ask_for_signs_of_life
+
+_IDLE: Final = 60.0
+"""Seconds an idle connection is kept: less than servers do, so that it is we who close it."""
+
+_SECOND_ADDRESS: Final = 0.25
+"""Seconds after which the next address of a name is tried beside the first."""
+
+
+class NotConnected(ConnectionError):
+    """The server was not reached."""
+
+
+class NotTrusted(NotConnected):
+    """The server's certificate was not accepted, or ours was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where requests go, and the part of their heads that is always the same."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None
+    server_name: str
+    path: str
+    head: str
+
+
+class Wires:
+    """The connections of one client. Not for more at a time than the caller lets through."""
+
+    def __init__(self, agent: str, connect: float) -> None:
+        self._agent = agent
+        self._connect_seconds = connect
+        self._access: Access | None = None
+        self._place: Place | None = None
+        self._idle: deque[_Wire] = deque()
+        self._all: set[_Wire] = set()
+        self._sweeping: asyncio.TimerHandle | None = None
+
+    def place(self, access: Access) -> Place | None:
+        """Where the requests go that need this access; None where they need a proxy, or it is no address."""
+        if access is not self._access:
+            self._place = _place(access, self._agent)
+            self._access = access
+        return self._place
+
+    async def request(
+        self, place: Place, method: str, target: str, body: bytes | None, content_type: str, seconds: float
+    ) -> Answer:
+        """The answer to a request that is sent once.
+
+        Raises NotConnected where it was not sent, ConnectionError when the connection broke, TimeoutError.
+        """
+        lines = f"{method} {place.path}{target} HTTP/1.1\r\n{place.head}"
+        if body is None:
+            sent = f"{lines}\r\n".encode("ascii")
+        else:
+            told = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
+            sent = f"{lines}{told}".encode("ascii") + body
+        async with asyncio.timeout(seconds):
+            wire = self._take(place) or await self._connect(place)
+            try:
+                answer = await wire.ask(sent)
+            except BaseException:
+                wire.drop()
+                raise
+        self._give_back(wire, answer)
+        return answer
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+        for wire in list(self._all):
+            wire.drop()
+        if self._all:
+            await asyncio.wait([wire.gone for wire in self._all])
+
+    def _take(self, place: Place) -> "_Wire | None":
+        """The connection that was used last, which is the likeliest to be alive."""
+        while self._idle:
+            wire = self._idle.pop()
+            if wire.open and wire.leads_to(place):
+                return wire
+            wire.drop()
+        return None
+
+    def _give_back(self, wire: "_Wire", answer: Answer) -> None:
+        if answer.last or not wire.open:
+            wire.drop()
+            return
+        loop = asyncio.get_running_loop()
+        wire.idle_since = loop.time()
+        self._idle.append(wire)
+        if self._sweeping is None:
+            self._sweeping = loop.call_later(_IDLE, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close what was not needed for a while."""
+        loop = asyncio.get_running_loop()
+        while self._idle and self._idle[0].idle_since + _IDLE <= loop.time():
+            self._idle.popleft().drop()
+        again = self._idle[0].idle_since + _IDLE if self._idle else None
+        self._sweeping = None if again is None else loop.call_at(again, self._sweep)
+
+    async def _connect(self, place: Place) -> "_Wire":
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(self._connect_seconds):
+                _, wire = await loop.create_connection(
+                    lambda: _Wire(place, self._all),
+                    place.host,
+                    place.port,
+                    ssl=place.tls,
+                    server_hostname=place.server_name if place.tls is not None else None,
+                    happy_eyeballs_delay=_SECOND_ADDRESS,
+                )
+        except (ssl.SSLError, ssl.CertificateError) as error:
+            raise NotTrusted(str(error)) from error
+        except TimeoutError as error:
+            raise NotConnected(f"no connection within {self._connect_seconds:g} s") from error
+        except OSError as error:
+            raise NotConnected(str(error)) from error
+        return wire
+
+
+class _Wire(asyncio.Protocol):
+    """One connection."""
+
+    def __init__(self, place: Place, among: "set[_Wire]") -> None:
+        self.idle_since = 0.0
+        self.open = False
+        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._place = place
+        self._among = among
+        self._transport: asyncio.Transport | None = None
+        self._reading: Reading | None = None
+        self._waits: asyncio.Future[Answer] | None = None
+
+    def leads_to(self, place: Place) -> bool:
+        """Whether it ends there. Tokens may have changed meanwhile."""
+        mine = self._place
+        if place is mine:
+            return True
+        same = (place.host, place.port, place.server_name) == (mine.host, mine.port, mine.server_name)
+        return same and place.tls is mine.tls
+
+    async def ask(self, sent: bytes) -> Answer:
+        """Send a request and wait for the answer."""
+        assert self._transport is not None and self._waits is None
+        self._reading = Reading()
+        self._waits = asyncio.get_running_loop().create_future()
+        self._transport.write(sent)
+        try:
+            return await self._waits
+        finally:
+            self._waits = self._reading = None
+
+    def drop(self) -> None:
+        """Close it at once; nobody waits for an orderly goodbye."""
+        self.open = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._among.add(self)
+        self.open = True
+        ask_for_signs_of_life(transport.get_extra_info("socket"))
+
+    def data_received(self, data: bytes) -> None:
+        if self._reading is None:
+            self.drop()  # nobody has asked for anything
+            return
+        try:
+            answer = self._reading.feed(data)
+        except ConnectionError as error:
+            self._finish(error)
+        else:
+            if answer is not None:
+                self._finish(answer)
+
+    def eof_received(self) -> None:
+        self.open = False
+        answer = None if self._reading is None else self._reading.end()
+        self._finish(answer or ConnectionError("the server closed the connection"))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.open = False
+        self._among.discard(self)
+        self.gone.set_result(None)
+        self._finish(ConnectionError(str(error or "the connection was closed")))
+
+    def _finish(self, found: Answer | ConnectionError) -> None:
+        if self._waits is None or self._waits.done():
+            return
+        if isinstance(found, Answer):
+            self._waits.set_result(found)
+        else:
+            self._waits.set_exception(found)
+
+
+@asynccontextmanager
+async def wires_of(agent: str, connect: float) -> AsyncIterator[Wires]:
+    """Connections that are all closed at the end."""
+    wires = Wires(agent, connect)
+    try:
+        yield wires
+    finally:
+        await wires.close()
+
+
+def _place(access: Access, agent: str) -> Place | None:
+    if access.proxy:
+        return None
+    try:
+        url = URL(access.server, encoded=True)
+        host, port = url.host, url.port
+        authority = url.raw_authority.rpartition("@")[2]
+    except ValueError:
+        return None
+    if not host or port is None or url.user is not None or url.scheme not in {"http", "https"}:
+        return None
+    told = {
+        "Host": authority,
+        "User-Agent": agent,
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+    }
+    if access.authorization:
+        told["Authorization"] = access.authorization
+    lines = [f"{name}: {value}" for name, value in told.items()]
+    if any(not line.isascii() or not line.isprintable() for line in lines):
+        return None
+    path = "" if url.raw_path == "/" else url.raw_path
+    head = "".join(f"{line}\r\n" for line in lines)
+    return Place(host, port, access.tls, access.server_name or host, path, head)
