@@ -14,6 +14,9 @@ from koordpolicy.runtime.metric_table import METRICS, Metric, MetricKind
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
+_Key = tuple[str, tuple[tuple[str, str], ...]]
+"""A name, and labels with their values."""
+
 Sample = tuple[Sequence[str], float]
 """Label values in the order of the table, and the number."""
 
@@ -36,6 +39,9 @@ class Metrics:
         self.table: Mapping[str, Metric] = MappingProxyType({metric.name: metric for metric in table})
         self.registry = CollectorRegistry(auto_describe=False)
         self._made: dict[str, Counter | Gauge | Histogram] = {}
+        # Finding a number by its labels costs more than adding to it. These are never forgotten.
+        self._counters: dict[_Key, Counter] = {}
+        self._histograms: dict[_Key, Histogram] = {}
         self._counted: set[str] = set()
         ProcessCollector(registry=self.registry)
         if "koordpolicy_build_info" in self.table:
@@ -43,9 +49,13 @@ class Metrics:
 
     def add(self, name: str, amount: float = 1, /, **labels: str) -> None:
         """Count."""
-        counter = self._metric(name, MetricKind.COUNTER)
-        assert isinstance(counter, Counter)
-        (counter.labels(**labels) if labels else counter).inc(amount)
+        key = (name, tuple(labels.items()))
+        counter = self._counters.get(key)
+        if counter is None:
+            whole = self._metric(name, MetricKind.COUNTER)
+            assert isinstance(whole, Counter)
+            counter = self._counters[key] = whole.labels(**labels) if labels else whole
+        counter.inc(amount)
 
     def set(self, name: str, value: float, /, **labels: str) -> None:
         """Set a gauge."""
@@ -65,9 +75,13 @@ class Metrics:
 
     def observe(self, name: str, value: float, /, **labels: str) -> None:
         """Count by size, in the unit of the name."""
-        histogram = self._metric(name, MetricKind.HISTOGRAM)
-        assert isinstance(histogram, Histogram)
-        (histogram.labels(**labels) if labels else histogram).observe(value)
+        key = (name, tuple(labels.items()))
+        histogram = self._histograms.get(key)
+        if histogram is None:
+            whole = self._metric(name, MetricKind.HISTOGRAM)
+            assert isinstance(whole, Histogram)
+            histogram = self._histograms[key] = whole.labels(**labels) if labels else whole
+        histogram.observe(value)
 
     def count_elsewhere(self, name: str, counted: Counted) -> None:
         """Show a counter whose numbers somebody else keeps. Once a name."""

@@ -32,6 +32,20 @@ def test_numbers_are_kept_by_labels() -> None:
     assert metrics.value("koordpolicy_reload_duration_seconds") == 1
 
 
+def test_the_order_of_labels_makes_no_other_number() -> None:
+    metrics = Metrics("test")
+    for _ in range(2):
+        metrics.add("koordpolicy_kube_requests_total", verb="get", resource="pods", code="200")
+        metrics.add("koordpolicy_kube_requests_total", code="200", resource="pods", verb="get")
+        metrics.add("koordpolicy_kube_requests_total", verb="get", resource="pods", code="404")
+        metrics.observe("koordpolicy_kube_request_duration_seconds", 0.1, verb="get")
+        metrics.observe("koordpolicy_kube_request_duration_seconds", 0.1, verb="list")
+    asked = {"verb": "get", "resource": "pods"}
+    assert metrics.value("koordpolicy_kube_requests_total", **asked, code="200") == 4
+    assert metrics.value("koordpolicy_kube_requests_total", **asked, code="404") == 2
+    assert metrics.value("koordpolicy_kube_request_duration_seconds", verb="get") == 2
+
+
 def test_mistakes_of_ours_raise() -> None:
     metrics = Metrics("test")
     with pytest.raises(KeyError):
