@@ -46,15 +46,16 @@ def claims_wanted(pod: PodView, around: Surroundings, said: Said) -> Hashable | 
 
 
 def volume_restrictions(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
-    """Nodes where a disk is in use, and all nodes while a claim for one pod only is another one's."""
+    """Nodes where a disk is in use, and all others while a claim for one pod only is another one's."""
     volumes = nodes.around.volumes
     taken = np.zeros(nodes.total, np.bool_)
     for disk in pod.volumes.disks:
         for counts in volumes.users(disk):
             taken |= counts.array(nodes.total) > 0
-    held = np.full(nodes.count, volumes.held_alone(pod.pod.namespace, pod.volumes))
-    refused = np.stack([held, nodes.some(taken) & ~held])
-    return Verdicts((ONE_POD_ONLY, DISK_TAKEN), refused, np.zeros(nodes.count, np.bool_))
+    there = nodes.some(taken)
+    held = ~there & volumes.held_alone(pod.pod.namespace, pod.volumes)
+    refused = np.stack([there, held])
+    return Verdicts((DISK_TAKEN, ONE_POD_ONLY), refused, np.zeros(nodes.count, np.bool_))
 
 
 def node_volume_limits(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:

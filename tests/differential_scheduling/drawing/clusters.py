@@ -111,6 +111,8 @@ def _standing(
         pods.add_near(chance, pod)
     if chance.happens(0.15):
         storage.add_claims(pod, used_by=node)
+    if chance.happens(0.12):
+        pods.add_disk(chance, pod)
     if chance.happens(0.08):
         pod["metadata"]["deletionTimestamp"] = "2026-01-02T00:00:00Z"
         pod["metadata"]["deletionGracePeriodSeconds"] = 3600
@@ -146,6 +148,7 @@ def _looking(chance: Chance, storage: volumes.Storage, name: str) -> Object:
     features = (
         (pods.add_selector, 2), (pods.add_affinity, 3), (pods.add_ports, 2), (pods.add_spread, 5),
         (pods.add_near, 2), (pods.add_apart, 3), (pods.add_large, 5), (pods.add_more_containers, 2),
+        (pods.add_disk, 2),
         (lambda _, pod: storage.add_claims(pod), 3),
     )  # fmt: skip
     if chance.happens(0.45):

@@ -93,6 +93,23 @@ def add_ports(chance: Chance, pod: Object) -> None:
     pod["spec"]["containers"][0]["ports"] = [port]
 
 
+def add_disk(chance: Chance, pod: Object) -> None:
+    """It names a disk itself, which others may have."""
+    reads: dict[str, Any] = {"readOnly": True} if chance.happens(0.5) else {}
+    monitors = chance.choice((["m1", "m2"], ["m2"], ["m3"]))
+    disk: dict[str, Any] = chance.choice(
+        (
+            {"gcePersistentDisk": {"pdName": "disk", **reads}},
+            {"awsElasticBlockStore": {"volumeID": "disk", **reads}},
+            {"iscsi": {"targetPortal": "example.com", "iqn": "iqn.2026-01.com.example:disk", "lun": 0, **reads}},
+            {"rbd": {"monitors": monitors, "image": "disk", **reads}},
+        )
+    )
+    pod["spec"].setdefault("volumes", []).append(
+        {"name": f"disk{len(pod['spec'].get('volumes', ()))}", **disk}
+    )
+
+
 def add_selector(chance: Chance, pod: Object) -> None:
     key = chance.choice(list(_SELECTED))
     pod["spec"]["nodeSelector"] = {key: chance.choice(_SELECTED[key])}

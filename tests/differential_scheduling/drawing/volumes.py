@@ -119,9 +119,13 @@ class Storage:
                 found.append(chance.choice(shared))
             else:
                 found.append(self._claim(namespace, bound=used_by is not None or chance.happens(0.5)))
+        disks = [one for one in pod["spec"].get("volumes", ()) if "persistentVolumeClaim" not in one]
         pod["spec"]["volumes"] = [
-            {"name": f"data{at}", "persistentVolumeClaim": {"claimName": name}}
-            for at, name in enumerate(dict.fromkeys(found))
+            *disks,
+            *(
+                {"name": f"data{at}", "persistentVolumeClaim": {"claimName": name}}
+                for at, name in enumerate(dict.fromkeys(found))
+            ),
         ]
 
     def _claim(self, namespace: str, *, bound: bool) -> str:

@@ -73,7 +73,28 @@ def missing_volume(pod: Object, cluster: Cluster) -> str:
     return ""
 
 
+def _disks(pod: Object) -> Iterator[tuple[str, object, bool]]:
+    """The disks that a pod itself names: kind, what identifies it, and whether it only reads."""
+    for volume in pod["spec"].get("volumes") or ():
+        for kind, key in (
+            ("gcePersistentDisk", "pdName"),
+            ("awsElasticBlockStore", "volumeID"),
+            ("iscsi", "iqn"),
+        ):
+            if kind in volume:
+                only_reads = bool(volume[kind].get("readOnly")) and kind != "awsElasticBlockStore"
+                yield kind, volume[kind][key], only_reads
+        if "rbd" in volume:
+            disk = volume["rbd"]
+            for monitor in disk["monitors"]:
+                yield "rbd", (monitor, disk.get("pool") or "rbd", disk["image"]), bool(disk.get("readOnly"))
+
+
 def restrictions(pod: Object, node: Object, cluster: Cluster) -> Reasons:
+    there = [disk for other in cluster.pods_on(name_of(node)) for disk in _disks(other)]
+    for kind, key, only_reads in _disks(pod):
+        if any((kind, key) == other[:2] and not (only_reads and other[2]) for other in there):
+            return [("node(s) had no available disk", True)]
     alone = {
         name_of(claim)
         for claim in _claims(pod, cluster)
