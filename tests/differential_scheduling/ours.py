@@ -34,26 +34,40 @@ class Ours:
 
     def judge(self, pod: Object) -> Judgement:
         """What comes of a pod. It is taken away again afterwards, wherever it went."""
-        pods, scheduler = _HEARD["Pod"], self._scheduler
-        pods.is_now(scheduler, pod)
-        decision = scheduler.schedule_one()
-        assert decision is not None, "the pod does not wait"
-        assert decision.pod == key_of(pod)
-        pods.is_gone(scheduler, pod)
-        if decision.problem:
-            return Judgement(frozenset(), {decision.problem: decision.nodes}, {}, "", decision.message)
-        feasible = frozenset(one.node for one in decision.best)
-        assert len(feasible) == decision.feasible
-        if feasible:
-            return Judgement(feasible)
-        counted: Counter[str] = Counter()
-        for one in decision.refusals:
-            counted[one.reason] += one.nodes
-        rooms, made = {}, decision.preemption
-        if made is not None:
-            rooms[made.node] = Room(frozenset(one.pod for one in made.victims), made.violations)
-        chosen = "" if made is None else made.node
-        return Judgement(feasible, dict(counted), rooms, chosen, decision.message)
+        return judge(self._scheduler, pod)
+
+
+def hear(scheduler: Scheduler, obj: Object) -> None:
+    """An object is new or has changed."""
+    _HEARD[obj["kind"]].is_now(scheduler, obj)
+
+
+def hear_no_more(scheduler: Scheduler, obj: Object) -> None:
+    """An object is gone."""
+    _HEARD[obj["kind"]].is_gone(scheduler, obj)
+
+
+def judge(scheduler: Scheduler, pod: Object) -> Judgement:
+    """What comes of a pod, which is taken away again afterwards. The scheduler has to list all good nodes."""
+    hear(scheduler, pod)
+    decision = scheduler.schedule_one()
+    assert decision is not None, "the pod does not wait"
+    assert decision.pod == key_of(pod)
+    hear_no_more(scheduler, pod)
+    if decision.problem:
+        return Judgement(frozenset(), {decision.problem: decision.nodes}, {}, "", decision.message)
+    feasible = frozenset(one.node for one in decision.best)
+    assert len(feasible) == decision.feasible
+    if feasible:
+        return Judgement(feasible)
+    counted: Counter[str] = Counter()
+    for one in decision.refusals:
+        counted[one.reason] += one.nodes
+    rooms, made = {}, decision.preemption
+    if made is not None:
+        rooms[made.node] = Room(frozenset(one.pod for one in made.victims), made.violations)
+    chosen = "" if made is None else made.node
+    return Judgement(feasible, dict(counted), rooms, chosen, decision.message)
 
 
 def counts_of(message: str, nodes: int) -> dict[str, int]:
