@@ -52,8 +52,19 @@ def _quotient_cut(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     failed = writer.name("e")
     zeros = f"zero_divisors({b}, {errors}, {operands.space.count}) if {lb} <= 0 <= {hb} else {errors}"
     writer.line(f"{failed} = {zeros}", (failed, errors))
-    quotient = operands.result(WHOLE, "np.divide", a, b)
+    half = _reciprocal(args[1])
+    quotient = (
+        operands.result(WHOLE, "np.multiply", a, half) if half else operands.result(WHOLE, "np.divide", a, b)
+    )
     return operands.result(WHOLE, "np.trunc", quotient.values, errors=failed, bounds=lambda: (low, high))
+
+
+def _reciprocal(divisor: Vec) -> str | None:
+    """The reciprocal of a constant that doubles hold exactly: that of a power of two."""
+    if divisor.space is not None or not divisor.values.isdigit():
+        return None
+    value = int(divisor.values)
+    return repr(1.0 / value) if value > 0 and value & (value - 1) == 0 else None
 
 
 def _of_doubles(id: str) -> Rule:

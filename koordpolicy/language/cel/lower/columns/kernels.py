@@ -251,15 +251,51 @@ def sign_of(value: Array) -> Array:
 # --- presence and optionals ------------------------------------------------------------------------
 
 
+class _Settled:
+    """Masks that are one for all entries: views of two arrays that nobody writes."""
+
+    __slots__ = ("_arrays",)
+
+    def __init__(self) -> None:
+        self._arrays = self._made(0)
+
+    def _made(self, count: int) -> tuple[Mask, Mask]:
+        arrays = np.zeros(count, np.bool_), np.ones(count, np.bool_)
+        for array in arrays:
+            array.flags.writeable = False
+        return arrays
+
+    def __call__(self, count: int, value: bool) -> Mask:
+        """So many entries of a value."""
+        array = self._arrays[value]
+        if len(array) < count:
+            self._arrays = self._made(2 * count)
+            array = self._arrays[value]
+        return array[:count]
+
+
+settled = _Settled()
+
+
 def present_any(count: int, *absent: Errors) -> Mask:
-    """Entries where at least one of several facts is there."""
+    """Entries where at least one of several facts is there. Nobody may write the mask."""
+    lacking = _absent_all(absent)
+    return settled(count, True) if lacking is None else ~lacking
+
+
+def absent_all(count: int, *absent: Errors) -> Mask:
+    """Entries where none of several facts is there. Nobody may write the mask."""
+    lacking = _absent_all(absent)
+    return settled(count, False) if lacking is None else lacking
+
+
+def _absent_all(absent: Sequence[Errors]) -> Errors:
     result: Errors = None
     for mask in absent:
         if mask is None:
-            return np.ones(count, np.bool_)
+            return None
         result = mask if result is None else result & mask
-    assert result is not None
-    return ~result
+    return result
 
 
 def errors_where(chosen: Mask, errors: Errors, others: Errors) -> Errors:

@@ -46,7 +46,7 @@ def emit_junction(emitter: "Emitter", node: ir.And | ir.Or, need: Need | None) -
             kernel = "fail_undecided_all" if conjunction else "fail_undecided_any"
             writer.line(f"if {' or '.join(broken)}: {failed} = {kernel}({value}, {failed})")
     with writer.block("else:"):
-        writer.line(f"{value} = np.full({space.count}, {decided}); {failed} = None")
+        writer.line(f"{value} = settled({space.count}, {decided}); {failed} = None")
     return Vec(BOOL, value, space, failed)
 
 

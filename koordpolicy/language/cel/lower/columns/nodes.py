@@ -97,11 +97,11 @@ def _fact(emitter: "Emitter", node: ir.Field, need: Need | None) -> Symbol:
     raise NoColumnForm(node, f"`{node.path}` of type {node.type} has no column")
 
 
-def _has(emitter: "Emitter", node: ir.HasField, need: Need | None) -> Vec:
+def _has(emitter: "Emitter", node: ir.HasField, need: Need | None, kernel: str = "present_any") -> Vec:
     record = _record(emitter, node.base, need)
     masks = [f"{emitter.read(record, f'presence({path!r})')}.absent" for path in node.paths]
-    value = emitter.new("v", f"present_any({record.space.count}, {', '.join(masks)})")
-    return Vec(BOOL, value, record.space, fresh=True)
+    value = emitter.new("v", f"{kernel}({record.space.count}, {', '.join(masks)})")
+    return Vec(BOOL, value, record.space)
 
 
 def _optional_fact(emitter: "Emitter", node: ir.OptField, need: Need | None) -> OptionalVec:
@@ -145,7 +145,7 @@ def _entry(
     entry = emitter.column(record, f"entry({container.path!r}, {key.values})", container.values)
     if test:
         value = emitter.new("v", f"present_any({space.count}, {entry.errors})")
-        return Vec(BOOL, value, space, missing, fresh=True)
+        return Vec(BOOL, value, space, missing)
     failed_key = emitter.errors_in(key, space)
     if optional:
         return OptionalVec(replace(entry, errors=missing), entry.errors)
@@ -228,7 +228,7 @@ def _has_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     space = operand.value.space
     assert space is not None
     value = emitter.new("v", f"present_any({space.count}, {operand.none})")
-    return Vec(BOOL, value, space, emitter.errors_in(operand.value, space), fresh=True)
+    return Vec(BOOL, value, space, emitter.errors_in(operand.value, space))
 
 
 def _optional_of(emitter: "Emitter", node: ir.Call, need: Need | None) -> OptionalVec:
@@ -248,6 +248,8 @@ _OPTIONALS: Mapping[str, Callable[["Emitter", ir.Call, Need | None], Symbol]] = 
 
 def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
     id = node.overload
+    if id == "!_(bool)" and isinstance(operand := node.args[0], ir.HasField):
+        return _has(emitter, operand, need, "absent_all")
     if id in _OPTIONALS:
         return _OPTIONALS[id](emitter, node, need)
     if id.startswith("@in("):

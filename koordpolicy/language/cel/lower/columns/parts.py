@@ -63,7 +63,7 @@ WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.Comprehension)
 
 WORTH_KEEPING = 2
 _EFFORTS = {
-    "orValue(optional_type(T),T)": 0, "hasValue(optional_type(T))": 1, "!_(bool)": 0, "percent_of(int,double)": 5,
+    "orValue(optional_type(T),T)": 0, "hasValue(optional_type(T))": 0, "!_(bool)": 0, "percent_of(int,double)": 5,
     "scale(int,double)": 4, "divide(int,double)": 5, "quotient(int,int)": 3, "_/_(int,int)": 4, "_%_(int,int)": 6,
 }  # fmt: skip
 
@@ -75,7 +75,7 @@ def own_effort(node: ir.Node) -> int:
             return 50
         case ir.Cond():
             return 2
-        case ir.And() | ir.Or() | ir.HasField():
+        case ir.And() | ir.Or():
             return 1
         case ir.Call(overload=id):
             return 0 if is_same(id) else _EFFORTS.get(id, 1)
