@@ -11,7 +11,15 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.mechanism.columns import Columns, Numbers, divide
-from koordpolicy.mechanism.fit_score import BEST, PARTS, NodeScore, Strategy, kind_of_sums, part_of_all
+from koordpolicy.mechanism.fit_score import (
+    BEST,
+    PARTS,
+    NodeScore,
+    Strategy,
+    add_weighted,
+    kind_of_sums,
+    part_of_all,
+)
 from koordpolicy.mechanism.pod_request import STOCK_UNSTATED, effective_requests
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PODS
@@ -38,11 +46,12 @@ class FitPlus:
         kind = kind_of_sums(weights)
         if not weights:
             return np.full(count, BEST, dtype=kind)
-        total: Numbers = np.zeros(count, dtype=kind)
+        total: Numbers | None = None
         for resource, weight, asked in counted:
             used = (nonzero_requested if resource in _COUNTED_NONZERO else requested)[resource]
             part, _ = part_of_all(self.strategies[resource], used, allocatable[resource], asked)
-            total += part.astype(kind, copy=False) * weight
+            total = add_weighted(total, part.astype(kind, copy=False), weight)
+        assert total is not None
         divide(total, weights)
         return total
 

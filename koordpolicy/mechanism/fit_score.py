@@ -104,7 +104,7 @@ class FitScore:
         """`score` for all `count` nodes at once."""
         counted = self._counted(request, nonzero_request)
         kind = kind_of_sums(sum(weight for _, weight, _ in counted))
-        total: Numbers = np.zeros(count, kind)
+        total: Numbers | None = None
         # One number while every node has every resource, which is the rule; a column after that.
         weight_sum: Numbers | int = 0
         for resource, weight, asked in counted:
@@ -121,7 +121,9 @@ class FitScore:
             else:
                 part *= counts
                 weight_sum = weight_sum + counts * weight
-            total += part.astype(kind, copy=False) if weight == 1 else part.astype(kind, copy=False) * weight
+            total = add_weighted(total, part.astype(kind, copy=False), weight)
+        if total is None:
+            return np.zeros(count, kind)
         # Where nothing counted the total is 0, and so is the score.
         divisor = max(weight_sum, 1) if isinstance(weight_sum, int) else np.maximum(weight_sum, 1)
         if self.curve:
@@ -182,6 +184,13 @@ def part_of_all(strategy: Strategy, used: Amount, has: Amount, asked: int) -> tu
     part *= BEST
     divide(part, divisors)
     return part, counts
+
+
+def add_weighted(total: Numbers | None, part: Numbers, weight: int) -> Numbers:
+    """The total so far and a part times its weight, in the array of one of them."""
+    if weight != 1:
+        part *= weight
+    return part if total is None else np.add(total, part, out=total)
 
 
 def kind_of_sums(weights: int) -> type[np.float64 | np.int64]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,7 +126,8 @@ class NodeView:
         """A map from resource to amount; a resource that a node lacks is 0 there."""
         found = self._amounts.get(path)
         if found is None:
-            found = self._amounts[path] = _AmountColumns(self, self._table, path)
+            kept = _KEPT.setdefault(self._table, {}) if self._rows is None else {}
+            found = self._amounts[path] = _AmountColumns(self, self._table, path, kept)
         return found
 
     def amount(self, path: str, resource: str) -> Column:
@@ -195,14 +197,36 @@ class NodeView:
 class _AmountColumns(dict[str, Amount]):
     """A map of amounts, made resource by resource when they are asked for. Every resource has one."""
 
-    __slots__ = ("_nodes", "_path", "_table")
+    __slots__ = ("_kept", "_nodes", "_path", "_table")
 
-    def __init__(self, nodes: NodeView, table: NodeTable, path: str) -> None:
+    def __init__(self, nodes: NodeView, table: NodeTable, path: str, kept: "_Kept") -> None:
         super().__init__()
         self._nodes = nodes
         self._table = table
         self._path = path
+        self._kept = kept
 
     def __missing__(self, resource: str) -> Amount:
-        found = self[resource] = self._nodes.amount_of(self._table.entry(self._path, resource))
+        column = self._table.entry(self._path, resource)
+        known = self._kept.get((self._path, resource))
+        if known is not None and known[0] is column:
+            found = known[1]
+        else:
+            found = self._nodes.amount_of(column)
+            if found.numbers.dtype.kind == "f":  # the table's own array, while int64 may be a copy
+                if len(self._kept) == _MOST_KEPT:
+                    self._kept.clear()
+                self._kept[self._path, resource] = column, found
+        self[resource] = found
         return found
+
+
+_Kept = dict[tuple[str, str], tuple[TableColumn, Amount]]
+
+_MOST_KEPT: Final = 256
+
+_KEPT: Final[WeakKeyDictionary[NodeTable, _Kept]] = WeakKeyDictionary()
+"""The amounts over all nodes by path and resource, each with the column that it shows.
+
+A table gives the same column as long as only numbers in its arrays change.
+"""

@@ -280,9 +280,10 @@ def test_bounds_follow_when_extremes_go() -> None:
             table.update("n0", {"cpu": value})
             table.column("cpu")
     assert table.column("cpu").high <= 10**9
-    for _ in range(102):
+    for _ in range(202):
         table.update("n99", {"cpu": 99})
         assert table.column("cpu").values.max() <= table.column("cpu").high
+    assert (table.column("cpu").low, table.column("cpu").high) == (1, 99)
 
 
 def test_the_columns_of_keys_are_limited() -> None:
@@ -291,3 +292,14 @@ def test_the_columns_of_keys_are_limited() -> None:
     for at in range(5_000):
         assert (table.entry("labels", f"k{at}").absent is None) == (at == 1)
     assert table.entry("labels", "k1").absent is None
+
+
+def test_doubles_are_zero_where_there_is_nothing() -> None:
+    table = NodeTable(SCHEMA)
+    table.put("n0", {"cpu": 7})
+    table.put("n1", {})
+    assert table.column("cpu").doubles.tolist() == [7.0, 0.0]
+    table.put("n1", {"cpu": 9})
+    table.put("n0", {})
+    assert table.column("cpu").doubles.tolist() == [0.0, 9.0]
+    assert table.column("cpu").pick(np.array([0])).doubles.tolist() == [0.0]

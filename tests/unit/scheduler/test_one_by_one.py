@@ -98,9 +98,20 @@ def test_each_node_has_the_answer_that_it_has_among_all(name: str, data: st.Data
     optional = {key: values for key, values in said.items() if key not in REQUIRED}
     parameters = data.draw(st.fixed_dictionaries(always, optional=optional))
     table, pod = data.draw(tables()), data.draw(pods())
-    for nodes in (NodeView(table), NodeView(table, np.arange(len(table)))):
+    agree(mechanism, pod, table, parameters)
+    for number, node in data.draw(st.lists(st.tuples(st.integers(0, 7), NODE), max_size=3)):
+        table.put(f"node-{number}", facts(node, None, 0))
+        agree(mechanism, pod, table, parameters)
+
+
+def agree(mechanism: Mechanism, pod: PodView, table: NodeTable, parameters: dict[str, Any]) -> None:
+    """Of all nodes, and of the same nodes as a few and as many rows of the table."""
+    every = np.arange(len(table))
+    for nodes in (NodeView(table), NodeView(table, every)):
         refusals_agree(mechanism, pod, table, nodes, parameters)
         scores_agree(mechanism, pod, table, nodes, parameters)
+    many = NodeView(table, np.tile(every, 13))
+    refusals_agree(mechanism, pod, table, many, parameters)
 
 
 def refusals_agree(
