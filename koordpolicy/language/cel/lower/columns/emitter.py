@@ -6,7 +6,7 @@ its value number, so that what several outputs share is computed once. What has 
 evaluated by a row program for the rows that need it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
@@ -14,6 +14,7 @@ from koordpolicy.language.cel.functions import Overload
 from koordpolicy.language.cel.ir_walk import bound_names, facts_of, rewrite, walk
 from koordpolicy.language.cel.library import OVERLOADS
 from koordpolicy.language.cel.lower.columns import nodes
+from koordpolicy.language.cel.lower.columns.arithmetic import Rule
 from koordpolicy.language.cel.lower.columns.frame import Frame
 from koordpolicy.language.cel.lower.columns.parts import (
     ROWS,
@@ -26,6 +27,7 @@ from koordpolicy.language.cel.lower.columns.parts import (
     own_effort,
 )
 from koordpolicy.language.cel.lower.columns.symbols import (
+    BOOL,
     COUNTED,
     DOUBLE,
     DURATION,
@@ -60,6 +62,7 @@ class Emitter(Frame):
     overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
     uses_lists: bool = False
     kept: list[KeptPart] = field(default_factory=list)
+    _memories: int = 0
     _keeping: tuple[tuple[str, ...], str] | None = None
     _efforts: dict[int, int] = field(default_factory=dict)
     _impure: dict[int, bool] = field(default_factory=dict)
@@ -243,6 +246,22 @@ class Emitter(Frame):
             raise NoColumnForm(node, f"values of type {node.type} have no column")
         return symbol
 
+    def remembered(self, rule: Rule, args: Sequence[Vec]) -> Vec:
+        """A rule's mask; where constants and a single column decide it, it is made when that fact has changed."""
+        columns = [arg for arg in args if arg.space is not None]
+        constants = all(arg.space is not None or arg.constant for arg in args)
+        if len(columns) != 1 or not constants or columns[0].decided is None or self._keeping is not None:
+            return rule(self, args)
+        writer, (column, path) = self.writer, columns[0].decided
+        self._memories += 1
+        value, stamp = writer.name("v"), self.once("s", f"table.stamp(({path!r},))")
+        state = f"{self._memories}, {column}, {stamp}"
+        writer.line(f"{value} = memory.mask({state})", ())
+        with writer.block(f"if {value} is None:"):
+            made = rule(self, args)
+            writer.line(f"{value} = memory.keep({state}, rows, {made.values})", ())
+        return Vec(BOOL, value, ROWS, columns[0].errors, decided=columns[0].decided)
+
     # --- one value for all rows -----------------------------------------------------------------
 
     def _emit_uniform(self, node: ir.Node) -> Symbol:
@@ -328,9 +347,8 @@ class Emitter(Frame):
             name = f"({value!r})" if isinstance(value, (int, float)) and value < 0 else repr(value)
         bounds = None if value != value else (lambda: (name, name))
         more = isinstance(value, float) and value > 0
-        return Vec(
-            kind, name, None, None, bounds if kind in COUNTED or kind == DOUBLE else None, unsigned=more
-        )
+        numbers = bounds if kind in COUNTED or kind == DOUBLE else None
+        return Vec(kind, name, None, None, numbers, unsigned=more, constant=True)
 
     # --- row by row -----------------------------------------------------------------------------
 

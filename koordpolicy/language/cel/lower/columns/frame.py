@@ -195,7 +195,16 @@ class Frame:
             self.guard(*bounds)
             text = self.as_double(vec, vec.values, vec.space or ROWS)
             self.writer.remember(key, text)
-        return Vec(WHOLE, str(text), vec.space, vec.errors, lambda: bounds, unsigned=True)
+        return Vec(
+            WHOLE,
+            str(text),
+            vec.space,
+            vec.errors,
+            lambda: bounds,
+            unsigned=True,
+            decided=vec.decided,
+            constant=vec.constant,
+        )
 
     def as_int(self, vec: Vec) -> Vec:
         """Whole numbers as int64, whatever they are held as; anything else stays."""
@@ -251,11 +260,20 @@ class Frame:
         assert isinstance(found, str)
         return found
 
-    def column(self, record: RecordVec, call: str, kind: str) -> Vec:
-        """A column as a vector, absent entries in error."""
+    def column(self, record: RecordVec, path: str, call: str, kind: str) -> Vec:
+        """A column of a fact as a vector, absent entries in error."""
         name = self.read(record, call)
         value = self._once(("values", name), "v", f"{name}.values")
         failed = self._once(("absent", name), "e", f"{name}.absent")
         numbers = kind in NUMBERS
+        only = (name, path) if record.space is ROWS else None
         bounds = (f"{name}.low", f"{name}.high")
-        return Vec(kind, value, record.space, failed, (lambda: bounds) if numbers else None, column=name)
+        return Vec(
+            kind,
+            value,
+            record.space,
+            failed,
+            (lambda: bounds) if numbers else None,
+            column=name,
+            decided=only,
+        )

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Line
+from koordpolicy.model.table_columns import Column
 
 Array: TypeAlias = NDArray[Any]
 Slots: TypeAlias = dict[tuple[str, int], int]
@@ -126,6 +127,7 @@ class Memory:
     slots: Slots
     _arrays: dict[tuple[str, int], list[Array]] = field(default_factory=dict)
     _views: dict[tuple[str, int], tuple[int, list[Array]]] = field(default_factory=dict)
+    _masks: dict[int, tuple[Column, int, Array]] = field(default_factory=dict)
 
     def of(self, dtype: str, space: int, count: int) -> list[Array]:
         """The arrays of a type and space, each with `count` entries."""
@@ -140,3 +142,15 @@ class Memory:
         views = [array[:count] for array in arrays]
         self._views[kind] = (count, views)
         return views
+
+    def mask(self, number: int, column: Column, stamp: int) -> Array | None:
+        """The mask that was last kept under a number, if it was made of this very column with the same stamp."""
+        found = self._masks.get(number)
+        return found[2] if found is not None and found[1] == stamp and found[0] is column else None
+
+    def keep(self, number: int, column: Column, stamp: int, rows: Array | None, mask: Array) -> Array:
+        """The mask, made of a column, in an array of its own; kept unless it is about some rows alone."""
+        own = mask.copy()
+        if rows is None:
+            self._masks[number] = (column, stamp, own)
+        return own

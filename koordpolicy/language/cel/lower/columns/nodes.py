@@ -31,6 +31,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
+from koordpolicy.language.cel.types import BOOL as BOOL_TYPE
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.columns.emitter import Emitter
@@ -89,7 +90,7 @@ def _fact(emitter: "Emitter", node: ir.Field, need: Need | None) -> Symbol:
     record = _record(emitter, node.base, need)
     kind = kind_of(node.type)
     if kind is not None:
-        return emitter.column(record, f"column({node.path!r})", kind)
+        return emitter.column(record, node.path, f"column({node.path!r})", kind)
     if node.type.name == "map" and node.type.params[0].name == "string":
         return MapVec(record, node.path, kind_of(node.type.params[1]))
     if node.type.name == "list":
@@ -109,9 +110,8 @@ def _optional_fact(emitter: "Emitter", node: ir.OptField, need: Need | None) -> 
     kind = kind_of(node.type.params[0])
     if kind is None:
         raise NoColumnForm(node, f"an optional of type {node.type.params[0]} has no column")
-    column = emitter.column(record, f"column({node.path!r})", kind)
-    value = Vec(kind, column.values, column.space, None, column.bounds, column=column.column)
-    return OptionalVec(value, column.errors)
+    column = emitter.column(record, node.path, f"column({node.path!r})", kind)
+    return OptionalVec(replace(column, errors=None), column.errors)
 
 
 # --- maps -------------------------------------------------------------------------------------------
@@ -142,7 +142,8 @@ def _entry(
         raise NoColumnForm(node, "a map whose values have no column")
     if container.values is None:
         raise NoColumnForm(node, "a map whose values have no column")
-    entry = emitter.column(record, f"entry({container.path!r}, {key.values})", container.values)
+    text = f"entry({container.path!r}, {key.values})"
+    entry = emitter.column(record, container.path, text, container.values)
     if test:
         value = emitter.new("v", f"present_any({space.count}, {entry.errors})")
         return Vec(BOOL, value, space, missing)
@@ -213,7 +214,10 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
         least, most = emitter.bounds_of(other)
         writer.line(f"{low} = min({low}, {least}); {high} = max({high}, {most})")
     bounds = (lambda: (low, high)) if found.kind in NUMBERS else None
-    return Vec(found.kind, value, space, failed, bounds, unsigned=found.unsigned and other.unsigned)
+    # Which entries have no value is up to the same column.
+    decided = found.decided if isinstance(node.args[1], ir.Const) else None
+    unsigned = found.unsigned and other.unsigned
+    return Vec(found.kind, value, space, failed, bounds, unsigned=unsigned, decided=decided)
 
 
 def _value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
@@ -278,11 +282,11 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
     if id in ("_==_", "_!=_"):
         if len(kinds) > 1 and not kinds <= {INT, WHOLE, DOUBLE}:
             raise NoColumnForm(node, f"`{id}` of unlike types")
-        return equality(id[1:-1])(emitter, vectors)
+        return emitter.remembered(equality(id[1:-1]), vectors)
     if name in _EXTREMES and len(kinds) == 1 and not id.endswith("(dyn)"):
         rule = extremes(_EXTREMES[name])
     if rule is not None:
-        return rule(emitter, vectors)
+        return emitter.remembered(rule, vectors) if node.type == BOOL_TYPE else rule(emitter, vectors)
     if STRING in kinds:
         return _of_strings(emitter, node, vectors)
     raise NoColumnForm(node, f"`{id}` has no column form")

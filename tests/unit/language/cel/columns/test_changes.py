@@ -64,3 +64,30 @@ def test_one_program_serves_several_tables() -> None:
     other = table_of([{"capacity.cpu": 5000, "allocatable.cpu": 1, "pods": []}, {}])
     for table in (one, other, one):
         assert_same(text, table, {}, programs)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node.capacity.cpu > millicores(50)",
+        "!node.unschedulable",
+        "node.resources.requested[?'cpu'].orValue(amount(0)) == amount(7)",
+    ],
+)
+def test_masks_of_one_column_follow_its_changes(text: str) -> None:
+    rows = [
+        {"capacity.cpu": 10 * at, "unschedulable": at % 2 == 0, "resources.requested": {"cpu": at}}
+        for at in range(9)
+    ]
+    program, table = columns(text), table_of(rows)
+    programs = program, compile_row(ROOT_NAMES, typed(text))
+    for at in (3, 7, 3):
+        assert_same(text, table, {}, programs)
+        value = 45 + at
+        changes = {"capacity.cpu": value, "unschedulable": value % 3 == 0, "resources.requested": {"cpu": 7}}
+        table.update(f"n{at}", changes)
+        assert_same(text, table, {}, programs)
+        table.update(f"n{at}", {"unschedulable": True}, absent=["capacity.cpu", "resources.requested"])
+        assert_same(text, table, {}, programs)
+        other = table_of(rows[:4])
+        assert_same(text, other, {}, programs)
