@@ -101,7 +101,14 @@ def add_disk(chance: Chance, pod: Object) -> None:
         (
             {"gcePersistentDisk": {"pdName": "disk", **reads}},
             {"awsElasticBlockStore": {"volumeID": "disk", **reads}},
-            {"iscsi": {"targetPortal": "example.com", "iqn": "iqn.2026-01.com.example:disk", "lun": 0, **reads}},
+            {
+                "iscsi": {
+                    "targetPortal": "example.com",
+                    "iqn": "iqn.2026-01.com.example:disk",
+                    "lun": 0,
+                    **reads,
+                }
+            },
             {"rbd": {"monitors": monitors, "image": "disk", **reads}},
         )
     )
