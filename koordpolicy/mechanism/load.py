@@ -9,7 +9,7 @@ decided elsewhere and arrive here as values. Times and durations are nanoseconds
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from operator import add, sub
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from koordpolicy.model.metric import AggregatedUsage
 from koordpolicy.model.reading import NOTHING, Amounts
@@ -65,12 +65,14 @@ def estimate_end(
     return None
 
 
+_UNKNOWN: Final[tuple[None, tuple[()]]] = (None, ())
+
 _Row = tuple[int, ...]
 """An amount for each resource that is looked at, in their order."""
 
 _Share = tuple[int, ...]
-"""What one pod adds to the sums over all: its row of protected use, of the estimate, of what the estimate
-adds to the node's use, and of what it adds to the protected use, one behind the other."""
+"""What one pod adds to the sums over all: its rows of the estimate, of what the estimate adds to the node's
+use, and of protected use with what the estimate adds to that, one behind the other."""
 
 
 class NodeLoad:
@@ -82,17 +84,17 @@ class NodeLoad:
     """
 
     __slots__ = (
-        "_nothing", "_pods", "_prod_includes_system", "_report", "_resources", "_shares", "_sums", "_usages",
+        "_pods", "_prod_includes_system", "_report", "_resources", "_sums", "_usage_now", "_usages",
     )  # fmt: skip
 
     def __init__(self, resources: Collection[str], *, prod_includes_system: bool = False) -> None:
         self._resources = tuple(resources)
         self._prod_includes_system = prod_includes_system
         self._report: LoadReport | None = None
-        self._pods: dict[PodKey, AssignedPod] = {}
-        self._shares: dict[PodKey, _Share] = {}
-        self._nothing: _Row = (0,) * len(self._resources)
-        self._sums: _Share = self._nothing * 4
+        # Each with its share, which is empty as long as there is no report.
+        self._pods: dict[PodKey, tuple[AssignedPod, _Share]] = {}
+        self._sums: _Share = (0,) * (3 * len(self._resources))
+        self._usage_now: _Row | None = None
         self._usages: dict[tuple[str, int], _Row | None] = {}
 
     @property
@@ -103,35 +105,38 @@ class NodeLoad:
     @property
     def pods(self) -> Collection[AssignedPod]:
         """The pods on the node, in the order they came."""
-        return self._pods.values()
+        return [pod for pod, _ in self._pods.values()]
 
     def copy(self) -> "NodeLoad":
         """Another load that begins with the same pods and report."""
         other = NodeLoad(self._resources, prod_includes_system=self._prod_includes_system)
         other._report, other._sums = self._report, self._sums
-        other._pods, other._shares = dict(self._pods), dict(self._shares)
+        other._pods, other._usage_now = dict(self._pods), self._usage_now
         return other
 
     def set_report(self, report: LoadReport | None) -> None:
         """Take a new report, or forget the last; everything is computed anew."""
         self._report = report
+        usage = None if report is None else report.node_usage
+        self._usage_now = None if usage is None else self._row(usage)
         self._usages.clear()
-        self._rebuild(tuple(self._pods.values()))
+        self._rebuild(self.pods)
 
     def add(self, pod: AssignedPod) -> None:
         """Add a pod, or replace what is known of it."""
         if pod.key in self._pods:
             self.remove(pod.key)
-        self._pods[pod.key] = pod
-        if self._report is not None:
-            share = self._shares[pod.key] = self._share(pod, self._report)
+        if self._report is None:
+            self._pods[pod.key] = pod, ()
+        else:
+            share = self._share(pod, self._report)
+            self._pods[pod.key] = pod, share
             self._sums = tuple(map(add, self._sums, share))
 
     def remove(self, key: PodKey) -> None:
         """Forget a pod; nothing happens when it is unknown."""
-        self._pods.pop(key, None)
-        share = self._shares.pop(key, None)
-        if share is not None:
+        _, share = self._pods.pop(key, _UNKNOWN)
+        if share:
             self._sums = tuple(map(sub, self._sums, share))
 
     def existing(self, *, prod: bool = False, aggregation: str = "", duration: int = 0) -> dict[str, int]:
@@ -143,22 +148,23 @@ class NodeLoad:
         """
         sums, many = self._sums, len(self._resources)
         if prod:
-            return self._total(sums[:many], sums[3 * many :])
-        asked = aggregation, duration
-        usage = self._usages.get(asked)
-        if usage is None and asked not in self._usages:
-            found = self._usage(aggregation, duration)
-            usage = self._usages[asked] = None if found is None else self._row(found)
+            return self._named(sums[2 * many :])
+        usage = self._usage_over(aggregation, duration) if aggregation else self._usage_now
         if usage is None:
-            return self._total(sums[many : 2 * many], self._nothing)
-        return self._total(usage, sums[2 * many : 3 * many])
+            return self._named(sums[:many])
+        return self._named(map(add, usage, sums[many : 2 * many]))
+
+    def _usage_over(self, aggregation: str, duration: int) -> _Row | None:
+        asked = aggregation, duration
+        if asked not in self._usages:
+            found = self._usage(aggregation, duration)
+            self._usages[asked] = None if found is None else self._row(found)
+        return self._usages[asked]
 
     def _usage(self, aggregation: str, duration: int) -> Amounts | None:
         report = self._report
         if report is None or report.node_usage is None:
             return None
-        if not aggregation:
-            return report.node_usage
         windows = [window for window in report.windows if window.usage.get(aggregation)]
         if duration:
             exact = (window.usage[aggregation] for window in windows if window.duration == duration)
@@ -167,19 +173,18 @@ class NodeLoad:
             return report.node_usage
         return max(windows, key=lambda window: window.duration).usage[aggregation]
 
-    def _total(self, usage: _Row, extra: _Row) -> dict[str, int]:
-        return dict(zip(self._resources, map(add, usage, extra)))  # noqa: B905  # quicker; all are as long
+    def _named(self, row: Iterable[int]) -> dict[str, int]:
+        return dict(zip(self._resources, row))  # noqa: B905  # quicker; all are as long
 
     def _row(self, amounts: Amounts) -> _Row:
         return tuple([amounts.get(name, 0) for name in self._resources])
 
     def _rebuild(self, pods: Iterable[AssignedPod]) -> None:
         self._pods.clear()
-        self._shares.clear()
-        nothing = system = self._nothing
+        nothing = system = self._row(NOTHING)
         if self._report is not None and self._prod_includes_system:
             system = self._row(self._report.system_usage)
-        self._sums = system + nothing * 3
+        self._sums = nothing * 2 + system
         for pod in pods:
             self.add(pod)
 
@@ -188,10 +193,10 @@ class NodeLoad:
         # A report can list a pod without having measured it.
         usage = reported.usage if reported is not None and reported.usage else None
         prod_reported = pod.prod and reported is not None and reported.prod
-        nothing = self._nothing
+        nothing = (0,) * len(self._resources)
         prod_usage = self._row(usage) if prod_reported and usage is not None else nothing
         if pod.estimate is None:
-            return prod_usage + nothing * 3
+            return nothing * 2 + prod_usage
         unseen = (
             usage is None
             or report.updated_at - report.interval < pod.since
@@ -204,7 +209,8 @@ class NodeLoad:
             prod_extra = self._excess(pod.estimate, None)
         else:
             prod_extra = node_extra if pod.prod else nothing
-        return prod_usage + self._row(pod.estimate) + node_extra + prod_extra
+        prod = prod_extra if prod_usage is nothing else tuple(map(add, prod_usage, prod_extra))
+        return self._row(pod.estimate) + node_extra + prod
 
     def _excess(self, estimate: Amounts, usage: Amounts | None) -> _Row:
         """By how much an estimate exceeds what was measured, of the resources that it estimates."""

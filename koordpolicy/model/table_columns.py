@@ -27,6 +27,9 @@ MAX_KEYS: Final = 4096
 _MANY: Final = 4
 """Rows from which on it pays to write them at once."""
 
+_LOOSE: Final = 64
+"""Writes beyond the number of rows after which the bounds of a column are measured again."""
+
 _CLASSES: Final = {Storage.INT: int, Storage.DOUBLE: float, Storage.BOOL: bool, Storage.STRING: str}
 _PRESENCE: Final = ScalarFact(Storage.BOOL)
 
@@ -88,7 +91,7 @@ class ColumnData:
 
     __slots__ = (
         "_beyond", "_cells", "_double_cells", "_doubles", "_encode", "_expected", "_flags", "_numbers", "_quick",
-        "_strings", "_view", "absent", "high", "key", "low", "missing", "narrowed", "path", "values",
+        "_strings", "_view", "absent", "high", "key", "low", "missing", "path", "values", "written",
     )  # fmt: skip
 
     def __init__(self, path: str, key: str | None, fact: ScalarFact, strings: Strings) -> None:
@@ -101,7 +104,7 @@ class ColumnData:
         self.missing = 0
         self.low: float = 0
         self.high: float = 0
-        self.narrowed = 0
+        self.written = 0
         self._encode = fact.encode
         self._expected = _CLASSES[fact.storage]
         self._numbers = fact.storage in (Storage.INT, Storage.DOUBLE)
@@ -170,15 +173,12 @@ class ColumnData:
         value = record.get(self.path)
         if self.key is not None:
             value = value.get(self.key) if type(value) is dict else None
-        if type(value) is self._quick and not self._flags[at] and not first:
+        if type(value) is self._quick and not first and not self._flags[at]:
             # A number in place of another, within the bounds: nothing of a view changes but this number.
             number: float = value  # type: ignore[assignment]  # that is what `_quick` says
-            low, high = self.low, self.high
-            if low <= number <= high:
-                old = self._cells[at]
-                if not low < old < high:
-                    self.narrowed += 1
+            if self.low <= number <= self.high:
                 self._cells[at] = number
+                self.written += 1
                 if self._double_cells is not None:
                     self._double_cells[at] = number
                 return None
@@ -217,7 +217,6 @@ class ColumnData:
             value = self._expected(value)  # a subclass, such as a member of a StrEnum
         if self._strings is not None:
             value = self._strings.code(value)  # type: ignore[arg-type]
-        old = self._cells[at]
         try:
             self._cells[at] = value
         except ValueError:
@@ -225,16 +224,15 @@ class ColumnData:
         if self._double_cells is not None:
             self._double_cells[at] = value
         if self._numbers:
-            self._widen(old, value, first)  # type: ignore[arg-type]
+            self._widen(value, first)  # type: ignore[arg-type]
         if self._flags[at]:
             self._flags[at] = 0
             self.missing -= 1
 
-    def _widen(self, old: float, value: float, first: bool) -> None:
+    def _widen(self, value: float, first: bool) -> None:
         if first:
             self.low = self.high = value
-        if old in (self.low, self.high):
-            self.narrowed += 1
+        self.written += 1
         if not self.low <= value <= self.high:
             if value != value:
                 self.low, self.high = -math.inf, math.inf
@@ -270,7 +268,7 @@ class ColumnData:
         self._view = None
         if self._numbers:
             self.low = self.high = self.values[0].item()
-            self.narrowed = 0
+            self.written = 0
 
     def move(self, source: int, target: int) -> None:
         """Copy the last row over another one, and forget the last."""
@@ -292,8 +290,9 @@ class ColumnData:
         if self._beyond:
             raise BeyondColumnsError
         view = self._view
-        if view is None or self.narrowed > count:
-            if self.narrowed > count:
+        outdated = self.written > count + _LOOSE
+        if view is None or outdated:
+            if outdated:
                 self._tighten(count)
             absent = self.absent[:count] if self.missing else None
             view = self._view = Column(self.values[:count], absent, self.low, self.high, self)
@@ -312,7 +311,7 @@ class ColumnData:
 
     def _tighten(self, count: int) -> None:
         """Bounds only grow with each write; now and then they are measured again."""
-        self.narrowed = 0
+        self.written = 0
         if count and self._numbers:
             low, high = self.values[:count].min(), self.values[:count].max()
             if low == low and high == high:

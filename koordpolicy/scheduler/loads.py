@@ -23,6 +23,9 @@ LAST = "last"
 
 _TRUE = "True"
 
+_MOST_RULES = 64
+"""Different rules that nodes share, rather than having equal ones each; with more all are forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadRules:
@@ -38,11 +41,12 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_asked", "_estimates", "_holds")
+    __slots__ = ("_asked", "_estimates", "_holds", "_rules")
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}"
         self._asked = {field: asked(graph, f"{target}.{field}") for field in _FIELDS}
+        self._rules: dict[LoadRules, LoadRules] = {}
         self._estimates = Remembered(self._asked[_REQUEST])
         self._holds = any(
             self._asked[field].program is not None or (self._duration(field) or 0) > 0
@@ -63,13 +67,16 @@ class LoadPolicy:
 
     def rules(self, node: Record) -> LoadRules:
         """How the load of a node with these facts is counted. What policy leaves open counts as nothing."""
-        return LoadRules(
+        rules = LoadRules(
             tuple(self._value("load.resources", (), node=node)),
             frozenset(self._value("load.prodBands", (), node=node)),
             bool(self._value("load.prodIncludesSystem", False, node=node)),
             self._window("filter", node),
             self._window("score", node),
         )
+        if len(self._rules) >= _MOST_RULES:
+            self._rules.clear()
+        return self._rules.setdefault(rules, rules)
 
     def assigned(self, pod: PodView, rules: LoadRules, now: int) -> AssignedPod:
         """A pod as the load of its node counts it. One that is only assumed was scheduled `now`."""
