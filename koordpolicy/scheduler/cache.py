@@ -153,7 +153,7 @@ class ClusterCache:
         state.changes = self._changes
         self._where[key] = node
         (self._assumed.add if assumed else self._assumed.discard)(key)
-        if known is None or known.view.pod is not view.pod:
+        if known is None or not _same_to_others(known.view, view):
             row = self._row(state)
             if known is not None:
                 self.around.pod_left(known.view, row)
@@ -423,6 +423,11 @@ class ClusterCache:
         if state.metric is not None and state.metric.node_usage is not None:
             facts.update(amount_facts("usage.prod", usage_of(records, [_PROD])))
         return facts
+
+
+def _same_to_others(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod mean the same to all that looks beyond a node's row."""
+    return one.pod is other.pod or (one.plain and other.plain and one.kind == other.kind)
 
 
 def _allocatable(row: Mapping[str, object]) -> Amounts:

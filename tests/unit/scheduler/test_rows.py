@@ -6,10 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.model.labels import LabelSelector
+from koordpolicy.model.neighbours import PodTerm
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.loads import LoadPolicy
 from koordpolicy.scheduler.pods import view_of
 from koordpolicy.scheduler.profile import profile_of
+from koordpolicy.scheduler.surroundings import Wanted
 from tests.unit.scheduler.world import metric, node, pod, policies
 
 GRAPH: RuleGraph = policies({})
@@ -123,6 +126,26 @@ def test_what_was_read_of_a_row_stays_as_it_was(events: list[tuple[Any, ...]]) -
         deep = [{path: _copied(value) for path, value in row.items()} for row in taken]
         act(cache, event)
         assert taken == deep
+
+
+def test_others_hear_of_a_pod_only_where_it_becomes_another_to_them() -> None:
+    cache = ClusterCache(LOAD, GRAPH.catalogue, READS)
+    cache.set_node(node("n0", {"allocatable": {"cpu": 8}}))
+    selected = Wanted((PodTerm(LabelSelector(), frozenset({"default"})),))
+
+    def after(**given: Any) -> tuple[Any, int]:
+        one = view_of(pod("p0", {"request": {"cpu": 1}, **given}), GRAPH.catalogue, LOAD.estimate)
+        cache.place(one, "n0", NOW)
+        return cache.around.kinds.version(selected), cache.around.kinds.counts(selected).get(0)
+
+    first, count = after()
+    assert count == 1
+    assert after(phase="Running") == (first, 1)
+    changed, count = after(labels={"app": "web"})
+    assert changed != first
+    assert count == 1
+    cache.displace(("default", "p0"))
+    assert cache.around.kinds.counts(selected).get(0) == 0
 
 
 def _copied(value: Any) -> Any:
