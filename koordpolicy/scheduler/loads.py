@@ -61,9 +61,10 @@ class LoadPolicy:
             return None
         return estimate
 
-    def estimates_by(self, path: str) -> bool:
-        """Whether the estimate reads this fact of the pod."""
-        return not {("pod", path), ("pod", "")}.isdisjoint(self._asked["estimator.request"].facts)
+    def estimates_by(self, *paths: str) -> bool:
+        """Whether the estimate reads one of these facts of the pod."""
+        facts = self._asked["estimator.request"].facts
+        return any(("pod", path) in facts for path in ("", *paths))
 
     def rules(self, node: Record) -> LoadRules:
         """How the load of a node with these facts is counted. What policy leaves open counts as nothing."""

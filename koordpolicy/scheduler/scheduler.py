@@ -196,11 +196,11 @@ class Scheduler:
         self._budgets.remove(namespace, name)
 
     def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
-        """A pod on a node that is not confirmed there; None, too, where policy's estimate reads its node."""
+        """A pod on a node that is not confirmed there; None, too, where policy's estimate reads where."""
         view, node = self.cache.view(key), self.cache.node_of(key)
         if view is None or node is None or not self.cache.is_assumed(key):
             return None
-        return None if self._load.estimates_by("nodeName") else (view, node)
+        return None if self._load.estimates_by("nodeName", "labels") else (view, node)
 
     def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
         """A pod is new or has changed: bound (as `bound`, where known), waiting for this scheduler, or over."""
