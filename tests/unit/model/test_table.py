@@ -129,10 +129,10 @@ def fill(rows: list[dict[str, Any]], path: str, column: Any, strings: Strings, e
         if numbers and value != value:
             assert (column.low, column.high) == (-np.inf, np.inf)
     if numbers:
-        assert (
-            np.array_equal(column.doubles, column.values.astype(float), equal_nan=True)
-            or column.absent is not None
-        )
+        doubles = column.values.astype(float)
+        if column.absent is not None:
+            doubles[column.absent] = 0.0
+        assert np.array_equal(column.doubles, doubles, equal_nan=True)
 
 
 def lists_of(store: Any, path: str, schema: ListFact, count: int) -> list[list[Any]]:
