@@ -120,6 +120,8 @@ class ColumnProgram:
                 prepared = code.prepare(own, {} if code.shared is None else code.shared.call(*own))
                 # Taking the memory out of its place keeps a second thread from using it meanwhile.
                 memory = self._memory.pop() if self._memory else Memory(code.slots)
+                if memory.slots is not code.slots:  # that of the code before
+                    memory = Memory(code.slots)
                 found: Sequence[Array | None] = code.run(table, texts, rows, count, own, prepared, memory)
                 self._memory = [memory]
                 return found
