@@ -70,7 +70,7 @@ def choose(
         return Decision(pod.key, pod.uid, name, len(table), standing.count, digest=profile.digest)
     feasible = np.ones(len(table), np.bool_)
     for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
-        if verdicts is not None:
+        if verdicts is not None and not verdicts.none:
             feasible &= ~verdicts.refused.any(axis=0)
         if accepted is not None:
             feasible &= accepted
@@ -118,7 +118,7 @@ def _refusals(question: Question, judged: Judged, table: NodeTable) -> tuple[Ref
     for step, verdicts, accepted in zip(
         question.profile.filters, judged.verdicts, judged.accepted, strict=True
     ):
-        if verdicts is not None:
+        if verdicts is not None and not verdicts.none:
             refused = verdicts.refused & left
             for reason, mask in zip(verdicts.reasons, refused, strict=True):
                 _count(found, step.name, reason, mask, ~verdicts.hopeless)

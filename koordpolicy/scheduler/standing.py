@@ -124,7 +124,7 @@ def _feasible(judged: Judged) -> Mask | None:
     """The nodes that no filter refuses; None when none is refused."""
     feasible: Mask | None = None
     for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
-        if verdicts is not None and verdicts.refused.any():
+        if verdicts is not None and not verdicts.none and verdicts.refused.any():
             refused = verdicts.refused
             passes = np.logical_not(refused[0] if len(refused) == 1 else refused.any(axis=0))
             feasible = np.asarray(passes if feasible is None else feasible & passes, np.bool_)
