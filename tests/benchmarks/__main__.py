@@ -34,6 +34,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("scheduling", "decisions of the built-in profile in memory, every node scored", scheduling.run),
     Benchmark("client", "lists, watches and bindings at a real API server, CPU of the client", client.run),
     Benchmark("drain", "a backlog on a real API server, beside kube-scheduler", drain.run),
+    Benchmark("drain-profile", "where our scheduler's CPU goes in the largest backlog", drain.profile),
 )
 """All benchmarks, in the order in which they run."""
 

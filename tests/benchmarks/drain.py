@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -223,14 +223,17 @@ def _row(
     return row
 
 
+def _ours(kubeconfig: Path, folder: Path, *module: str) -> Contender:
+    """Our scheduler, by the command itself or by a module that runs it."""
+    command = [sys.executable, "-m", *(module or ("koordpolicy.cli",)), "scheduler"]
+    options = ["--kubeconfig", str(kubeconfig), "--state-dir", str(folder / "state")]
+    alone = ["--no-leader-elect", "--http", "127.0.0.1:0"]
+    return Contender("koordpolicy scheduler", "koord-scheduler", [*command, *options, *alone])
+
+
 def _contenders(access: Access, folder: Path) -> Iterator[Contender]:
     kubeconfig = access.kubeconfig("admin")
-    ours = [sys.executable, "-m", "koordpolicy.cli", "scheduler", "--kubeconfig", str(kubeconfig)]
-    yield Contender(
-        "koordpolicy scheduler",
-        "koord-scheduler",
-        [*ours, "--state-dir", str(folder / "state"), "--no-leader-elect", "--http", "127.0.0.1:0"],
-    )
+    yield _ours(kubeconfig, folder)
     with contextlib.suppress(Missing):
         theirs = find("kube-scheduler").path
         configuration = folder / "kube-scheduler.yaml"
@@ -264,12 +267,40 @@ def run() -> Iterator[Row]:
             yield from asyncio.run(_workload(server.access, Path(folder), nodes, pods, varied))
 
 
-async def _workload(access: Access, folder: Path, nodes: int, pods: int, varied: bool) -> list[Row]:
+def profile() -> Iterator[Row]:
+    """Where our scheduler's CPU goes in the largest workload, by part. Looking costs it a little."""
+    try:
+        find("kube-apiserver")
+    except Missing as why:
+        yield {"part": f"left out: {why}"}
+        return
+    nodes, pods, varied = WORKLOADS[-1]
+    with tempfile.TemporaryDirectory() as name, ApiServer(Path(name), arguments=_SERVER) as server:
+        folder, access = Path(name), server.access
+        found = folder / "parts.json"
+        ours = _ours(access.kubeconfig("admin"), folder, "tests.benchmarks.sampled", str(found))
+
+        async def drained() -> None:
+            async with _backlog(access, nodes, pods, varied) as backlog:
+                await _drain(backlog, ours, folder / "scheduler.log")
+
+        asyncio.run(drained())
+        parts: dict[str, float] = json.loads(found.read_text(encoding="utf-8"))
+    for part, seconds in parts.items():
+        yield {"part": part, "CPU s": round(seconds, 2), "µs a pod": round(seconds / pods * 1e6)}
+
+
+@contextlib.asynccontextmanager
+async def _backlog(access: Access, nodes: int, pods: int, varied: bool) -> AsyncIterator[Backlog]:
     tls = ssl.create_default_context(cafile=str(access.authority))
     headers = {"Authorization": f"Bearer {access.token('admin')}"}
     connector = aiohttp.TCPConnector(ssl=tls, limit=_REQUESTS + 1)
     async with aiohttp.ClientSession(access.url, connector=connector, headers=headers) as session:
-        backlog = Backlog(access, session, nodes, pods, varied)
+        yield Backlog(access, session, nodes, pods, varied)
+
+
+async def _workload(access: Access, folder: Path, nodes: int, pods: int, varied: bool) -> list[Row]:
+    async with _backlog(access, nodes, pods, varied) as backlog:
         rows = [await _bare(backlog)]
         for contender in _contenders(access, folder):
             print(f"{contender.name}: {pods:,} pods on {nodes:,} nodes", file=sys.stderr, flush=True)
