@@ -1,7 +1,8 @@
 """A backlog of pods drained end to end: ours and kube-scheduler on the same real API server, in one run.
 
 The pods are there before the scheduler starts. Speed is from the first binding to the last; CPU and memory are the
-scheduler's own, over its whole life. The loop that only posts bindings shows what the API server can do.
+scheduler's own, over its whole life, with the Events that it writes about the pods. The loop that only posts bindings
+shows what the API server can do.
 """
 
 import asyncio
@@ -32,6 +33,9 @@ WORKLOADS = ((1_000, 3_000, False), (5_000, 10_000, True))
 PATIENCE = 300.0
 """Seconds after which a run is given up."""
 
+_SILENCE = 3.0
+"""Seconds without a new Event after which no more are waited for."""
+
 _REQUESTS = 64
 _SERVER = ("--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500")
 _JSON = {"Content-Type": "application/json"}
@@ -59,6 +63,7 @@ class Backlog:
     async def prepare(self, scheduler_name: str) -> str:
         """Make what is missing and delete what is left over; gives the version from which to watch."""
         await self.call("DELETE", "/api/v1/namespaces/default/pods?gracePeriodSeconds=0")
+        await self.call("DELETE", "/api/v1/namespaces/default/events")
         known = len((await self.call("GET", "/api/v1/nodes"))["items"])
         await self._all("POST", "/api/v1/nodes", map(_node, range(known, self.nodes)))
         # Without a node controller nobody takes away the taint of nodes that are not ready yet.
@@ -84,6 +89,17 @@ class Backlog:
             found = await answer.json()
             assert answer.status < 400, found
             return found
+
+    async def events(self) -> int:
+        """How many Events there are, once they are one for each pod, or become no more."""
+        known, since = -1, time.perf_counter()
+        while known < self.pods and time.perf_counter() - since < _SILENCE:
+            listed = await self.call("GET", "/api/v1/namespaces/default/events?limit=1")
+            count = len(listed["items"]) + int(listed["metadata"].get("remainingItemCount") or 0)
+            if count > known:
+                known, since = count, time.perf_counter()
+            await asyncio.sleep(0.25)
+        return known
 
     async def _all(self, method: str, path: str, bodies: Iterator[Any]) -> None:
         async def work() -> None:
@@ -178,12 +194,14 @@ async def _drain(backlog: Backlog, contender: Contender, log: Path) -> Row:
                 f"{contender.name}: {backlog.pods - len(times)} pods are not bound\n{_tail(log)}"
             )
             await asyncio.sleep(0.05)
+        events = await backlog.events()
         peak = _peak(process.pid)
     finally:
         watching.cancel()
         usage = await asyncio.to_thread(_ended, process)
     rate = (len(times) - 1) / (times[-1] - times[0])
-    return _row(contender.name, backlog, rate, times[0] - begin, usage.ru_utime + usage.ru_stime, peak)
+    used = usage.ru_utime + usage.ru_stime
+    return {**_row(contender.name, backlog, rate, times[0] - begin, used, peak), "Events": events}
 
 
 def _ended(process: "subprocess.Popen[bytes]") -> resource.struct_rusage:
