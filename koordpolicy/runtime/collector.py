@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from typing import Final
 
 _NEVER: Final = 1_000_000_000
+_MANY: Final = 50_000
+"""New objects between two looks at the young ones: looking at so many takes some milliseconds."""
 
 
 @contextmanager
@@ -26,6 +28,11 @@ def quiet_collector() -> Iterator[None]:
         keep_what_is_there()
     finally:
         gc.set_threshold(young, middle, old)
+
+
+def look_rarely() -> None:
+    """Look for cycles once in many new objects: what a cluster is made of holds none, and comes by the thousand."""
+    gc.set_threshold(_MANY, *gc.get_threshold()[1:])
 
 
 def keep_what_is_there() -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError
-from koordpolicy.kube.events import Recorder
+from koordpolicy.kube.events import EventLimits, Recorder
 from koordpolicy.kube.port import Cluster
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.compiling import Prepare
@@ -76,7 +76,8 @@ class Wishes:
     """What a component wants of its surroundings: see `LivePolicies` and `health_routes`.
 
     `leads_rollouts` says that this component's leader advances rollouts and says how revisions are, for all
-    components; one does. `gate` takes the place of the rollouts that revisions ask for.
+    components; one does. `gate` takes the place of the rollouts that revisions ask for. `events` is for components
+    that have more to tell than usual.
     """
 
     prepare: Prepare | None = None
@@ -84,6 +85,7 @@ class Wishes:
     leads_rollouts: bool = False
     more: More = dict
     routes: Sequence[Route] = ()
+    events: EventLimits | None = None
 
 
 USUAL: Final = Wishes()
@@ -193,6 +195,7 @@ async def surroundings(
             instance=settings.instance,
             now_ns=now_ns,
             backoff=Component.backoff(),
+            limits=wishes.events,
         )
         reporter = Reporter(
             cluster,

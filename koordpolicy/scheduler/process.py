@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.events import EventLimits
 from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.collector import look_rarely
 from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
 from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
@@ -35,6 +37,9 @@ EXTENDER_LEASE: Final = "koordpolicy-extender"
 
 _ADVICE_EVERY: Final = 20_000_000
 """Nanoseconds between two looks at what would help a pod: decisions come first."""
+
+_EVENTS: Final = EventLimits(queue=20_000, workers=16)
+"""Each pod that is scheduled has its Event, as users know it; while a backlog drains they may come later."""
 
 _DRAIN: Final = 10.0
 """Seconds that writes on their way are given when the process stops or leads no more."""
@@ -76,7 +81,10 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
             raise Unfit(str(problem)) from None
 
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
-    async with surroundings(process, settings, Wishes(prepare=prepare, more=more)) as component:
+    look_rarely()
+    async with surroundings(
+        process, settings, Wishes(prepare=prepare, more=more, events=_EVENTS)
+    ) as component:
         if not await _has_policies(component):
             return
         async with Tasks() as tasks:
