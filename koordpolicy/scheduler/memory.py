@@ -30,7 +30,7 @@ _ONE_BY_ONE: Final = 16
 Fingerprint = tuple[Any, ...]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Known:
     fingerprint: Fingerprint
     judged: Judged
@@ -63,17 +63,14 @@ class Memory:
         except ObjectError as problem:
             raise CycleProblem(str(problem)) from problem
         self._latest = None
-        found = next((one for one in self._known if one.fingerprint == fingerprint), None)
-        again = found is not None
-        if found is not None:
-            self._known.remove(found)
-            if not _refreshed(found, question, table):
-                found = None
-        if found is None:
+        known = self._known
+        at = next((at for at, one in enumerate(known) if one.fingerprint == fingerprint), None)
+        found = None if at is None else known.pop(at)
+        if found is None or not _refreshed(found, question, table):
             found = _Known(fingerprint, judge(question, table), table.version, len(table))
-        if again or fingerprint in self._seen:
-            self._known.insert(0, found)
-            del self._known[_TEMPLATES:]
+        if at is not None or fingerprint in self._seen:
+            known.insert(0, found)
+            del known[_TEMPLATES:]
         else:
             self._seen.append(fingerprint)
         self._latest = found

@@ -67,7 +67,7 @@ class Profile:
     beyond: "tuple[tuple[str, Step, Stamp], ...]" = ()
     mixed: bool = False
     asked_facts: tuple[str, ...] = ()
-    """`pod_facts` in order, without the spec, which has no fact of its own."""
+    """`pod_facts` without the spec, which has no fact of its own; first what tells pods apart soonest."""
 
     @property
     def fallback(self) -> tuple[Fallback, ...]:
@@ -146,8 +146,12 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
         reads_cluster=bool(maker.reads["cluster"]),
         beyond=(*_beyond("filter", filters), *_beyond("score", scores)),
         mixed=any(step.expression and step.looks_beyond for step in scores),
-        asked_facts=tuple(sorted(maker.reads["pod"] - {SPEC})),
+        asked_facts=tuple(sorted(maker.reads["pod"] - {SPEC}, key=_telling)),
     )
+
+
+def _telling(path: str) -> tuple[bool, str]:
+    return not path.startswith("resources."), path
 
 
 def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, Stamp]]:

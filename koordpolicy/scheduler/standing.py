@@ -99,7 +99,8 @@ class Standing:
             return True
         total = 0.0
         for part in self._parts:
-            total += part.share(_scores_of(judged, part.at).item(row))
+            score = _scores_of(judged, part.at).item(row)
+            total += score * part.weight if part.between is None else part.share(score)
         self.totals[row] = total
         return True
 
