@@ -158,7 +158,7 @@ class ClusterCache:
             if known is not None:
                 self.around.pod_left(known.view, row)
             self.around.pod_came(view, row)
-        if known is not None and self._weighs_the_same(known, placed):
+        if known is not None and self._weighs_the_same(state, known, placed):
             return
         if known is not None:
             state.demand.count(known.view, -1)
@@ -167,11 +167,11 @@ class ClusterCache:
             state.load.add(placed.assigned)
         self._write_demand(state, view if known is None else None)
 
-    def _weighs_the_same(self, known: _Placed, placed: _Placed) -> bool:
+    def _weighs_the_same(self, state: _Node, known: _Placed, placed: _Placed) -> bool:
         """Whether a pod's update changes nothing in its node's row."""
         return (
             not self._reads_pods
-            and known.assigned == placed.assigned
+            and (state.load is None or known.assigned == placed.assigned)
             and known.view.occupied == placed.view.occupied
             and known.view.occupied_nonzero == placed.view.occupied_nonzero
             and known.view.owned_cpu == placed.view.owned_cpu

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _STATUS: Final = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: .*)?")
-_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER: Final = re.compile(r"^([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$", re.MULTILINE)
 _SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _LARGEST_HEAD: Final = 2**16
 _LARGEST_BODY: Final = 2**28
@@ -88,7 +88,10 @@ class Reading:
             if len(self._data) > _LARGEST_HEAD:
                 raise MalformedAnswer("a head without end")
             return False
-        first, *lines = self._data[:end].decode("latin-1").split("\r\n")
+        head = self._data[:end].decode("latin-1")
+        if not head.count("\r\n") == head.count("\r") == head.count("\n"):
+            raise MalformedAnswer("a line with half an end")
+        first, _, lines = head.replace("\r\n", "\n").partition("\n")
         del self._data[: end + 4]
         begin = _STATUS.fullmatch(first)
         if begin is None:
@@ -99,7 +102,9 @@ class Reading:
         if status < 200:
             return True  # only says that the answer is still to come
         self._status = status
-        self._headers = tuple(map(_header, lines))
+        self._headers = tuple([(name.lower(), value.strip(" \t")) for name, value in _HEADER.findall(lines)])
+        if lines and len(self._headers) != lines.count("\n") + 1:
+            raise MalformedAnswer(f"no header: {_odd(lines)[:80]!r}")
         self._frame(old=begin[1] == "0")
         return True
 
@@ -150,8 +155,6 @@ class Reading:
         return whole
 
 
-def _header(line: str) -> tuple[str, str]:
-    name, colon, value = line.partition(":")
-    if not colon or not _NAME.fullmatch(name):
-        raise MalformedAnswer(f"no header: {line[:80]!r}")
-    return name.lower(), value.strip(" \t")
+def _odd(lines: str) -> str:
+    """The first line that is no header."""
+    return next(line for line in lines.split("\n") if not _HEADER.fullmatch(line))

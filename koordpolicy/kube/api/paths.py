@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, urlencode
 
@@ -36,5 +37,9 @@ def segment(name: str) -> str:
 
 def query_of(parameters: Mapping[str, str | int | None]) -> str:
     """`?a=b&c=d`, leaving out what is empty or zero; "" when nothing is left."""
-    given = {name: value for name, value in parameters.items() if value}
+    return _query(tuple((name, value) for name, value in parameters.items() if value))
+
+
+@lru_cache(maxsize=64)
+def _query(given: tuple[tuple[str, str | int], ...]) -> str:
     return f"?{urlencode(given)}" if given else ""

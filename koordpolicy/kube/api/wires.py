@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 from yarl import URL
 
@@ -20,9 +20,6 @@ from koordpolicy.kube.api.sockets import ask_for_signs_of_life
 
 _IDLE: Final = 60.0
 """Seconds an idle connection is kept: less than servers do, so that it is we who close it."""
-
-_SECOND_ADDRESS: Final = 0.25
-"""Seconds after which the next address of a name is tried beside the first."""
 
 
 class NotConnected(ConnectionError):
@@ -133,7 +130,6 @@ class Wires:
                     place.port,
                     ssl=place.tls,
                     server_hostname=place.server_name if place.tls is not None else None,
-                    happy_eyeballs_delay=_SECOND_ADDRESS,
                 )
         except (ssl.SSLError, ssl.CertificateError) as error:
             raise NotTrusted(str(error)) from error
@@ -183,8 +179,7 @@ class _Wire(asyncio.Protocol):
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # of TLS over TCP or of TCP, whatever the loop
         self._among.add(self)
         self.open = True
         ask_for_signs_of_life(transport.get_extra_info("socket"))

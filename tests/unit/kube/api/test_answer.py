@@ -34,6 +34,8 @@ BROKEN = [
     b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nno header\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nFolded: a\r\n b\r\n\r\n",
+    b"HTTP/1.1 200 OK\r\nHalf: a\nContent-Length: 1\r\n\r\na",
+    b"HTTP/1.1 200 OK\r\nHalf: a\rContent-Length: 1\r\n\r\na",
     b"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
     b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
     b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n",
