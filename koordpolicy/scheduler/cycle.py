@@ -106,6 +106,8 @@ def judge(
         )
         stamps = judged.stamps = {} if local_only else stamps_of(question)
         for at, step in enumerate(profile.filters):
+            if step.speaks_by_stamp and step.place not in stamps:
+                continue
             if known is not None and step.settled(changed):
                 judged.verdicts[at] = known.verdicts[at]
             elif step.enabled.value(records) is not False:

@@ -63,6 +63,7 @@ class SchedulingLoop:
         self._room = asyncio.Semaphore(in_flight)
         self._writes: set[asyncio.Task[None]] = set()
         self._heard = asyncio.Event()
+        self._broken: BaseException | None = None
 
     def wake(self) -> None:
         """Something happened that may let a pod be scheduled."""
@@ -74,10 +75,15 @@ class SchedulingLoop:
         return len(self._writes)
 
     async def run(self) -> None:
-        """Schedule until cancelled; what is on its way then is brought to its end (see `drain`)."""
+        """Schedule until cancelled; what is on its way then is brought to its end (see `drain`).
+
+        A write that fails in a way nobody foresaw ends it: who starts anew learns from the cluster what came of it.
+        """
         while True:
             self._heard.clear()
             await self._decide_all()
+            if self._broken is not None:
+                raise self._broken
             await self._wait()
 
     async def drain(self, seconds: float) -> None:
@@ -112,6 +118,9 @@ class SchedulingLoop:
     def _written(self, task: asyncio.Task[None]) -> None:
         self._writes.discard(task)
         self._room.release()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._broken = error
+            self.wake()
 
     async def _write(self, decision: Decision, pod: Pod, planned: Plan) -> None:
         outcome, attempt = await apply(self._cluster, planned), 1

@@ -31,6 +31,8 @@ class Step:
     place: str = field(init=False)
     looks_beyond: bool = field(init=False)
     """Whether the mechanism looks beyond a node's own row."""
+    speaks_by_stamp: bool = field(init=False)
+    """Whether it has nothing to say where its mechanism has no stamp."""
 
     def __post_init__(self) -> None:
         constant = all(asked.program is None for _, asked in self.parameters)
@@ -39,6 +41,7 @@ class Step:
         object.__setattr__(self, "place", f"{'filter' if self.weight is None else 'score'}:{self.name}")
         beyond = self.mechanism is not None and not self.mechanism.local
         object.__setattr__(self, "looks_beyond", beyond)
+        object.__setattr__(self, "speaks_by_stamp", beyond and not self.expression)
 
     @property
     def depends_on_pods(self) -> bool:

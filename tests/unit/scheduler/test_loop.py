@@ -68,7 +68,7 @@ class World:
         tasks.append(asyncio.create_task(self.loop.run()))
         try:
             for _ in range(2_000):
-                if done():
+                if done() or tasks[-1].done():
                     return
                 self.loop.wake()
                 await asyncio.sleep(0.001)
@@ -162,3 +162,18 @@ def test_what_is_on_its_way_is_brought_to_its_end() -> None:
         assert set(world.bound().values()) == {"n0"}
 
     asyncio.run(run())
+
+
+def test_a_write_that_fails_as_nobody_foresaw_ends_the_loop() -> None:
+    async def run() -> None:
+        async def wrong(verb: str, resource: Resource) -> None:
+            if verb == "bind":
+                raise ZeroDivisionError
+
+        world = World(wrong)
+        world.store.create(NODES, node("n0"))
+        world.store.create(PODS, pod("p0"), namespace="default")
+        await world.run_until(lambda: False)
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(run())
