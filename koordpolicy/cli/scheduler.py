@@ -7,6 +7,7 @@ from koordpolicy.cli.process import EPILOG, add_process_flags, endpoint_of, run_
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.runtime.process import Process
 from koordpolicy.scheduler.extender_steps import OWN
+from koordpolicy.scheduler.loop import IN_FLIGHT
 from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
 from koordpolicy.scheduler.shards import MOST
@@ -22,7 +23,11 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
         help=f"SchedulingProfile to schedule by, for pods of its schedulerName (default: {DEFAULT_PROFILE})",
     )
     parser.add_argument(
-        "--in-flight", metavar="N", type=int, default=256, help="bindings on their way at most (default: 256)"
+        "--in-flight",
+        metavar="N",
+        type=int,
+        default=IN_FLIGHT,
+        help=f"decisions whose bindings are on their way at most (default: {IN_FLIGHT})",
     )
     parser.add_argument(
         "--shard",

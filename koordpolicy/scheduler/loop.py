@@ -19,6 +19,10 @@ from koordpolicy.scheduler.scheduler import Scheduler
 ATTEMPTS: Final = 4
 """How often a write is tried before the pod goes back to the queue."""
 
+IN_FLIGHT: Final = 1024
+"""Decisions whose writes are on their way at most: far more than requests at a time, so that decisions, which share the
+processor with the answers, come in long runs."""
+
 BURST: Final = 16
 """Decisions before others on the event loop have their turn."""
 
@@ -52,7 +56,7 @@ class SchedulingLoop:
         now: Now,
         backoff: Backoff,
         *,
-        in_flight: int = 256,
+        in_flight: int = IN_FLIGHT,
         on_settled: Callable[[Settled], None] = lambda settled: None,
     ) -> None:
         self._scheduler = scheduler

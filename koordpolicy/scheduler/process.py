@@ -22,7 +22,7 @@ from koordpolicy.runtime.serving import serve
 from koordpolicy.scheduler.extender_server import LIMITS, ExtenderServer
 from koordpolicy.scheduler.extender_steps import OWN, restricted_to
 from koordpolicy.scheduler.listening import Listening
-from koordpolicy.scheduler.loop import SchedulingLoop
+from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.profile import ProfileError, profile_of
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
@@ -54,7 +54,7 @@ class Choice:
     """
 
     profile: str = DEFAULT_PROFILE
-    in_flight: int = 256
+    in_flight: int = IN_FLIGHT
     extender: tuple[str, int] | None = None
     steps: str = OWN
     shard: tuple[int, int] | None = None

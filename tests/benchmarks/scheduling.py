@@ -20,7 +20,7 @@ from tests.benchmarks.measure import Row
 
 SIZES = (1_000, 5_000, 20_000)
 PODS = 400
-ROUNDS = 3
+ROUNDS = 10
 NOW = 1_700_000_000 * 10**9
 
 
