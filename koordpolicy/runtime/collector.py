@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+_USUAL: Final = gc.get_threshold()
 _NEVER: Final = 1_000_000_000
 _MANY: Final = 50_000
 """New objects between two looks at the young ones: looking at so many takes some milliseconds."""
@@ -31,11 +32,15 @@ def quiet_collector() -> Iterator[None]:
 
 
 def look_rarely() -> None:
-    """Look for cycles once in many new objects: what a cluster is made of holds none, and comes by the thousand."""
-    gc.set_threshold(_MANY, *gc.get_threshold()[1:])
+    """Look for cycles once in many new objects: what a cluster is made of holds none, and comes by the thousand.
+
+    Nobody looks at all there is until it is known what stays: until `keep_what_is_there`.
+    """
+    gc.set_threshold(_MANY, _USUAL[1], _NEVER)
 
 
 def keep_what_is_there() -> None:
     """Do not walk again what there is now: to be called once a process knows its cluster."""
     gc.collect(1)
     gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], _USUAL[2])

@@ -44,6 +44,14 @@ def test_a_graph_is_made_with_the_thresholds_of_the_process_and_leaves_them() ->
     assert gc.get_threshold() == before
 
 
+def test_nobody_looks_at_everything_until_it_is_known_what_stays() -> None:
+    before = gc.get_threshold()
+    look_rarely()
+    assert gc.get_threshold()[2] > 1000 * before[2]
+    keep_what_is_there()
+    assert gc.get_threshold()[2] == before[2]
+
+
 def test_what_is_kept_is_not_looked_at_again() -> None:
     kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
     keep_what_is_there()
