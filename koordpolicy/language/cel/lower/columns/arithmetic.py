@@ -38,20 +38,23 @@ BELOW_HALF: Final = "0.49999999999999994"
 # --- int64 -----------------------------------------------------------------------------------------
 
 
+def reach(operator: str, operands: Operands) -> tuple[str, str]:
+    """Names of the least and the greatest result that `+ - *` can have."""
+    writer, (la, ha), (lb, hb) = operands.writer, operands.bounds(0), operands.bounds(1)
+    if operator == "*":
+        products = writer.let("p", f"({la} * {lb}, {la} * {hb}, {ha} * {lb}, {ha} * {hb})")
+        return writer.let("l", f"min({products})"), writer.let("h", f"max({products})")
+    first, last = (lb, hb) if operator == "+" else (hb, lb)
+    return writer.let("l", f"{la} {operator} {first}"), writer.let("h", f"{ha} {operator} {last}")
+
+
 def _checked(operator: str, kernel: str, kind: str) -> Rule:
     """`+ - *` of int64: unchecked where the bounds rule an overflow out."""
 
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         writer, (a, b), errors = operands.writer, operands.texts, operands.errors
-        (la, ha), (lb, hb) = operands.bounds(0), operands.bounds(1)
-        if operator == "*":
-            products = writer.let("p", f"({la} * {lb}, {la} * {hb}, {ha} * {lb}, {ha} * {hb})")
-            low, high = writer.let("l", f"min({products})"), writer.let("h", f"max({products})")
-        else:
-            first, last = (lb, hb) if operator == "+" else (hb, lb)
-            low = writer.let("l", f"{la} {operator} {first}")
-            high = writer.let("h", f"{ha} {operator} {last}")
+        low, high = reach(operator, operands)
         name, failed = writer.name("v"), writer.name("e")
         with writer.block(f"if {_LOW} <= {low} and {high} <= {_HIGH}:"):
             operands.result(kind, FUNCTIONS[operator], a, b, name=name)

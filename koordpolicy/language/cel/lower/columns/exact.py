@@ -9,7 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from koordpolicy.language.cel.lower.columns.arithmetic import RULES, is_same
+from koordpolicy.language.cel.lower.columns.arithmetic import RULES, is_same, reach
 from koordpolicy.language.cel.lower.columns.operands import FUNCTIONS, Operands
 from koordpolicy.language.cel.lower.columns.symbols import INT, WHOLE, Vec
 
@@ -27,14 +27,7 @@ def alike(emitter: "Emitter", args: Sequence[Vec]) -> Sequence[Vec]:
 def _arithmetic(operator: str) -> Rule:
     def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, [emitter.as_whole(arg) for arg in args])
-        writer, (la, ha), (lb, hb) = operands.writer, operands.bounds(0), operands.bounds(1)
-        if operator == "*":
-            products = writer.let("p", f"({la} * {lb}, {la} * {hb}, {ha} * {lb}, {ha} * {hb})")
-            low, high = writer.let("l", f"min({products})"), writer.let("h", f"max({products})")
-        else:
-            first, last = (lb, hb) if operator == "+" else (hb, lb)
-            low = writer.let("l", f"{la} {operator} {first}")
-            high = writer.let("h", f"{ha} {operator} {last}")
+        low, high = reach(operator, operands)
         emitter.guard(low, high)
         made = operands.result(WHOLE, FUNCTIONS[operator], *operands.texts, bounds=lambda: (low, high))
         return replace(made, unsigned=operator != "*" and all(arg.unsigned for arg in operands.args))
