@@ -83,6 +83,8 @@ class Standing:
 
     def follow(self, judged: Judged, row: int, *, passes: bool) -> bool:
         """Take over what was judged anew of a node; false when all has to begin anew."""
+        if not self.count:
+            return False  # nothing was added up while no node was feasible
         passed = self.feasible is None or bool(self.feasible[row])
         if passed != passes:
             if self.feasible is None:

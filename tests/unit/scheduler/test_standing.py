@@ -117,3 +117,20 @@ def test_equal_pods_are_followed_node_by_node() -> None:
         scheduler.set_pod(a_pod(f"p{at}", 0))
         assert scheduler.schedule_next() is not None
     assert [known.following is not None for known in scheduler._memory._known] == [True]
+
+
+def test_scores_count_on_nodes_that_become_feasible_when_none_was() -> None:
+    scheduler = Scheduler(GRAPH, lambda: START, explained=0, refusals=False)
+    for at in range(12):
+        room = {"cpu": 1000 * (1 + at), "memory": 8 << 30, "pods": 6}
+        scheduler.set_node(Node(f"n{at}", allocatable=room))
+        whole = Container("main", requests={"cpu": room["cpu"]}, limits={"cpu": room["cpu"]})
+        scheduler.set_pod(Pod(f"big{at}", uid=f"big{at}", node_name=f"n{at}", containers=(whole,)))
+    pod = a_pod("p", 0)
+    for _ in range(2):
+        assert not scheduler.decide(pod).placed
+    for at in (3, 7):
+        scheduler.remove_pod(("default", f"big{at}"))
+    decided = scheduler.decide(pod)
+    scheduler.forget_answers()
+    assert decided.node == scheduler.decide(pod).node == "n7"
