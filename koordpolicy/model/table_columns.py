@@ -1,8 +1,8 @@
 """Columns over a list of flat records, made when first asked for and kept up to date afterwards."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from koordpolicy.model.table_kinds import (
     Storage,
     Strings,
 )
+
+T = TypeVar("T")
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -50,7 +52,7 @@ class Column:
     and do not keep them over a change of the table.
     """
 
-    __slots__ = ("_data", "absent", "high", "low", "values")
+    __slots__ = ("_data", "_made", "absent", "high", "low", "values")
 
     def __init__(
         self, values: Array, absent: Mask | None, low: float, high: float, data: "ColumnData | None" = None
@@ -60,6 +62,18 @@ class Column:
         self.low = low
         self.high = high
         self._data = data
+        self._made: dict[Callable[[Column], Any], Any] = {}
+
+    def once(self, make: "Callable[[Column], T]") -> T:
+        """What `make` gives of the column, made once for this view of it.
+
+        Numbers may be replaced by others in place, within the bounds, as long as a view lasts; anything else that
+        changes makes it another view.
+        """
+        found: T | None = self._made.get(make)
+        if found is None:
+            found = self._made[make] = make(self)
+        return found
 
     @property
     def present(self) -> Mask | None:

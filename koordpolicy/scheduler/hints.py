@@ -89,9 +89,7 @@ class Hints:
         assert isinstance(used, Mapping)
         try:
             # Parameters that depend on more than the pod are not known here; without them less is ignored.
-            wanted = step.mechanism.room(
-                view, {name: one.value({"pod": view.facts}) for name, one in step.parameters}
-            )
+            wanted = step.mechanism.room(view, step.values({"pod": view.facts}))
         except (CelError, ParameterError, ObjectError):
             return True
         return all(

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,7 +71,7 @@ class NodeView:
     Valid until the table changes. `around` is what else there is, for those who look beyond nodes.
     """
 
-    __slots__ = ("_amounts", "_around", "_rows", "_table", "_tainted", "count")
+    __slots__ = ("_amounts", "_around", "_rows", "_table", "count")
 
     def __init__(
         self, table: NodeTable, rows: Rows | None = None, around: Surroundings | None = None
@@ -81,7 +80,6 @@ class NodeView:
         self._around = around
         self._rows = rows
         self._amounts: dict[str, _AmountColumns] = {}
-        self._tainted: Sequence[int] | None = None
         self.count = len(table) if rows is None else len(rows)
 
     @property
@@ -114,37 +112,26 @@ class NodeView:
         """A fact that every node has, as int64."""
         return self.some(self._table.column(path).values)
 
-    def flags(self, path: str) -> Mask:
-        """A fact that every node has, as bool."""
-        return self.some(self._table.column(path).values)
+    def flagged(self, path: str) -> Mask | None:
+        """Where a fact that every node has is true; None when it is true of no node at all."""
+        column = self._table.column(path)
+        return self.some(column.values) if column.once(_any) else None
 
     def counts(self, path: str) -> Amount:
         """A fact that every node has, as an amount."""
-        return self.amount_of(self._table.column(path))
+        return _amount_of(self._table.column(path), self._rows)
 
     def amounts(self, path: str) -> Columns:
         """A map from resource to amount; a resource that a node lacks is 0 there."""
         found = self._amounts.get(path)
         if found is None:
-            kept = _KEPT.setdefault(self._table, {}) if self._rows is None else {}
-            found = self._amounts[path] = _AmountColumns(self, self._table, path, kept)
+            found = self._amounts[path] = _AmountColumns(self._table, path, self._rows)
         return found
 
     def amount(self, path: str, resource: str) -> Column:
         """The amount of one resource on each node."""
-        numbers = self.amount_of(self._table.entry(path, resource)).numbers
+        numbers = _amount_of(self._table.entry(path, resource), self._rows).numbers
         return numbers.astype(np.int64, copy=False)
-
-    def amount_of(self, column: TableColumn) -> Amount:
-        """A column of amounts of which nodes have 0 where it is absent."""
-        low, high, absent = column.low, column.high, column.absent
-        if low > -EXACT and high < EXACT:
-            numbers = column.doubles
-        else:
-            numbers = column.values if absent is None else np.where(absent, 0, column.values)
-        if absent is not None:
-            low, high = min(low, 0), max(high, 0)
-        return Amount(self.some(numbers), low, high)
 
     def label(self, key: str) -> tuple[NDArray[np.int32], Mask | None]:
         """The value of a label on each node as the number of its text, and the nodes without it."""
@@ -167,10 +154,8 @@ class NodeView:
     @property
     def tainted(self) -> Sequence[int]:
         """The different sets of taints that the nodes have, as numbers of texts; empty where none has any."""
-        if self._tainted is None:
-            codes = self.taints()
-            self._tainted = np.unique(codes).tolist() if codes.any() else ()
-        return self._tainted
+        column = self._table.column(TAINTS)
+        return column.once(_codes) if self._rows is None else _codes(column.pick(self._rows))
 
     def kinds(self) -> NDArray[np.int32]:
         """The kinds of resources that the nodes have, as numbers of texts; 0 for none."""
@@ -181,7 +166,7 @@ class NodeView:
         column = self._table.column(path)
         if column.absent is None:
             return self.some(column.doubles)
-        if column.absent.all():
+        if column.once(_nowhere):
             return None
         return self.some(np.where(column.absent, otherwise, column.doubles))
 
@@ -197,36 +182,49 @@ class NodeView:
 class _AmountColumns(dict[str, Amount]):
     """A map of amounts, made resource by resource when they are asked for. Every resource has one."""
 
-    __slots__ = ("_kept", "_nodes", "_path", "_table")
+    __slots__ = ("_path", "_rows", "_table")
 
-    def __init__(self, nodes: NodeView, table: NodeTable, path: str, kept: "_Kept") -> None:
+    def __init__(self, table: NodeTable, path: str, rows: Rows | None) -> None:
         super().__init__()
-        self._nodes = nodes
         self._table = table
         self._path = path
-        self._kept = kept
+        self._rows = rows
 
     def __missing__(self, resource: str) -> Amount:
-        column = self._table.entry(self._path, resource)
-        known = self._kept.get((self._path, resource))
-        if known is not None and known[0] is column:
-            found = known[1]
-        else:
-            found = self._nodes.amount_of(column)
-            if found.numbers.dtype.kind == "f":  # the table's own array, while int64 may be a copy
-                if len(self._kept) == _MOST_KEPT:
-                    self._kept.clear()
-                self._kept[self._path, resource] = column, found
-        self[resource] = found
+        found = self[resource] = _amount_of(self._table.entry(self._path, resource), self._rows)
         return found
 
 
-_Kept = dict[tuple[str, str], tuple[TableColumn, Amount]]
+def _amount_of(column: TableColumn, rows: Rows | None) -> Amount:
+    """A column of amounts of which nodes have 0 where it is absent."""
+    if column.low > -EXACT and column.high < EXACT:
+        found = column.once(_in_doubles)
+    else:
+        absent = column.absent
+        numbers = column.values if absent is None else np.where(absent, 0, column.values)
+        found = Amount(numbers, *_bounds(column))
+    return found if rows is None else found._replace(numbers=found.numbers[rows])
 
-_MOST_KEPT: Final = 256
 
-_KEPT: Final[WeakKeyDictionary[NodeTable, _Kept]] = WeakKeyDictionary()
-"""The amounts over all nodes by path and resource, each with the column that it shows.
+def _in_doubles(column: TableColumn) -> Amount:
+    return Amount(column.doubles, *_bounds(column))
 
-A table gives the same column as long as only numbers in its arrays change.
-"""
+
+def _bounds(column: TableColumn) -> tuple[float, float]:
+    if column.absent is None:
+        return column.low, column.high
+    return min(column.low, 0), max(column.high, 0)
+
+
+def _any(column: TableColumn) -> bool:
+    return bool(column.values.any())
+
+
+def _nowhere(column: TableColumn) -> bool:
+    return column.absent is not None and bool(column.absent.all())
+
+
+def _codes(column: TableColumn) -> Sequence[int]:
+    """The different texts of a column as their numbers; empty where all are 0, the empty one."""
+    codes = column.values
+    return np.unique(codes).tolist() if codes.any() else ()

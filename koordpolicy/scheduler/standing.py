@@ -26,16 +26,16 @@ class Part:
     weight: int
     between: Extremes
 
-    def shares(self, scores: Scores) -> Scores:
+    def shares(self, scores: Scores) -> "Scores | float":
         """What it adds to the totals, of all nodes: one number where their scores are the same array entry."""
         if scores.strides == (0,):
-            return np.asarray(self.share(scores[0].item()))
+            return self.share(scores[0].item())
         found = scaled(self.how, scores, self.between)
         return found * self.weight if self.weight != 1 else found
 
     def share(self, score: float) -> float:
         """What it adds to the total of one node."""
-        return scaled_one(self.how, score, self.between) * self.weight
+        return float(scaled_one(self.how, score, self.between) * self.weight)
 
     def moves_with(self, score: float) -> bool:
         """Whether the extremes may be others once a node with this score comes or goes, beside others."""
@@ -59,19 +59,29 @@ class Standing:
         self.feasible = _feasible(judged)
         self.count = nodes if self.feasible is None else int(np.count_nonzero(self.feasible))
         self._parts: list[Part] = []
-        self.totals: Totals = np.zeros(nodes)
-        if not self.count:
-            self.totals.fill(-np.inf)
-            return
+        totals = self._added(question, judged) if self.count else -np.inf
+        self.totals: Totals = np.full(nodes, totals) if isinstance(totals, float) else totals
+        if self.count and self.feasible is not None:
+            self.totals[~self.feasible] = -np.inf
+
+    def _added(self, question: Question, judged: Judged) -> Totals | float:
+        """The totals in an array of their own, or one for all nodes.
+
+        They are added up in the order of the scores: in another one, doubles could differ.
+        """
+        totals: Totals | float = 0.0
         for at, (step, scores, weight) in enumerate(
             zip(question.profile.scores, judged.scores, judged.weights, strict=True)
         ):
             if scores is not None and weight:
                 part = Part(at, step.normalize, weight, extremes(step.normalize, self._among(scores)))
                 self._parts.append(part)
-                self.totals += part.shares(scores)
-        if self.feasible is not None:
-            self.totals[~self.feasible] = -np.inf
+                shares = part.shares(scores)
+                if isinstance(totals, float):
+                    totals = totals + shares
+                elif not isinstance(shares, float) or shares:
+                    totals += shares
+        return totals
 
     @staticmethod
     def can(question: Question, judged: Judged) -> bool:
@@ -114,7 +124,9 @@ class Standing:
         return first if np.count_nonzero(equal) == 1 else equal.nonzero()[0]
 
     def _among(self, scores: Scores) -> Scores:
-        return scores if self.feasible is None or scores.strides == (0,) else scores[self.feasible]
+        if scores.strides == (0,):
+            return scores[:1]
+        return scores if self.feasible is None else scores[self.feasible]
 
 
 def _scores_of(judged: Judged, at: int) -> Scores:
@@ -127,10 +139,10 @@ def _feasible(judged: Judged) -> Mask | None:
     """The nodes that no filter refuses; None when none is refused."""
     feasible: Mask | None = None
     for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
-        if verdicts is not None and not verdicts.none and verdicts.refused.any():
+        if verdicts is not None and not verdicts.none and np.count_nonzero(verdicts.refused):
             refused = verdicts.refused
             passes = np.logical_not(refused[0] if len(refused) == 1 else refused.any(axis=0))
             feasible = np.asarray(passes if feasible is None else feasible & passes, np.bool_)
-        if accepted is not None and not accepted.all():
+        if accepted is not None and np.count_nonzero(accepted) < len(accepted):
             feasible = accepted.copy() if feasible is None else feasible & accepted
     return feasible

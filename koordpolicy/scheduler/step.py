@@ -36,8 +36,8 @@ class Step:
 
     def __post_init__(self) -> None:
         constant = all(asked.program is None for _, asked in self.parameters)
-        values = {name: asked.constant for name, asked in self.parameters} if constant else None
-        object.__setattr__(self, "fixed", values)
+        values = Parameters({name: asked.constant for name, asked in self.parameters})
+        object.__setattr__(self, "fixed", values if constant else None)
         object.__setattr__(self, "place", f"{'filter' if self.weight is None else 'score'}:{self.name}")
         beyond = self.mechanism is not None and not self.mechanism.local
         object.__setattr__(self, "looks_beyond", beyond)
@@ -52,7 +52,7 @@ class Step:
         """The values of the parameters for a pod. Raises CelError."""
         if self.fixed is not None:
             return self.fixed
-        return {name: asked.value(records) for name, asked in self.parameters}
+        return Parameters({name: asked.value(records) for name, asked in self.parameters})
 
     def weighs(self, records: Mapping[str, Any]) -> int:
         """The weight of a score for a pod; 0 where it takes no part. Raises CelError."""

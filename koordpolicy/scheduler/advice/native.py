@@ -36,8 +36,7 @@ def less(question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterat
     assert step.mechanism is not None
     if step.mechanism.room is None:
         return
-    parameters = {name: one.value(question.records) for name, one in step.parameters}
-    wanted = step.mechanism.room(question.view, parameters)
+    wanted = step.mechanism.room(question.view, step.values(question.records))
     nodes = NodeView(table, rows)
     missing = {
         name: np.maximum(amount - (nodes.amount(_HAS, name) - nodes.amount(_USED, name)), 0)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,27 @@ from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.volume_plan import VolumePlan
 
-Parameters = Mapping[str, Any]
-"""The values of a mechanism's parameters by name, as run-time values. None: policy says nothing."""
+T = TypeVar("T")
+
+
+class Parameters(dict[str, Any]):
+    """The values of a mechanism's parameters by name, as run-time values. None: policy says nothing.
+
+    Not to be changed: where policy says the same for every pod, all pods share one.
+    """
+
+    __slots__ = ("_made",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._made: dict[Callable[[Parameters], Any], Any] = {}
+
+    def once(self, read: "Callable[[Parameters], T]") -> T:
+        """What `read` makes of them, made once. Raises what it raises."""
+        if read not in self._made:
+            self._made[read] = read(self)
+        return self._made[read]  # type: ignore[no-any-return]  # it is what this `read` has given
+
 
 Scores = NDArray[Any]
 

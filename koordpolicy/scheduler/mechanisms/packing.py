@@ -1,7 +1,6 @@
 """What pods take from nodes beyond the common measure: a strategy a resource, scarce kinds, amplified CPU."""
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -34,7 +33,7 @@ _AMPLIFIED: Final = (INSUFFICIENT, UNREADABLE)
 
 def fit_plus_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:
     """How well the pod fits by the strategy of each resource."""
-    return _scorer(parameters).score_all(
+    return parameters.once(_scorer).score_all(
         pod.pod,
         nodes.amounts("resources.allocatable"),
         nodes.amounts("resources.requested"),
@@ -45,7 +44,7 @@ def fit_plus_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Sco
 
 def fit_plus_score_one(pod: PodView, parameters: Parameters) -> Callable[[Facts], int]:
     """The same of one node after the other."""
-    return by_amounts(_scorer(parameters).score_one(pod.pod))
+    return by_amounts(parameters.once(_scorer).score_one(pod.pod))
 
 
 def scarce_avoidance(pod: PodView, nodes: NodeView, parameters: Parameters) -> "Scores | None":
@@ -99,7 +98,8 @@ def amplified_cpu_one(
 
 
 def _scorer(parameters: Parameters) -> FitPlus:
-    return _fit_plus(tuple(_strategies(parameters).items()), tuple(weights(parameters).items()))
+    strategies = {resource: Strategy(strategy) for resource, strategy in _strategies(parameters).items()}
+    return FitPlus(strategies, weights(parameters))
 
 
 def _strategies(parameters: Parameters) -> Mapping[str, str]:
@@ -111,8 +111,3 @@ def _strategies(parameters: Parameters) -> Mapping[str, str]:
             known = " or ".join(f"`{one}`" for one in STRATEGIES)
             raise ParameterError(f"`strategies`: {resource} has `{strategy}`; it may be {known}")
     return value
-
-
-@lru_cache(maxsize=64)
-def _fit_plus(strategies: tuple[tuple[str, str], ...], named: tuple[tuple[str, int], ...]) -> FitPlus:
-    return FitPlus({resource: Strategy(strategy) for resource, strategy in strategies}, dict(named))

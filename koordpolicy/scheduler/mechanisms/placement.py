@@ -21,7 +21,10 @@ def node_unschedulable(pod: PodView, nodes: NodeView, _parameters: Parameters) -
     """Cordoned nodes."""
     if toleration.tolerated(pod.placement.tolerations, toleration.CORDON):
         return refuses_none((toleration.CORDONED,), nodes.count)
-    return one_reason(nodes.flags("unschedulable"), toleration.CORDONED)
+    cordoned = nodes.flagged("unschedulable")
+    if cordoned is None:
+        return refuses_none((toleration.CORDONED,), nodes.count)
+    return one_reason(cordoned, toleration.CORDONED)
 
 
 NODE_NAME_MISMATCH: Final = "node(s) didn't match the requested node name"

@@ -42,7 +42,7 @@ def resources_fit(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verd
         nodes.amounts("resources.allocatable"),
         nodes.amounts("resources.requested"),
         nodes.counts("requested.pods"),
-        *_ignored(parameters),
+        *parameters.once(_ignored),
     )
     reasons = _reasons(found.resources)
     if found.short is None or found.hopeless is None:
@@ -54,7 +54,7 @@ def resources_fit_one(
     pod: PodView, parameters: Parameters
 ) -> tuple[tuple[str, ...], Callable[[Facts], Refused | None]]:
     """The same of one node after the other."""
-    resources, lacking = fit_one(request_of(pod), *_ignored(parameters))
+    resources, lacking = fit_one(request_of(pod), *parameters.once(_ignored))
 
     def refused(node: Facts) -> Refused | None:
         return lacking(node["resources.allocatable"], node["resources.requested"], node["requested.pods"])
@@ -74,7 +74,7 @@ def _reasons(resources: tuple[str, ...]) -> tuple[str, ...]:
 def room_wanted(pod: PodView, parameters: Parameters) -> dict[str, int]:
     """What `resources_fit` compares with what is free."""
     request = request_of(pod)
-    checked = checked_resources(request, *_ignored(parameters))
+    checked = checked_resources(request, *parameters.once(_ignored))
     return {PODS: 1, **{name: request[name] for name in checked}}
 
 
@@ -84,7 +84,7 @@ def fit_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:
     if few is not None:
         score = fit_score_one(pod, parameters)
         return np.array([score(node) for node in few], np.int64)
-    return _scorer(parameters).score_all(
+    return parameters.once(_scorer).score_all(
         pod.plain_request,
         pod.plain_nonzero_request,
         nodes.amounts("resources.allocatable"),
@@ -96,7 +96,7 @@ def fit_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> Scores:
 
 def fit_score_one(pod: PodView, parameters: Parameters) -> Callable[[Facts], int]:
     """The same of one node after the other."""
-    return by_amounts(_scorer(parameters).score_one(pod.plain_request, pod.plain_nonzero_request))
+    return by_amounts(parameters.once(_scorer).score_one(pod.plain_request, pod.plain_nonzero_request))
 
 
 def by_amounts(score: NodeScore) -> Callable[[Facts], int]:
@@ -120,7 +120,7 @@ def balanced_score(pod: PodView, nodes: NodeView, parameters: Parameters) -> "Sc
         score = _balance_of_node(pod, resources, parameters)
         return np.array([score(node) for node in few], np.int64)
     allocatable, requested = nodes.amounts("resources.allocatable"), nodes.amounts("resources.requested")
-    return _variant(parameters)[1](resources, request_of(pod), allocatable, requested, nodes.count)
+    return parameters.once(_variant)[1](resources, request_of(pod), allocatable, requested, nodes.count)
 
 
 def balanced_score_one(pod: PodView, parameters: Parameters) -> "Callable[[Facts], int] | None":
@@ -131,14 +131,18 @@ def balanced_score_one(pod: PodView, parameters: Parameters) -> "Callable[[Facts
 
 def _balanced(pod: PodView, parameters: Parameters) -> tuple[str, ...] | None:
     """The resources that are to be even; None when the pod requests none of them."""
-    request, resources = request_of(pod), texts(parameters, "resources")
+    request, resources = request_of(pod), parameters.once(_resources)
     return resources if balanced.takes_part({name: request.get(name, 0) for name in resources}) else None
+
+
+def _resources(parameters: Parameters) -> tuple[str, ...]:
+    return texts(parameters, "resources")
 
 
 def _balance_of_node(
     pod: PodView, resources: tuple[str, ...], parameters: Parameters
 ) -> Callable[[Facts], int]:
-    balance = _variant(parameters)[0](resources, request_of(pod))
+    balance = parameters.once(_variant)[0](resources, request_of(pod))
 
     def of_node(node: Facts) -> int:
         return balance(node["resources.allocatable"], node["resources.requested"])
@@ -169,26 +173,17 @@ _VARIANTS: Final[Mapping[str, tuple[_BalanceOne, _BalanceAll]]] = MappingProxyTy
 
 
 def _scorer(parameters: Parameters) -> FitScore:
-    return _fit_score(
-        text(parameters, "strategy", "LeastAllocated"),
-        tuple(weights(parameters).items()),
-        tuple((parameters.get("shape") or {}).items()),
-    )
-
-
-@lru_cache(maxsize=64)
-def _fit_score(
-    strategy: str, weights: tuple[tuple[str, int], ...], shape: tuple[tuple[str, int], ...]
-) -> FitScore:
+    strategy, shape = text(parameters, "strategy", "LeastAllocated"), parameters.get("shape") or {}
     try:
         named = Strategy(strategy)
     except ValueError:
         known = " or ".join(f"`{one}`" for one in Strategy)
         raise ParameterError(f"`strategy` is `{strategy}`; it may be {known}") from None
+    counted = tuple(weights(parameters).items())
     if named is not Strategy.REQUESTED_TO_CAPACITY_RATIO:
-        return FitScore.of(named, weights)
+        return FitScore.of(named, counted)
     try:
-        points = sorted((int(use.removesuffix("%")), score) for use, score in shape)
-        return FitScore.of(named, weights, points)
+        points = sorted((int(use.removesuffix("%")), score) for use, score in shape.items())
+        return FitScore.of(named, counted, points)
     except (ValueError, AttributeError) as problem:
         raise ParameterError(f"`shape`: {problem}") from None

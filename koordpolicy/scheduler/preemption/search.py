@@ -243,5 +243,4 @@ class _Look:
         assert self.room is not None
         assert self.room.mechanism is not None
         assert self.room.mechanism.room is not None
-        parameters = {name: one.value(question.records) for name, one in self.room.parameters}
-        return self.room.mechanism.room(question.view, parameters)
+        return self.room.mechanism.room(question.view, self.room.values(question.records))

@@ -11,7 +11,7 @@ from koordpolicy.mechanism.fit_score import Strategy
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import BATCH_CPU
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.mechanisms import MECHANISMS, Mechanism
+from koordpolicy.scheduler.mechanisms import MECHANISMS, Mechanism, Parameters
 from koordpolicy.scheduler.nodes import KINDS, TAINTS, NodeView, node_schema
 from koordpolicy.scheduler.pods import PodView, view_of
 from tests.unit.mechanism.clusters import LIST, NODE, RESOURCES, RandomNode
@@ -96,7 +96,7 @@ def test_each_node_has_the_answer_that_it_has_among_all(name: str, data: st.Data
     said = PARAMETERS[name]
     always = {key: values for key, values in said.items() if key in REQUIRED}
     optional = {key: values for key, values in said.items() if key not in REQUIRED}
-    parameters = data.draw(st.fixed_dictionaries(always, optional=optional))
+    parameters = Parameters(data.draw(st.fixed_dictionaries(always, optional=optional)))
     table, pod = data.draw(tables()), data.draw(pods())
     agree(mechanism, pod, table, parameters)
     for number, node in data.draw(st.lists(st.tuples(st.integers(0, 7), NODE), max_size=3)):
@@ -104,7 +104,7 @@ def test_each_node_has_the_answer_that_it_has_among_all(name: str, data: st.Data
         agree(mechanism, pod, table, parameters)
 
 
-def agree(mechanism: Mechanism, pod: PodView, table: NodeTable, parameters: dict[str, Any]) -> None:
+def agree(mechanism: Mechanism, pod: PodView, table: NodeTable, parameters: Parameters) -> None:
     """Of all nodes, and of the same nodes as a few and as many rows of the table."""
     every = np.arange(len(table))
     for nodes in (NodeView(table), NodeView(table, every)):
@@ -115,7 +115,7 @@ def agree(mechanism: Mechanism, pod: PodView, table: NodeTable, parameters: dict
 
 
 def refusals_agree(
-    mechanism: Mechanism, pod: PodView, table: NodeTable, nodes: NodeView, parameters: dict[str, Any]
+    mechanism: Mechanism, pod: PodView, table: NodeTable, nodes: NodeView, parameters: Parameters
 ) -> None:
     if mechanism.filter is None or mechanism.filter_one is None:
         assert mechanism.filter_one is None
@@ -132,7 +132,7 @@ def refusals_agree(
 
 
 def scores_agree(
-    mechanism: Mechanism, pod: PodView, table: NodeTable, nodes: NodeView, parameters: dict[str, Any]
+    mechanism: Mechanism, pod: PodView, table: NodeTable, nodes: NodeView, parameters: Parameters
 ) -> None:
     if mechanism.score is None or mechanism.score_one is None:
         assert mechanism.score_one is None
@@ -152,7 +152,7 @@ def test_the_example_of_a_full_node() -> None:
     full = RandomNode({"cpu": 8, "pods": 1, BATCH_CPU: 1}, {}, {}, 1)
     ask = MECHANISMS["NodeResourcesFit"].filter_one
     assert ask is not None
-    reasons, refused = ask(view, {})
+    reasons, refused = ask(view, Parameters({}))
     assert reasons == ("Too many pods", "Insufficient cpu")
     assert refused(facts(full, None, 0)) == ((True, True), True)
     assert refused(facts(RandomNode({"cpu": 9, "pods": 2}, {"cpu": 1}, {}, 1), None, 0)) == (

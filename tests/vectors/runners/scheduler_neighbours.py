@@ -14,6 +14,7 @@ from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.cycle import Question, judge, ranked
+from koordpolicy.scheduler.mechanisms import Parameters
 from koordpolicy.scheduler.mechanisms.interpod import interpod_wishes
 from koordpolicy.scheduler.mechanisms.spread import spread_crowding
 from koordpolicy.scheduler.nodes import NodeView
@@ -148,7 +149,9 @@ def spread_score(given: Given) -> Given:
     question = scheduler.question(read_pod(_pod(given["pod"], "pod")))
     table, candidates = scheduler.cache.table, given["candidates"]
     rows = np.array([table.index(name) for name in candidates])
-    raw, ignored = spread_crowding(question.view, NodeView(table, None, question.around), rows, {})
+    raw, ignored = spread_crowding(
+        question.view, NodeView(table, None, question.around), rows, Parameters({})
+    )
     return {
         "raw": {name: int(raw[at]) for at, name in enumerate(candidates) if not ignored[at]},
         "scores": _scores(scheduler, question, "PodTopologySpread", candidates),
@@ -172,7 +175,8 @@ def interpod_score(given: Given) -> Given:
     question = scheduler.question(read_pod(_pod(given["pod"], "pod")))
     names = [node["name"] for node in given["nodes"]]
     nodes = NodeView(scheduler.cache.table, None, question.around)
-    raw = interpod_wishes(question.view, nodes, {k: v for k, v in parameters.items() if v is not None})
+    said = Parameters({name: value for name, value in parameters.items() if value is not None})
+    raw = interpod_wishes(question.view, nodes, said)
     return {
         "raw": {name: int(raw[at]) for at, name in enumerate(names)},
         "scores": _scores(scheduler, question, "InterPodAffinity", names),
