@@ -5,11 +5,20 @@ ends the connection instead of being guessed at.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
-_STATUS: Final = re.compile(r"HTTP/1\.([01]) ([1-5][0-9]{2})(?: .*)?")
-_HEADER: Final = re.compile(r"^([!#$%&'*+.^_`|~0-9A-Za-z-]+):(.*)$", re.MULTILINE)
+_NAME: Final = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]++"
+_HEAD: Final = re.compile(
+    rb"HTTP/1\.([01]) ([1-5][0-9]{2})(?: [^\r\n]*+)?+((?:\r\n" + _NAME + rb":[^\r\n]*+)*+)\r\n\r\n"
+)
+_STATUS: Final = re.compile(rb"HTTP/1\.[01] [1-5][0-9]{2}(?: .*)?")
+_HEADER: Final = re.compile(_NAME + rb":.*")
+_KNOWN: Final = re.compile(
+    r"\r\n(content-length|transfer-encoding|connection|warning|retry-after):([^\r\n]*)", re.IGNORECASE
+)
+"""The headers that mean anything to us. Others only have to be headers."""
+
 _SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _LARGEST_HEAD: Final = 2**16
 _LARGEST_BODY: Final = 2**28
@@ -22,12 +31,14 @@ class MalformedAnswer(ConnectionError):
     """What arrived is no answer of HTTP/1.1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer: names of headers are in small letters. `last` says that the connection serves no further one."""
+class Answer(NamedTuple):
+    """An answer with the headers that mean anything to us: names are in small letters.
+
+    `last` says that the connection serves no further one.
+    """
 
     status: int
-    headers: tuple[tuple[str, str], ...]
+    headers: Sequence[tuple[str, str]]
     body: bytes
     last: bool = False
 
@@ -43,70 +54,75 @@ class Answer:
 class Reading:
     """One answer as it arrives. `feed` and `end` give it once it is whole, and raise MalformedAnswer."""
 
+    __slots__ = ("_chunked", "_chunks", "_data", "_early", "_headers", "_last", "_length", "_status")
+
     def __init__(self) -> None:
-        self._data = bytearray()
         self._status = 0
-        self._headers: tuple[tuple[str, str], ...] = ()
+        self._early = b""
+        self._headers: Sequence[tuple[str, str]] = ()
         self._last = False
         self._length: int | None = None
         self._chunked = False
+        self._data = bytearray()
         self._chunks = bytearray()
 
     def feed(self, data: bytes) -> Answer | None:
         """Take in what has arrived; None while more is to come."""
-        self._data += data
-        while not self._status:
-            if not self._head():
+        if not self._status:
+            data = self._past_head(self._early + data)
+            if not self._status:
+                self._early = data
                 return None
-        if len(self._data) + len(self._chunks) > _LARGEST_BODY:
-            raise MalformedAnswer("a body without end")
-        if self._chunked:
-            return self._answer(bytes(self._chunks)) if self._all_chunks() else None
-        if self._length is None or len(self._data) < self._length:
-            return None
-        body = bytes(self._data[: self._length])
-        del self._data[: self._length]
-        return self._answer(body)
+        length = self._length
+        if length is None or self._data or len(data) < length:
+            return self._piece(data)
+        return self._answer(data[:length], more=len(data) > length)
 
     def end(self) -> Answer | None:
         """Nothing more will arrive; None when that is too early."""
         if not self._status or self._chunked or self._length is not None:
             return None
-        body = bytes(self._data)
-        self._data.clear()
         self._last = True
-        return self._answer(body)
+        return self._answer(bytes(self._data), more=False)
 
-    def _answer(self, body: bytes) -> Answer:
+    def _answer(self, body: bytes, *, more: bool) -> Answer:
         # What follows the answer nobody has asked for.
-        return Answer(self._status, self._headers, body, self._last or bool(self._data))
+        return Answer(self._status, self._headers, body, self._last or more)
 
-    def _head(self) -> bool:
-        """Take the head off, if all of it has arrived."""
-        end = self._data.find(b"\r\n\r\n")
-        if end < 0 or end > _LARGEST_HEAD:
-            if len(self._data) > _LARGEST_HEAD:
+    def _piece(self, data: bytes) -> Answer | None:
+        """Take in a part of a body, or the last one."""
+        self._data += data
+        if len(self._data) + len(self._chunks) > _LARGEST_BODY:
+            raise MalformedAnswer("a body without end")
+        if self._chunked:
+            return self._answer(bytes(self._chunks), more=bool(self._data)) if self._all_chunks() else None
+        if self._length is None or len(self._data) < self._length:
+            return None
+        return self._answer(bytes(self._data[: self._length]), more=len(self._data) > self._length)
+
+    def _past_head(self, data: bytes) -> bytes:
+        """What follows the head; as long as there is no status, what there is of a head."""
+        while True:
+            head = _HEAD.match(data)
+            if (len(data) if head is None else head.end() - 4) > _LARGEST_HEAD:
                 raise MalformedAnswer("a head without end")
-            return False
-        head = self._data[:end].decode("latin-1")
-        if not head.count("\r\n") == head.count("\r") == head.count("\n"):
-            raise MalformedAnswer("a line with half an end")
-        first, _, lines = head.replace("\r\n", "\n").partition("\n")
-        del self._data[: end + 4]
-        begin = _STATUS.fullmatch(first)
-        if begin is None:
-            raise MalformedAnswer(f"no status line: {first[:80]!r}")
-        status = int(begin[2])
-        if status == 101:
-            raise MalformedAnswer("the server changes the protocol")
-        if status < 200:
-            return True  # only says that the answer is still to come
-        self._status = status
-        self._headers = tuple([(name.lower(), value.strip(" \t")) for name, value in _HEADER.findall(lines)])
-        if lines and len(self._headers) != lines.count("\n") + 1:
-            raise MalformedAnswer(f"no header: {_odd(lines)[:80]!r}")
-        self._frame(old=begin[1] == "0")
-        return True
+            if head is None:
+                if (end := data.find(b"\r\n\r\n")) >= 0:
+                    raise MalformedAnswer(_fault(data[:end]))
+                return data
+            data = data[head.end() :]
+            status = int(head[2])
+            if status == 101:
+                raise MalformedAnswer("the server changes the protocol")
+            if status >= 200:
+                self._status = status
+                self._headers = [
+                    (name.lower(), value.strip(" \t"))
+                    for name, value in _KNOWN.findall(head[3].decode("latin-1"))
+                ]
+                self._frame(old=head[1] == b"0")
+                return data
+            # It only says that the answer is still to come.
 
     def _frame(self, *, old: bool) -> None:
         """How far the body goes."""
@@ -155,6 +171,12 @@ class Reading:
         return whole
 
 
-def _odd(lines: str) -> str:
-    """The first line that is no header."""
-    return next(line for line in lines.split("\n") if not _HEADER.fullmatch(line))
+def _fault(head: bytes) -> str:
+    """What is wrong with a head that is none."""
+    lines = head.split(b"\r\n")
+    if any(b"\r" in line or b"\n" in line for line in lines):
+        return "a line with half an end"
+    if not _STATUS.fullmatch(lines[0]):
+        return f"no status line: {lines[0].decode('latin-1')[:80]!r}"
+    odd = next(line for line in lines[1:] if not _HEADER.fullmatch(line))
+    return f"no header: {odd.decode('latin-1')[:80]!r}"

@@ -174,7 +174,9 @@ class Transport:
                     found = await self._wires.request(
                         place, call.method, call.target, call.body, call.content_type, self._limits.request
                     )
-                    code, retry_after, body = found.status, found.first("retry-after"), found.body
+                    code, body = found.status, found.body
+                    if code not in _GOOD:
+                        retry_after = found.first("retry-after")
                     self._warn(call, found.all("warning"))
             except _BROKEN as error:
                 raise _trouble(call, access, error) from error

@@ -5,6 +5,7 @@ Events come by the thousand. Streams, lists, large bodies and proxies are left t
 """
 
 import asyncio
+import math
 import ssl
 from collections import deque
 from collections.abc import AsyncIterator
@@ -53,6 +54,8 @@ class Wires:
         self._idle: deque[_Wire] = deque()
         self._all: set[_Wire] = set()
         self._sweeping: asyncio.TimerHandle | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = math.inf
 
     def place(self, access: Access) -> Place | None:
         """Where the requests go that need this access; None where they need a proxy, or it is no address."""
@@ -74,20 +77,26 @@ class Wires:
         else:
             told = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
             sent = f"{lines}{told}".encode("ascii") + body
-        async with asyncio.timeout(seconds):
-            wire = self._take(place) or await self._connect(place)
-            try:
-                answer = await wire.ask(sent)
-            except BaseException:
-                wire.drop()
-                raise
+        deadline = asyncio.get_running_loop().time() + seconds
+        wire = self._take(place)
+        if wire is None:
+            async with asyncio.timeout_at(deadline):
+                wire = await self._connect(place)
+        if deadline < self._alarm_at:
+            self._wake_at(deadline)
+        try:
+            answer = await wire.ask(sent, deadline)
+        except BaseException:
+            wire.drop()
+            raise
         self._give_back(wire, answer)
         return answer
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._sweeping is not None:
-            self._sweeping.cancel()
+        for timer in (self._sweeping, self._alarm):
+            if timer is not None:
+                timer.cancel()
         for wire in list(self._all):
             wire.drop()
         if self._all:
@@ -120,6 +129,22 @@ class Wires:
         again = self._idle[0].idle_since + _IDLE if self._idle else None
         self._sweeping = None if again is None else loop.call_at(again, self._sweep)
 
+    def _wake_at(self, when: float) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = when
+        self._alarm = asyncio.get_running_loop().call_at(when, self._end_the_late)
+
+    def _end_the_late(self) -> None:
+        """End the requests whose time is over: one timer for all, since a timer for each costs more than to look here."""
+        now = asyncio.get_running_loop().time()
+        self._alarm, self._alarm_at = None, math.inf
+        for wire in self._all:
+            wire.end_if_late(now)
+        next_one = min((wire.deadline for wire in self._all), default=math.inf)
+        if next_one < math.inf:
+            self._wake_at(next_one)
+
     async def _connect(self, place: Place) -> "_Wire":
         loop = asyncio.get_running_loop()
         try:
@@ -145,8 +170,10 @@ class _Wire(asyncio.Protocol):
 
     def __init__(self, place: Place, among: "set[_Wire]") -> None:
         self.idle_since = 0.0
+        self.deadline = math.inf
         self.open = False
-        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._loop = asyncio.get_running_loop()
+        self.gone: asyncio.Future[None] = self._loop.create_future()
         self._place = place
         self._among = among
         self._transport: asyncio.Transport | None = None
@@ -161,16 +188,19 @@ class _Wire(asyncio.Protocol):
         same = (place.host, place.port, place.server_name) == (mine.host, mine.port, mine.server_name)
         return same and place.tls is mine.tls
 
-    async def ask(self, sent: bytes) -> Answer:
-        """Send a request and wait for the answer."""
+    def ask(self, sent: bytes, deadline: float) -> "asyncio.Future[Answer]":
+        """Send a request; the answer to wait for."""
         assert self._transport is not None and self._waits is None
+        self.deadline = deadline
         self._reading = Reading()
-        self._waits = asyncio.get_running_loop().create_future()
+        self._waits = waits = self._loop.create_future()
         self._transport.write(sent)
-        try:
-            return await self._waits
-        finally:
-            self._waits = self._reading = None
+        return waits
+
+    def end_if_late(self, now: float) -> None:
+        """Stop waiting for an answer that should be there by now."""
+        if self.deadline <= now:
+            self._finish(TimeoutError())
 
     def drop(self) -> None:
         """Close it at once; nobody waits for an orderly goodbye."""
@@ -207,13 +237,16 @@ class _Wire(asyncio.Protocol):
         self.gone.set_result(None)
         self._finish(ConnectionError(str(error or "the connection was closed")))
 
-    def _finish(self, found: Answer | ConnectionError) -> None:
-        if self._waits is None or self._waits.done():
+    def _finish(self, found: Answer | OSError) -> None:
+        """Give what was waited for to whoever waits."""
+        waits, self._waits, self._reading = self._waits, None, None
+        self.deadline = math.inf
+        if waits is None or waits.done():
             return
         if isinstance(found, Answer):
-            self._waits.set_result(found)
+            waits.set_result(found)
         else:
-            self._waits.set_exception(found)
+            waits.set_exception(found)
 
 
 @asynccontextmanager

@@ -159,6 +159,25 @@ def test_patience_ends_and_so_does_the_connection() -> None:
     assert server.connections == 2
 
 
+def test_requests_at_a_time_are_given_up_each_in_its_time() -> None:
+    ended: list[str] = []
+
+    async def given_up(wires: Wires, place: Place, target: str, seconds: float) -> None:
+        with pytest.raises(TimeoutError):
+            await _get(wires, place, target, seconds)
+        ended.append(target)
+
+    async def scene(wires: Wires, place: Place, _: _Server) -> None:
+        async with asyncio.TaskGroup() as group:
+            for target, seconds in (("/never-2", 0.4), ("/never-3", 0.7), ("/never-1", 0.1)):
+                group.create_task(given_up(wires, place, target, seconds))
+            assert await _get(wires, place) == b"ok"
+        await given_up(wires, place, "/never-4", 0.1)
+
+    _play(scene, lambda head: b"" if b"never" in head else _ok(head))
+    assert ended == ["/never-1", "/never-2", "/never-3", "/never-4"]
+
+
 def test_an_answer_to_a_request_that_was_given_up_goes_to_nobody() -> None:
     async def scene(wires: Wires, place: Place, _: _Server) -> None:
         asking = asyncio.create_task(_get(wires, place, "/slow"))
