@@ -27,6 +27,7 @@ from koordpolicy.runtime.objects import ClusterSource
 from koordpolicy.runtime.packs import BARE
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reporting import Reporter, Who
+from koordpolicy.runtime.requests import RequestCounts
 from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.serving import serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
@@ -235,13 +236,9 @@ async def _cluster(process: Process, settings: Settings) -> AsyncIterator[Cluste
         connection = await asyncio.to_thread(Connection.load, settings.kubeconfig, settings.context)
     except ConfigurationError as error:
         raise CannotStart(f"no cluster: {error}") from None
-
-    def observe(verb: str, resource: str, status: int, seconds: float) -> None:
-        process.metrics.add("koordpolicy_kube_requests_total", verb=verb, resource=resource, code=str(status))
-        process.metrics.observe("koordpolicy_kube_request_duration_seconds", seconds, verb=verb)
-
+    counts = RequestCounts(process.metrics)
     async with connect(
-        connection, jitter=random.random, component=process.component, observer=observe
+        connection, jitter=random.random, component=process.component, observer=counts.add
     ) as cluster:
         yield cluster
 

@@ -1,12 +1,13 @@
 """Metrics of one process: handed around, never global."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate
 from types import MappingProxyType
 from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from koordpolicy import __version__
@@ -21,10 +22,22 @@ Sample = tuple[Sequence[str], float]
 """Label values in the order of the table, and the number."""
 
 
+Sizes = tuple[Sequence[str], Sequence[int], float]
+"""Label values, how many fell into each bucket of the table (one more: into none), and the sum of them all."""
+
+
 class Counted(Protocol):
     """Counts that are kept elsewhere, because counting must cost next to nothing there."""
 
     def samples(self) -> Iterable[Sample]:
+        """The counts now; asked for at each scrape, from any thread."""
+        ...
+
+
+class Measured(Protocol):
+    """Sizes that are counted elsewhere, for that reason."""
+
+    def sizes(self) -> Iterable[Sizes]:
         """The counts now; asked for at each scrape, from any thread."""
         ...
 
@@ -85,11 +98,11 @@ class Metrics:
 
     def count_elsewhere(self, name: str, counted: Counted) -> None:
         """Show a counter whose numbers somebody else keeps. Once a name."""
-        metric = self.table[name]
-        if name in self._counted or name in self._made:
-            raise ValueError(f"{name} is counted already")
-        self._counted.add(name)
-        self.registry.register(_Foreign(metric, counted))
+        self.registry.register(_Foreign(self._elsewhere(name, MetricKind.COUNTER), counted))
+
+    def measure_elsewhere(self, name: str, measured: Measured) -> None:
+        """Show a histogram whose numbers somebody else keeps. Once a name."""
+        self.registry.register(_ForeignSizes(self._elsewhere(name, MetricKind.HISTOGRAM), measured))
 
     def text(self) -> bytes:
         """All numbers, in the text format that Prometheus scrapes."""
@@ -110,6 +123,15 @@ class Metrics:
                 if name in self.table:
                     found[name] = found.get(name, 0.0) + sample.value
         return found
+
+    def _elsewhere(self, name: str, kind: MetricKind) -> Metric:
+        row = self.table[name]
+        if row.kind is not kind:
+            raise TypeError(f"{name} is a {row.kind}, not a {kind}")
+        if name in self._counted or name in self._made:
+            raise ValueError(f"{name} is counted already")
+        self._counted.add(name)
+        return row
 
     def _metric(self, name: str, kind: MetricKind) -> Counter | Gauge | Histogram:
         made = self._made.get(name)
@@ -144,4 +166,19 @@ class _Foreign(Collector):
         )
         for labels, number in self._counted.samples():
             family.add_metric(labels, number)
+        yield family
+
+
+class _ForeignSizes(Collector):
+    """A histogram of the table whose numbers somebody else keeps."""
+
+    def __init__(self, row: Metric, measured: Measured) -> None:
+        self._row = row
+        self._measured = measured
+
+    def collect(self) -> Iterable[HistogramMetricFamily]:
+        family = HistogramMetricFamily(self._row.name, self._row.help, labels=self._row.labels)
+        bounds = [*map(str, self._row.buckets), "+Inf"]
+        for labels, counts, total in self._measured.sizes():
+            family.add_metric(labels, list(zip(bounds, accumulate(counts), strict=True)), total)
         yield family

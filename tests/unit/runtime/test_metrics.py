@@ -8,6 +8,7 @@ import pytest
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.metric_table import METRICS, Metric, MetricKind
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.requests import RequestCounts
 
 
 def test_the_process_says_what_it_is() -> None:
@@ -46,6 +47,25 @@ def test_the_order_of_labels_makes_no_other_number() -> None:
     assert metrics.value("koordpolicy_kube_request_duration_seconds", verb="get") == 2
 
 
+def test_requests_are_counted_as_a_histogram_and_a_counter_would() -> None:
+    seconds = (0.0, 0.001, 0.0011, 0.2, 9.9, 10.0, 11.0)
+    usual, metrics = Metrics("test"), Metrics("test")
+    counts = RequestCounts(metrics)
+    for number, one in enumerate(seconds):
+        verb, code = ("get", 200) if number % 2 else ("bind", 409)
+        counts.add(verb, "pods", code, one)
+        usual.add("koordpolicy_kube_requests_total", verb=verb, resource="pods", code=str(code))
+        usual.observe("koordpolicy_kube_request_duration_seconds", one, verb=verb)
+
+    def lines(text: bytes) -> list[str]:
+        found = re.findall(r"^(?:# [A-Z]+ )?koordpolicy_kube_.*$", text.decode(), re.MULTILINE)
+        return sorted(line for line in found if "_created" not in line)
+
+    assert lines(metrics.text()) == lines(usual.text())
+    assert metrics.value("koordpolicy_kube_request_duration_seconds", verb="bind") == 4
+    assert metrics.numbers()["koordpolicy_kube_requests_total"] == len(seconds)
+
+
 def test_mistakes_of_ours_raise() -> None:
     metrics = Metrics("test")
     with pytest.raises(KeyError):
@@ -59,6 +79,8 @@ def test_mistakes_of_ours_raise() -> None:
         metrics.add("koordpolicy_decisions_total", decision="x", outcome="answered")
     with pytest.raises(ValueError, match="counted already"):
         DecisionCounts(metrics)
+    with pytest.raises(TypeError):
+        metrics.measure_elsewhere("koordpolicy_kube_requests_total", RequestCounts(Metrics("test")))
 
 
 def test_decisions_are_counted_by_name_and_for_the_last_revisions() -> None:
