@@ -140,7 +140,7 @@ def _share_column(used: Amount, asked: int, has: Amount) -> _Share:
     divisors, counts = has.divisors
     wanted, _ = used.increased(asked, has)
     share: Shares = np.divide(wanted, divisors, out=wanted if wanted.dtype.kind == "f" else None)
-    if used.high + asked > has.low and len(share) and share.max() > 1.0:
+    if used.high + asked > has.low:
         np.minimum(share, 1.0, out=share)
     return share, counts
 

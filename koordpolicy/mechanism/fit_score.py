@@ -175,7 +175,7 @@ def part_of_all(strategy: Strategy, used: Amount, has: Amount, asked: int) -> tu
     if strategy is Strategy.LEAST_ALLOCATED:
         part = has.without(used)
         part -= asked
-        if above and len(part) and part.min() < 0:
+        if above:
             np.maximum(part, 0, out=part)
     else:
         part, most = used.increased(asked, has)

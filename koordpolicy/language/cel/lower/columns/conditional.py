@@ -109,16 +109,14 @@ def _merged(
     """The values of each entry's branch; where all take one, those of the branch as they are."""
     writer, (then, otherwise) = emitter.writer, branches
     value = writer.name("v")
-    head = "if"
-    for branch, test in (
-        (otherwise, f"{taken} == 0 < {space.count}"),
-        (then, f"0 < {taken} == {space.count}"),
+    for head, branch, test in (
+        ("if", otherwise, f"{taken} == 0 < {space.count}"),
+        ("elif", then, f"0 < {taken} == {space.count}"),
     ):
-        if branch.is_array:
-            with writer.block(f"{head} {test}:"):
-                writer.line(f"{value} = {branch.value}")
-            head = "elif"
-    with writer.block("else:" if head == "elif" else "if True:"):
+        with writer.block(f"{head} {test}:"):
+            one = f"same({branch.value}, {DTYPES[kind]!r}, {space.count})"
+            writer.line(f"{value} = {branch.value if branch.is_array else one}")
+    with writer.block("else:"):
         if kind == STRING:
             writer.line(f"{value} = np.asarray(np.where({chosen}, {then.value}, {otherwise.value}), int32)")
         else:

@@ -118,6 +118,8 @@ class Kept:
 def _laid_over(whole: Result, part: Result, rows: Array) -> Result:
     """The result with some rows computed again, in the same arrays."""
     values, errors, low, high = whole
+    if not values.flags.writeable:
+        values = values.copy()  # one value stood for all rows
     values[rows] = part[0]
     if errors is None and part[1] is not None:
         errors = np.zeros(len(values), np.bool_)

@@ -87,10 +87,17 @@ def chosen_errors(condition: Mask, failed: Errors, then: Errors, otherwise: Erro
     return join(failed, taken)
 
 
+def same(value: Any, dtype: str, count: int) -> Array:
+    """One value for all entries, in an array that nobody may write."""
+    found = np.ndarray((count,), dtype, np.array(value, dtype), 0, (0,))
+    found.flags.writeable = False
+    return found
+
+
 def copy_of(value: Array, out: Array | None) -> Array:
     """A copy of an array that may change later."""
     if out is None:
-        return value.copy()
+        return value if value.strides == (0,) else value.copy()
     np.copyto(out, value)
     return out
 
@@ -188,7 +195,8 @@ def as_doubles(value: Array, out: Array | None) -> Array:
 def truncate(value: Array, out: Array | None) -> Array:
     """Doubles that are known to fit, cut to int64."""
     if out is None:
-        return value.astype(np.int64)
+        one_for_all = value.strides == (0,) and len(value) > 0
+        return same(int(value[0]), "int64", len(value)) if one_for_all else value.astype(np.int64)
     np.copyto(out, value, casting="unsafe")
     return out
 
