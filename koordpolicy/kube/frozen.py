@@ -73,6 +73,22 @@ def freeze(value: Mapping[str, Any]) -> FrozenDict:
     return frozen
 
 
+def is_json(value: Any, depth: int = MAX_DEPTH) -> bool:
+    """Whether a value is JSON as it stands, of plain or frozen parts: not needing `freeze`, nor refused by it."""
+    kind = type(value)
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str:
+                return False
+            if type(item) not in _SCALARS and not (depth > 1 and is_json(item, depth - 1)):
+                return False
+        return True
+    if kind is list:
+        below = depth - 1
+        return all(type(item) in _SCALARS or (below and is_json(item, below)) for item in value)
+    return kind is FrozenDict or kind is FrozenList or (kind is float and math.isfinite(value))
+
+
 def thaw(value: Mapping[str, Any]) -> dict[str, Any]:
     """A private copy, all of plain dicts and lists, that may be changed freely."""
     return {key: item if type(item) in _SCALARS else _thawed(item) for key, item in value.items()}

@@ -78,6 +78,7 @@ class ApiCluster:
         self._transport = transport
         self._codec = codec
         self._manager = manager
+        self._usual = _options(manager, dry_run=False)
         self._watch_seconds = watch_seconds
 
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
@@ -194,7 +195,7 @@ class ApiCluster:
         content_type, content = _wire(patch)
         verb, options = "patch", self._options(field_manager, dry_run)
         if isinstance(patch, ApplyPatch):
-            verb, options = "apply", _options(patch.manager, dry_run, force=patch.force)
+            verb, options = "apply", _options(patch.manager, dry_run=dry_run, force=patch.force)
         target = _object_path(resource, namespace, name, subresource) + options
         body = await self._transport.request(
             Call(
@@ -274,10 +275,12 @@ class ApiCluster:
         await self._transport.request(Call("evict", PODS.name, "POST", path, encode(eviction), patient=False))
 
     def _options(self, manager: str, dry_run: bool) -> str:
-        return _options(manager or self._manager, dry_run)
+        if not manager and not dry_run:
+            return self._usual
+        return _options(manager or self._manager, dry_run=dry_run)
 
 
-def _options(manager: str, dry_run: bool, *, force: bool = False) -> str:
+def _options(manager: str, *, dry_run: bool, force: bool = False) -> str:
     return query_of(
         {"fieldManager": manager, "dryRun": "All" if dry_run else "", "force": "true" if force else ""}
     )

@@ -8,14 +8,15 @@ import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final, TypedDict, cast
 
 import msgspec
 
 from koordpolicy.kube.errors import Unreachable
-from koordpolicy.kube.frozen import freeze
+from koordpolicy.kube.frozen import freeze, is_json
 from koordpolicy.kube.port import Object, ObjectList
-from koordpolicy.kube.resources import LEASES, Resource
+from koordpolicy.kube.resources import EVENTS, LEASES, Resource
 
 _DECODERS: Final = 64
 """Kinds whose decoders are kept at a time; components use a dozen."""
@@ -48,6 +49,32 @@ class Plain(TypedDict, total=False):
     metadata: Metadata
     spec: Any
     status: Any
+
+
+class Event(TypedDict, total=False):
+    """An Event of the core group: managers own more of it than it says."""
+
+    apiVersion: str
+    kind: str
+    metadata: Metadata
+    involvedObject: Any
+    related: Any
+    type: Any
+    reason: Any
+    action: Any
+    message: Any
+    count: Any
+    series: Any
+    eventTime: Any
+    firstTimestamp: Any
+    lastTimestamp: Any
+    source: Any
+    reportingComponent: Any
+    reportingInstance: Any
+
+
+_KINDS: Final = MappingProxyType[Resource, type]({LEASES: Plain, EVENTS: Event})
+"""Kinds without `status` whose fields are known all the same."""
 
 
 class _ListMetadata(msgspec.Struct):
@@ -104,11 +131,11 @@ class Codec:
         return obj
 
     def _skips_managers(self, resource: Resource) -> bool:
-        return resource in self._shapes or resource.has_status or resource == LEASES
+        return resource in self._shapes or resource.has_status or resource in _KINDS
 
     def _kept(self, resource: Resource) -> Any:
         if not self._keeps_managers and self._skips_managers(resource):
-            return Plain
+            return _KINDS.get(resource, Plain)
         return dict[str, Any]
 
     def _object_decoder(self, resource: Resource) -> msgspec.json.Decoder[Any]:
@@ -131,7 +158,7 @@ def encode(value: Mapping[str, Any]) -> bytes:
 
 def encode_object(obj: Object) -> bytes:
     """The JSON of an object that somebody hands in. Raises Rejected, naming the place, for what is not JSON."""
-    return msgspec.json.encode(freeze(obj))
+    return msgspec.json.encode(obj if is_json(obj) else freeze(obj))
 
 
 def encode_operations(operations: Sequence[Mapping[str, Any]]) -> bytes:

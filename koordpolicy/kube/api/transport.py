@@ -7,7 +7,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import aiohttp
 from yarl import URL
@@ -53,8 +53,7 @@ class Limits:
     attempts: int = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One request. `target` is path and query; `repeatable` says that sending it twice does no more than once.
 
     `patient` allows to wait and ask again when the server wants that.

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.kube import Rejected, freeze, thaw
-from koordpolicy.kube.frozen import MAX_DEPTH, FrozenDict, FrozenList, replaced
+from koordpolicy.kube.frozen import MAX_DEPTH, FrozenDict, FrozenList, is_json, replaced
 
 scalars = (
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
@@ -31,6 +31,30 @@ def test_freezing_and_thawing_keep_what_is_said(obj: dict[str, Any]) -> None:
     assert thaw(frozen) == obj
     assert json.loads(json.dumps(frozen)) == json.loads(json.dumps(obj))
     assert freeze(thaw(frozen)) == frozen
+
+
+@given(objects)
+def test_what_is_json_already_needs_no_freezing(obj: dict[str, Any]) -> None:
+    assert is_json(obj)
+    assert is_json(freeze(obj))
+    assert is_json({"a": [freeze(obj), obj]})
+
+
+@pytest.mark.parametrize(
+    "odd", [{1: "a"}, {"a": b""}, {"a": [float("nan")]}, {"a": (1,)}, OrderedDict(a=1), MappingProxyType({})]
+)
+def test_what_is_none_or_not_yet_is_told_from_it(odd: Any) -> None:
+    assert not is_json(odd)
+    assert not is_json({"inner": [odd]})
+
+
+@pytest.mark.parametrize("step", [lambda inner: {"a": inner}, lambda inner: [inner]])
+def test_what_is_json_nests_no_deeper_than_what_can_be_frozen(step: Any) -> None:
+    value: Any = {}
+    for _ in range(MAX_DEPTH - 1):
+        value = step(value)
+    assert is_json(value)
+    assert not is_json(step(value))
 
 
 @given(objects)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.kube import Rejected, Unreachable, freeze
 from koordpolicy.kube.api.codec import Codec, encode_object, encode_operations
-from koordpolicy.kube.resources import CONFIG_MAPS, LEASES, NODES, PODS
+from koordpolicy.kube.resources import CONFIG_MAPS, EVENTS, LEASES, NODES, PODS
 
 MANAGERS = [{"manager": "kubelet", "fieldsV1": {"f:status": {}}}]
 METADATA = {
@@ -42,6 +42,26 @@ OBJECTS = [
     (PODS, body(PODS, spec={"nodeName": "n"}, status={"phase": "Running"})),
     (NODES, body(NODES, spec={}, status={"images": [{"names": ["x"]}]})),
     (LEASES, body(LEASES, spec={"holderIdentity": "x"})),
+    (
+        EVENTS,
+        body(
+            EVENTS,
+            involvedObject={"kind": "Pod"},
+            related={"kind": "Node"},
+            type="Normal",
+            reason="Scheduled",
+            action="Binding",
+            message="on a node",
+            count=3,
+            series={"count": 3},
+            eventTime=None,
+            firstTimestamp="2026-01-01T00:00:00Z",
+            lastTimestamp="2026-01-01T00:01:00Z",
+            source={"component": "a"},
+            reportingComponent="a",
+            reportingInstance="b",
+        ),
+    ),
     (CONFIG_MAPS, body(CONFIG_MAPS, data={"a": "1"}, binaryData={"b": "eA=="}, immutable=True)),
 ]
 
