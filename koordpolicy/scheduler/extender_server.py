@@ -11,13 +11,15 @@ from typing import Any, Final
 
 from koordpolicy.kube import Cluster, KubeError, Object
 from koordpolicy.kube.resources import PODS
-from koordpolicy.model.pod import read_pod
+from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.pod_volumes import read_pod_volumes
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.http import JSON, Limits, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.cycle import CycleProblem
 from koordpolicy.scheduler.extender import Extender
+from koordpolicy.scheduler.extender_turns import PATIENCE, Underway
 from koordpolicy.scheduler.extender_wire import (
     AskedBinding,
     error_json,
@@ -45,15 +47,24 @@ Known = Callable[[str, str], Object | None]
 class ExtenderServer:
     """The routes of the four calls, by a scheduler that hears of a cluster.
 
-    `known` gives a pod as last heard of, by namespace and name. Nothing is answered before `ready` is set.
+    `known` gives a pod as last heard of, by namespace and name. Nothing is answered before `ready` is set. A
+    pod's binding is waited for `patience` seconds at most before the nodes of the next pod are filtered.
     """
 
-    def __init__(self, scheduler: Scheduler, known: Known, cluster: Cluster, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        known: Known,
+        cluster: Cluster,
+        metrics: Metrics,
+        patience: float = PATIENCE,
+    ) -> None:
         self._scheduler = scheduler
         self._known = known
         self._extender = Extender(scheduler)
         self._cluster = cluster
         self._metrics = metrics
+        self._underway = Underway(patience)
         self.ready = False
 
     def routes(self) -> tuple[Route, ...]:
@@ -67,10 +78,22 @@ class ExtenderServer:
 
     async def _filter(self, body: Any) -> Any:
         asked = read_asked(body)
-        return passed_json(asked, self._extender.filter(asked))
+        await self._underway.settled()
+        passed = self._extender.filter(asked)
+        if len(passed.names) == 1:
+            self._chooses(asked.pod)  # the only node is taken without a question for scores
+        return passed_json(asked, passed)
 
     async def _prioritize(self, body: Any) -> Any:
-        return priorities_json(self._extender.prioritize(read_asked(body)))
+        asked = read_asked(body)
+        scores = self._extender.prioritize(asked)
+        self._chooses(asked.pod)
+        return priorities_json(scores)
+
+    def _chooses(self, pod: Pod) -> None:
+        """kube-scheduler knows enough to choose; what has volumes may wait for them before it is bound."""
+        if not read_pod_volumes(pod.raw, pod.name).claims:
+            self._underway.expect(pod.key)
 
     async def _room(self, body: Any) -> Any:
         return room_json(self._extender.room(read_asked_room(body)))
@@ -89,6 +112,7 @@ class ExtenderServer:
         if pod.uid != asked.uid:
             raise ObjectError(f"pod {asked.namespace}/{asked.name} is another one by now")
         scheduler.assume(pod, asked.node)
+        self._underway.came(pod.key)
         try:
             await self._cluster.bind(asked.namespace, asked.name, asked.node, uid=asked.uid)
         except BaseException:

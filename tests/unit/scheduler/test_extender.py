@@ -94,7 +94,7 @@ POD = {
 class Site:
     """An extender on a server, and a cluster with a pod for it to bind."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 0.0) -> None:
         self.world = World(role=Role(restricted_to(OWN)))
         self.world.build(
             {
@@ -108,7 +108,7 @@ class Site:
         self.metrics = Metrics("scheduler")
         self.heard: dict[tuple[str, str], dict[str, Any]] = {}
         self.answering = ExtenderServer(
-            self.world.scheduler, lambda *key: self.heard.get(key), self.cluster, self.metrics
+            self.world.scheduler, lambda *key: self.heard.get(key), self.cluster, self.metrics, patience
         )
         self.answering.ready = True
         self.server = Server("127.0.0.1", 0, self.answering.routes(), self.metrics, limits=LIMITS)
@@ -122,8 +122,8 @@ class Site:
 
 
 @asynccontextmanager
-async def site() -> AsyncIterator[Site]:
-    here = Site()
+async def site(patience: float = 0.0) -> AsyncIterator[Site]:
+    here = Site(patience)
     async with here.server:
         yield here
 
@@ -191,6 +191,45 @@ def test_binding_binds_counts_and_tells_what_went_wrong() -> None:
             status, told = await here.post("bind", wanted)
             assert told["Error"]
             assert here.world.scheduler.cache.pod_count == 0
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("scored", [True, False], ids=["scored", "the-only-node"])
+def test_the_next_pod_is_judged_once_the_last_counts(scored: bool) -> None:
+    async def story() -> None:
+        async with site(patience=3600.0) as here:
+            large = {"containers": [{"name": "c", "image": "pause", "resources": {"requests": {"cpu": "5"}}}]}
+            body = {**POD, "metadata": {"name": "p", "namespace": "default"}, "spec": large}
+            made = await here.cluster.create(PODS, body, namespace="default")
+            if scored:
+                await here.post("prioritize", {"Pod": made, "NodeNames": ["a", "b"]})
+            else:
+                status, told = await here.post("filter", {"Pod": made, "NodeNames": ["a", "b"]})
+                assert told["NodeNames"] == ["a"]
+            another = {**made, "metadata": {**made["metadata"], "name": "q", "uid": "q"}}
+            asking = asyncio.create_task(here.post("filter", {"Pod": another, "NodeNames": ["a"]}))
+            await asyncio.sleep(0.2)
+            assert not asking.done()
+            uid = made["metadata"]["uid"]
+            wanted = {"PodNamespace": "default", "PodName": "p", "PodUID": uid, "Node": "a"}
+            assert await here.post("bind", wanted) == (200, {"Error": ""})
+            status, told = await asking
+            assert (status, told["NodeNames"]) == (200, [])
+            assert told["FailedNodes"] == {"a": "node(s) cpu usage exceed threshold"}
+
+    asyncio.run(story())
+
+
+def test_a_pod_that_is_not_bound_keeps_nobody_waiting() -> None:
+    async def story() -> None:
+        async with site(patience=0.01) as here:
+            claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+            for spec in ({"containers": []}, {"containers": [], "volumes": claim}):
+                status, _ = await here.post("prioritize", {"Pod": {**POD, "spec": spec}, "NodeNames": ["a"]})
+                assert status == 200
+                status, told = await here.post("filter", {"Pod": POD, "NodeNames": ["a"]})
+                assert (status, told["NodeNames"]) == (200, ["a"])
 
     asyncio.run(story())
 
