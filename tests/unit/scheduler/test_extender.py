@@ -224,8 +224,9 @@ def test_the_next_pod_is_judged_once_the_last_counts(scored: bool) -> None:
 def test_a_pod_that_is_not_bound_keeps_nobody_waiting() -> None:
     async def story() -> None:
         async with site(patience=0.01) as here:
-            claim = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
-            for spec in ({"containers": []}, {"containers": [], "volumes": claim}):
+            claim: list[Any] = [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]
+            specs: tuple[dict[str, Any], ...] = ({"containers": []}, {"containers": [], "volumes": claim})
+            for spec in specs:
                 status, _ = await here.post("prioritize", {"Pod": {**POD, "spec": spec}, "NodeNames": ["a"]})
                 assert status == 200
                 status, told = await here.post("filter", {"Pod": POD, "NodeNames": ["a"]})
