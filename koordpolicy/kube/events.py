@@ -8,8 +8,9 @@ dropped and counted. `run` writes what waits.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
 
 from koordpolicy.kube.backoff import Backoff
@@ -49,29 +50,18 @@ class EventLimits:
 class _Entry:
     """One event as it is counted here, and how much of it the cluster knows."""
 
-    body: dict[str, Any]
+    about: dict[str, Any]
+    type: Type
+    reason: str
+    action: str
+    message: str
     first_ns: int
     last_ns: int
     count: int = 1
     name: str = ""
     stored: bool = False
+    due: bool = False
     writing: bool = False
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """How many more events an object may cause for now."""
-
-    left: float
-    at_ns: int
-
-
-@dataclass(slots=True)
-class _Alike:
-    """The messages of one object and reason within a window."""
-
-    since_ns: int
-    messages: set[str] = field(default_factory=set)
 
 
 class Recorder:
@@ -92,19 +82,21 @@ class Recorder:
     ) -> None:
         self.dropped: dict[str, int] = {"rate": 0, "queue": 0, "refused": 0, "unreachable": 0}
         self._cluster = cluster
-        self._component = component
-        self._instance = instance
+        self._ours = {
+            "source": {"component": component, "host": instance},
+            "reportingComponent": component,
+            "reportingInstance": instance,
+        }
         self._now_ns = now_ns
         self._backoff = backoff
         self._limits = limits or EventLimits()
+        self._window_ns = int(self._limits.window * NANOSECONDS)
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
-        self._buckets: OrderedDict[Hashable, _Bucket] = OrderedDict()
-        self._alike: OrderedDict[Hashable, _Alike] = OrderedDict()
-        self._waiting: OrderedDict[Hashable, _Entry] = OrderedDict()
-        self._news = asyncio.Event()
-        self._idle = asyncio.Event()
-        self._idle.set()
-        self._busy = 0
+        self._buckets: OrderedDict[Hashable, tuple[float, int]] = OrderedDict()
+        """How many more events an object might cause, and when that was."""
+        self._alike: OrderedDict[Hashable, tuple[int, tuple[str, ...]]] = OrderedDict()
+        """Since when, and which, messages of one object and reason are remembered."""
+        self._waiting: asyncio.Queue[_Entry] = asyncio.Queue(self._limits.queue)
         self._numbers = 0
 
     def record(
@@ -118,20 +110,31 @@ class Recorder:
         """
         now = self._now_ns()
         about = reference_to(regarding)
-        whose = tuple(about.get(part, "") for part in ("apiVersion", "kind", "namespace", "name", "uid"))
+        said = about.get
+        whose = (said("apiVersion"), said("kind"), said("namespace"), said("name"), said("uid"))
         if not self._may_speak(whose, now):
             self.dropped["rate"] += 1
             return
         if len(message) > _LONGEST_MESSAGE:
             message = message[: _LONGEST_MESSAGE - 1] + "…"
-        group = (*whose, type, reason, action)
-        key: Hashable = (*group, message)
+        group = (whose, type, reason, action)
+        key: Hashable = (group, message)
         if self._is_one_of_many(group, message, now):
             key = group
             message = (_COMBINED + message)[:_LONGEST_MESSAGE]
-        entry = self._remember(key, about, {"reason": reason, "type": type, "action": action}, now)
-        entry.body["message"] = message
-        self._queue(key, entry)
+        entry = self._entries.pop(key, None)
+        if entry is None:
+            entry = _Entry(about, type, reason, action, message, now, now)
+        else:
+            entry.count += 1
+            entry.last_ns = now
+            entry.message = message
+        self._entries[key] = entry
+        _forget_oldest(self._entries, self._limits.remembered)
+        if not entry.due:
+            entry.due = True
+            if not entry.writing:
+                self._queue(entry)
 
     async def run(self) -> None:
         """Write what is recorded until cancelled."""
@@ -141,75 +144,50 @@ class Recorder:
 
     async def flush(self) -> None:
         """Return when nothing waits to be written any more; for the end of a process, under a time limit."""
-        await self._idle.wait()
+        await self._waiting.join()
 
     def _may_speak(self, whose: Hashable, now: int) -> bool:
         """Take one from the object's bucket, if there is one left."""
-        limits = self._limits
-        bucket = self._buckets.pop(whose, None) or _Bucket(float(limits.burst), now)
-        gained = max(0, now - bucket.at_ns) / NANOSECONDS / limits.refill
-        bucket.left = min(float(limits.burst), bucket.left + gained)
-        bucket.at_ns = now
-        self._buckets[whose] = bucket
-        _forget_oldest(self._buckets, limits.remembered)
-        if bucket.left < 1.0:
-            return False
-        bucket.left -= 1.0
-        return True
+        burst = float(self._limits.burst)
+        left, since = self._buckets.pop(whose, (burst, now))
+        if since < now:
+            left = min(burst, left + (now - since) / NANOSECONDS / self._limits.refill)
+        allowed = left >= 1.0
+        self._buckets[whose] = (left - 1.0 if allowed else left, now)
+        _forget_oldest(self._buckets, self._limits.remembered)
+        return allowed
 
     def _is_one_of_many(self, group: Hashable, message: str, now: int) -> bool:
         """Whether an object says so many different things for one reason that they are told as one."""
-        found = self._alike.pop(group, None)
-        if found is None or now - found.since_ns > self._limits.window * NANOSECONDS:
-            found = _Alike(now)
-        self._alike[group] = found
+        since, messages = self._alike.pop(group, (now, ()))
+        if now - since > self._window_ns:
+            since, messages = now, ()
+        another = message not in messages
+        many = another and len(messages) >= self._limits.alike
+        if another and not many:
+            messages = (*messages, message)
+        self._alike[group] = (since, messages)
         _forget_oldest(self._alike, self._limits.remembered)
-        if len(found.messages) < self._limits.alike:
-            found.messages.add(message)
-            return False
-        return message not in found.messages
+        return many
 
-    def _remember(self, key: Hashable, about: dict[str, Any], said: Mapping[str, str], now: int) -> _Entry:
-        """The entry of this event: the one there is, counted, or a new one."""
-        entry = self._entries.pop(key, None)
-        if entry is None:
-            entry = _Entry({"involvedObject": about, **said}, now, now)
-        else:
-            entry.count += 1
-            entry.last_ns = now
-        self._entries[key] = entry
-        _forget_oldest(self._entries, self._limits.remembered)
-        return entry
-
-    def _queue(self, key: Hashable, entry: _Entry) -> None:
-        if key in self._waiting:
-            return
-        if len(self._waiting) >= self._limits.queue:
+    def _queue(self, entry: _Entry) -> None:
+        try:
+            self._waiting.put_nowait(entry)
+        except asyncio.QueueFull:
+            entry.due = False
             self.dropped["queue"] += 1
-            return
-        self._waiting[key] = entry
-        self._idle.clear()
-        self._news.set()
 
     async def _work(self) -> None:
         while True:
-            taken = next(((key, entry) for key, entry in self._waiting.items() if not entry.writing), None)
-            if taken is None:
-                if not self._waiting and not self._busy:
-                    self._idle.set()
-                self._news.clear()
-                await self._news.wait()
-                continue
-            key, entry = taken
-            del self._waiting[key]
-            entry.writing = True
-            self._busy += 1
+            entry = await self._waiting.get()
+            entry.due, entry.writing = False, True
             try:
                 await self._write(entry)
             finally:
                 entry.writing = False
-                self._busy -= 1
-                self._news.set()  # it may have been recorded again in the meantime
+                if entry.due:  # it was recorded again in the meantime
+                    self._queue(entry)
+                self._waiting.task_done()
 
     async def _write(self, entry: _Entry) -> None:
         """Tell the cluster of an entry as it is now."""
@@ -239,10 +217,10 @@ class Recorder:
         _log.info("an event was not written: %s", error)
 
     async def _send(self, entry: _Entry) -> None:
-        namespace = entry.body["involvedObject"].get("namespace") or "default"
-        count, last = entry.count, time_text(entry.last_ns)
+        namespace = entry.about.get("namespace") or "default"
+        count, last = entry.count, _second(entry.last_ns // NANOSECONDS)
         if entry.stored:
-            patch = {"count": count, "lastTimestamp": last, "message": entry.body["message"]}
+            patch = {"count": count, "lastTimestamp": last, "message": entry.message}
             try:
                 await self._cluster.patch(EVENTS, entry.name, MergePatch(patch), namespace=namespace)
             except NotFound:
@@ -253,14 +231,17 @@ class Recorder:
             entry.name = self._name(entry)
         event = {
             "metadata": {"name": entry.name, "namespace": namespace},
-            **{name: value for name, value in entry.body.items() if value},
+            "involvedObject": entry.about,
+            "type": entry.type,
+            "reason": entry.reason,
+            "message": entry.message,
             "count": count,
-            "firstTimestamp": time_text(entry.first_ns),
+            "firstTimestamp": _second(entry.first_ns // NANOSECONDS),
             "lastTimestamp": last,
-            "source": {"component": self._component, "host": self._instance},
-            "reportingComponent": self._component,
-            "reportingInstance": self._instance,
+            **self._ours,
         }
+        if entry.action:
+            event["action"] = entry.action
         await self._cluster.create(EVENTS, event, namespace=namespace)
         entry.stored = True
 
@@ -268,22 +249,28 @@ class Recorder:
         """A name no other event has: the object's, the moment, and a number for events of one moment."""
         self._numbers += 1
         ending = f".{entry.last_ns:x}{self._numbers:x}"
-        about: str = entry.body["involvedObject"]["name"]
+        about: str = entry.about["name"]
         return about[: _LONGEST_NAME - len(ending)] + ending
 
 
 def reference_to(obj: Object) -> dict[str, Any]:
     """An ObjectReference to an object."""
     metadata = obj.get("metadata") or {}
-    parts = {
-        "apiVersion": obj.get("apiVersion"),
-        "kind": obj.get("kind"),
-        "namespace": metadata.get("namespace"),
-        "name": metadata.get("name") or "unknown",
-        "uid": metadata.get("uid"),
-        "resourceVersion": metadata.get("resourceVersion"),
-    }
-    return {name: value for name, value in parts.items() if value}
+    parts = (
+        ("apiVersion", obj.get("apiVersion")),
+        ("kind", obj.get("kind")),
+        ("namespace", metadata.get("namespace")),
+        ("name", metadata.get("name") or "unknown"),
+        ("uid", metadata.get("uid")),
+        ("resourceVersion", metadata.get("resourceVersion")),
+    )
+    return {name: value for name, value in parts if value}
+
+
+@lru_cache(maxsize=16)
+def _second(seconds: int) -> str:
+    """A time as Kubernetes writes it; of the many events of one second all have the same."""
+    return time_text(seconds * NANOSECONDS)
 
 
 def _forget_oldest(known: "OrderedDict[Hashable, Any]", most: int) -> None:

@@ -260,8 +260,8 @@ def test_memory_stays_bounded() -> None:
         for number in range(500):
             at.recorder.record({"kind": "Pod", "metadata": {"name": f"p{number}"}}, "R", "m")
         recorder = at.recorder
-        sizes = [len(recorder._entries), len(recorder._buckets), len(recorder._alike), len(recorder._waiting)]
-        assert sizes == [50, 50, 50, 20]
+        sizes = [len(kept) for kept in (recorder._entries, recorder._buckets, recorder._alike)]
+        assert [*sizes, recorder._waiting.qsize()] == [50, 50, 50, 20]
 
     story(scene())
 
