@@ -108,8 +108,11 @@ def amount(resource: str, value: object) -> int:
     cpu → millicores, every other resource → whole units, both rounded away from zero. Raises
     QuantityError.
     """
+    in_milli = resource == CPU
+    if type(value) is str:
+        return _amount(value, in_milli)
     quantity = parse_quantity(value)
-    return quantity.milli if resource == CPU else quantity.units
+    return quantity.milli if in_milli else quantity.units
 
 
 def amount_text(resource: str, value: int) -> str:
@@ -118,6 +121,12 @@ def amount_text(resource: str, value: int) -> str:
     Memory-like resources use decimal notation; use `Quantity.of(value, Notation.BINARY)` for `Gi`.
     """
     return str(Quantity.of_milli(value) if resource == CPU else Quantity.of(value))
+
+
+@lru_cache(maxsize=16384)
+def _amount(text: str, in_milli: bool) -> int:
+    quantity = _parse_text(text)
+    return quantity.milli if in_milli else quantity.units
 
 
 @lru_cache(maxsize=16384)

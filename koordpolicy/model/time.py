@@ -6,6 +6,7 @@ Integers compare and subtract exactly; they convert to text only at the rim. No 
 import re
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import lru_cache
 from typing import Final
 
 NANOSECONDS: Final = 10**9
@@ -28,6 +29,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST: Final = 64
 
 
+@lru_cache(maxsize=4096)
 def parse_time(source: str) -> int:
     """Nanoseconds since 1970 of an RFC 3339 time such as `2026-07-01T08:00:00Z`. Raises ValueError."""
     match = _RFC3339.fullmatch(source) if len(source) <= _LONGEST else None
