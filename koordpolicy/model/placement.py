@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from koordpolicy.model.node import Taint
@@ -19,6 +20,8 @@ from koordpolicy.model.reading import (
 )
 
 _AFFINITY: Final = "spec.affinity.nodeAffinity"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _MOST_TERMS: Final = 1000
 """Terms, requirements and values that are looked at, each; the API server permits fewer in practice."""
 
@@ -83,11 +86,16 @@ ANYWHERE: Final = Placement()
 def read_placement(pod: Json) -> Placement:
     """The placement of a pod's JSON. Raises ObjectError with the place of what is malformed."""
     spec = mapping(pod, "spec")
+    if all(spec.get(part) is None for part in _SELDOM_SAID):
+        # Most pods say nothing but what they tolerate, and many tolerate the same.
+        try:
+            return _tolerant(
+                tuple([tuple(map(one.get, _TOLERATION)) for one in objects(spec, "tolerations", "spec")])
+            )
+        except (ObjectError, TypeError):
+            pass  # malformed; reading one thing after the other says what comes first
     affinity = mapping(mapping(spec, "affinity", "spec"), "nodeAffinity", "spec.affinity")
-    required_key, preferred_key = (
-        f"{word}DuringSchedulingIgnoredDuringExecution" for word in ("required", "preferred")
-    )
-    required = optional_mapping(affinity, required_key, _AFFINITY)
+    required = optional_mapping(affinity, _REQUIRED, _AFFINITY)
     return Placement(
         node_selector=texts(spec, "nodeSelector", "spec"),
         required=None if required is None else read_node_terms(required),
@@ -95,7 +103,7 @@ def read_placement(pod: Json) -> Placement:
             PreferredTerm(
                 integer(wish, "weight", _AFFINITY) or 0, _term(mapping(wish, "preference", _AFFINITY))
             )
-            for wish in _few(affinity, preferred_key)
+            for wish in _few(affinity, _PREFERRED)
         ),
         tolerations=tuple(_toleration(one) for one in objects(spec, "tolerations", "spec")),
         gates=tuple(text(gate, "name", "spec.schedulingGates") for gate in objects(spec, "schedulingGates")),
@@ -105,6 +113,18 @@ def read_placement(pod: Json) -> Placement:
 def read_node_terms(selector: Json) -> tuple[NodeTerm, ...]:
     """The terms of a node selector, one of which must hold. Raises ObjectError."""
     return tuple(_term(term) for term in _few(selector, "nodeSelectorTerms"))
+
+
+_SELDOM_SAID: Final = ("affinity", "nodeSelector", "schedulingGates")
+_TOLERATION: Final = ("key", "operator", "value", "effect")
+
+
+@lru_cache(maxsize=1024)
+def _tolerant(tolerations: tuple[tuple[object, ...], ...]) -> Placement:
+    """The placement of pods with these tolerations, given field by field, and nothing else."""
+    return Placement(
+        tolerations=tuple(_toleration(dict(zip(_TOLERATION, one, strict=True))) for one in tolerations)
+    )
 
 
 def _toleration(one: Json) -> Toleration:
