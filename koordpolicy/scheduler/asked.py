@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel import ir
@@ -11,6 +11,8 @@ from koordpolicy.language.cel.lower.row import RowProgram
 
 Records = Mapping[str, Any]
 """The records of a decision by root. One that is absent counts as empty: all its facts are missing."""
+
+_NO_FACTS: Final[Mapping[str, Any]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Asked:
         """The decision's value on these records; None when no rule matches. Raises CelError."""
         if self.program is None:
             return self.constant
-        return self.program.call(*(records.get(root, {}) for root in self.roots))
+        return self.program.call(*[records.get(root, _NO_FACTS) for root in self.roots])
 
 
 def asked(graph: RuleGraph, decision: str) -> Asked:

@@ -14,7 +14,7 @@ from koordpolicy.model.facts_load import Loads
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.protocol import CONDITION_INITIALIZED, CONDITION_SCHEDULED
 from koordpolicy.model.reading import Amounts
-from koordpolicy.scheduler.asked import asked
+from koordpolicy.scheduler.asked import Records, asked
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.remembered import Remembered
 
@@ -22,9 +22,6 @@ LAST = "last"
 """The aggregation that stands for the last measurement."""
 
 _TRUE = "True"
-
-_MOST_RULES = 64
-"""Different rules that nodes share, rather than having equal ones each; with more all are forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +38,18 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_asked", "_estimates", "_holds", "_rules")
+    __slots__ = ("_asked", "_estimates", "_holds", "_reads_of_pods", "_rules")
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}"
         self._asked = {field: asked(graph, f"{target}.{field}") for field in _FIELDS}
-        self._rules: dict[LoadRules, LoadRules] = {}
-        self._estimates = Remembered(self._asked[_REQUEST])
+        estimates = self._asked[_REQUEST]
+        self._estimates = Remembered(estimates.value, estimates.facts)
+        self._reads_of_pods = frozenset(path for root, path in estimates.facts if root == "pod")
+        # Nodes share equal rules, rather than having their own each.
+        self._rules = Remembered(
+            self._new_rules, frozenset().union(*(self._asked[field].facts for field in _OF_NODES))
+        )
         self._holds = any(
             self._asked[field].program is not None or (self._duration(field) or 0) > 0
             for field in (_AFTER_SCHEDULED, _AFTER_INITIALIZED)
@@ -63,21 +65,22 @@ class LoadPolicy:
 
     def estimates_by(self, *paths: str) -> bool:
         """Whether the estimate reads one of these facts of the pod."""
-        facts = self._asked["estimator.request"].facts
-        return any(("pod", path) in facts for path in ("", *paths))
+        return not self._reads_of_pods.isdisjoint(("", *paths))
 
     def rules(self, node: Record) -> LoadRules:
         """How the load of a node with these facts is counted. What policy leaves open counts as nothing."""
-        rules = LoadRules(
+        rules: LoadRules = self._rules.value({"node": node})
+        return rules
+
+    def _new_rules(self, records: Records) -> LoadRules:
+        node = records["node"]
+        return LoadRules(
             tuple(self._value("load.resources", (), node=node)),
             frozenset(self._value("load.prodBands", (), node=node)),
             bool(self._value("load.prodIncludesSystem", False, node=node)),
             self._window("filter", node),
             self._window("score", node),
         )
-        if len(self._rules) >= _MOST_RULES:
-            self._rules.clear()
-        return self._rules.setdefault(rules, rules)
 
     def assigned(self, pod: PodView, rules: LoadRules, now: int) -> AssignedPod:
         """A pod as the load of its node counts it. One that is only assumed was scheduled `now`."""
@@ -120,10 +123,7 @@ class LoadPolicy:
 _REQUEST = "estimator.request"
 _AFTER_SCHEDULED = "estimator.holdAfterScheduled"
 _AFTER_INITIALIZED = "estimator.holdAfterInitialized"
-_FIELDS = (
-    _REQUEST,
-    _AFTER_SCHEDULED,
-    _AFTER_INITIALIZED,
+_OF_NODES = (
     "load.resources",
     "load.prodBands",
     "load.prodIncludesSystem",
@@ -132,6 +132,7 @@ _FIELDS = (
     "load.score.aggregation",
     "load.score.window",
 )
+_FIELDS = (_REQUEST, _AFTER_SCHEDULED, _AFTER_INITIALIZED, *_OF_NODES)
 
 
 def _since(pod: PodView, condition: str) -> int | None:

@@ -1,36 +1,42 @@
 """Decisions that are asked again and again about the same: pods of one workload mostly differ in nothing that
-one of them reads.
+one of them reads, and nodes neither.
 """
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from typing import Any, Final
 
 from koordpolicy.model.table_kinds import ABSENT
-from koordpolicy.scheduler.asked import Asked, Records
+from koordpolicy.scheduler.asked import Records
 
 _MOST: Final = 1024
 """Answers that are kept; with more all are forgotten."""
 
 
 class Remembered:
-    """A decision with its latest answers by all the facts that it reads. Answers are shared: do not write."""
+    """The latest answers to a question by all the facts that it reads, as (root, path).
 
-    __slots__ = ("_answers", "_asked", "_facts")
+    Answers are shared: do not write.
+    """
 
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self._facts = sorted(asked.facts)
+    __slots__ = ("_answers", "_ask", "_facts")
+
+    def __init__(self, ask: Callable[[Records], Any], facts: Collection[tuple[str, str]]) -> None:
+        self._ask = ask
+        # A record that is read as a whole stands there without a path. Two such are hardly ever equal.
+        self._facts = sorted(facts) if all(path for _, path in facts) else None
         self._answers: dict[Hashable, Any] = {}
 
     def value(self, records: Records) -> Any:
-        """What the decision says of these records; None when no rule matches. Raises CelError."""
+        """The answer on these records. What the question raises is raised, and not remembered."""
+        if self._facts is None:
+            return self._ask(records)
         try:
             key = tuple([_part(records.get(root, _NO_FACTS).get(path, ABSENT)) for root, path in self._facts])
             found = self._answers.get(key, self)
         except TypeError:  # a list, or a map of such
-            return self._asked.value(records)
+            return self._ask(records)
         if found is self:
-            found = self._asked.value(records)
+            found = self._ask(records)
             if len(self._answers) >= _MOST:
                 self._answers.clear()
             self._answers[key] = found

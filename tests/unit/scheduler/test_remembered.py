@@ -18,6 +18,9 @@ GRAPH: RuleGraph = policies({})
 BY_CONTAINERS: RuleGraph = policies(
     {"estimator": {"request": {"cel": "size(pod.containers) > 1 ? {'cpu': amount(7)} : {'cpu': amount(5)}"}}}
 )
+BY_THE_WHOLE: RuleGraph = policies(
+    {"estimator": {"request": {"cel": "dyn(pod) == dyn({'a': 1}) ? {'cpu': amount(7)} : {'cpu': amount(5)}"}}}
+)
 
 _AMOUNTS = st.dictionaries(st.sampled_from(["cpu", "memory", "x"]), st.sampled_from([0, 100, 2000]))
 _PODS = st.fixed_dictionaries(
@@ -32,6 +35,10 @@ _PODS = st.fixed_dictionaries(
 )
 
 
+def remembering(one: Asked) -> Remembered:
+    return Remembered(one.value, one.facts)
+
+
 def said(one: Asked | Remembered, facts: dict[str, Any]) -> Any:
     try:
         return one.value({"pod": facts})
@@ -43,15 +50,26 @@ def said(one: Asked | Remembered, facts: dict[str, Any]) -> Any:
 def test_it_says_the_same(pods: list[dict[str, Any]]) -> None:
     for graph in (GRAPH, BY_CONTAINERS):
         plain = asked(graph, FIELD)
-        kept = Remembered(plain)
+        kept = remembering(plain)
         for facts in (*pods, *pods):
             assert said(kept, facts) == said(plain, facts)
         assert said(kept, {}) == said(kept, {}) == said(plain, {})
 
 
+def test_a_decision_that_reads_the_whole_pod_is_asked_each_time() -> None:
+    plain = asked(BY_THE_WHOLE, FIELD)
+    kept = remembering(plain)
+    answers = [said(kept, {"a": number}) for number in (0, 1, 0)]
+    assert (
+        answers
+        == [said(plain, {"a": number}) for number in (0, 1, 0)]
+        == [{"cpu": 5}, {"cpu": 7}, {"cpu": 5}]
+    )
+
+
 def test_equal_pods_share_an_answer_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remembered, "_MOST", 2)
-    kept = Remembered(asked(GRAPH, FIELD))
+    kept = remembering(asked(GRAPH, FIELD))
 
     def answer(cpu: int) -> Any:
         facts = {"resources.request": {"cpu": cpu}, "resources.limit": {"cpu": cpu}, "band": "prod"}
