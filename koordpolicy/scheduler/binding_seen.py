@@ -1,15 +1,21 @@
 """What the cluster says of a pod that was just bound: for the most part what is known, and so need not be read anew."""
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from koordpolicy.model.pod import read_condition
+from koordpolicy.model.changing import changing
+from koordpolicy.model.pod import Pod, read_condition
 from koordpolicy.model.protocol import CONDITION_SCHEDULED, REGION, ZONE
 from koordpolicy.model.reading import Json, mapping, objects, text, texts
 from koordpolicy.scheduler.pods import PodView
 
 _BOOKKEEPING: Final = ("resourceVersion", "generation", "managedFields")
 """What a server writes into the metadata with every change. Nothing here is read from it but the version."""
+
+_PLACE: Final = (ZONE, REGION)
+"""The labels of its node's place, which servers add with the node."""
+
+_bound: Final = changing(Pod, "labels", "node_name", "conditions", "resource_version", "raw")
 
 
 def bound_view(view: PodView, node: str, obj: Json) -> PodView | None:
@@ -19,51 +25,52 @@ def bound_view(view: PodView, node: str, obj: Json) -> PodView | None:
     stays; of its facts only the node's name and the labels are others. Raises ObjectError when it is malformed.
     """
     pod, before = view.pod, view.pod.raw
-    if pod.node_name or not before or mapping(obj, "spec").get("nodeName") != node:
+    if pod.node_name or not before:
         return None
+    spec = mapping(obj, "spec")
+    if spec.get("nodeName") != node or not _same_but(mapping(before, "spec"), spec, ("nodeName",)):
+        return None
+    metadata, known = mapping(obj, "metadata"), mapping(before, "metadata")
     if not (
-        _same_but(before, obj, "spec", "nodeName")
-        and _same_but(before, obj, "metadata", "labels", *_BOOKKEEPING)
-        and _own_labels(before) == _own_labels(obj)
-        and _same_but(before, obj, "status", "conditions")
-        and _other_conditions(before) == _other_conditions(obj)
+        _same_but(known, metadata, ("labels", *_BOOKKEEPING))
+        and _same_but(mapping(known, "labels"), mapping(metadata, "labels"), _PLACE)
     ):
         return None
-    metadata = mapping(obj, "metadata")
-    conditions = objects(mapping(obj, "status"), "conditions", "status")
+    status, known = mapping(obj, "status"), mapping(before, "status")
+    if not _same_but(known, status, ("conditions",)):
+        return None
+    conditions = [*objects(status, "conditions", "status")]
+    if _others(objects(known, "conditions", "status")) != _others(conditions):
+        return None
     labels = texts(metadata, "labels", "metadata")
-    now = replace(
+    now = _bound(
         pod,
-        labels=labels,
-        node_name=node,
-        conditions=tuple(read_condition(found) for found in conditions),
-        resource_version=text(metadata, "resourceVersion", "metadata"),
-        raw=obj,
+        labels,
+        node,
+        tuple([read_condition(found) for found in conditions]),
+        text(metadata, "resourceVersion", "metadata"),
+        obj,
     )
-    seen = PodView(now, {**view.facts, "nodeName": node, "labels": labels}, view.estimate)
-    seen.__dict__.update({**view.__dict__, **seen.__dict__})
+    seen = PodView.__new__(PodView)
+    seen.__dict__.update(view.__dict__, pod=now, facts={**view.facts, "nodeName": node, "labels": labels})
     if labels != pod.labels:
         seen.__dict__.pop("kind", None)
     return seen
 
 
-def _same_but(known: Json, now: Json, part: str, *left_out: str) -> bool:
-    return _without(known, part, left_out) == _without(now, part, left_out)
-
-
-def _own_labels(obj: Json) -> dict[str, object]:
-    """The labels but those of its node's place, which servers add with the node."""
-    return _without(mapping(obj, "metadata"), "labels", (ZONE, REGION))
-
-
-def _without(obj: Json, part: str, left_out: tuple[str, ...]) -> dict[str, object]:
-    found = dict(mapping(obj, part))
+def _same_but(known: Json, now: Json, left_out: Sequence[str]) -> bool:
+    """Whether nothing else than what stands under some names is another."""
+    if known == now:
+        return True
+    expected = {**known}
     for name in left_out:
-        found.pop(name, None)
-    return found
+        if name in now:
+            expected[name] = now[name]
+        else:
+            expected.pop(name, None)
+    return expected == now
 
 
-def _other_conditions(obj: Json) -> list[Json]:
+def _others(conditions: Iterable[Json]) -> list[Json]:
     """All conditions but the one that says that the pod got its node."""
-    conditions = objects(mapping(obj, "status"), "conditions", "status")
     return [one for one in conditions if one.get("type") != CONDITION_SCHEDULED]
