@@ -1,7 +1,8 @@
 """Sort keys that policy gives, made comparable."""
 
 from collections.abc import Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
@@ -16,15 +17,20 @@ def sort_key(keys: Asked, records: Mapping[str, Any]) -> SortKey:
         found = keys.value(records)
     except CelError:
         return ((1,),)
-    return ((0,), *(_sortable(key) for key in found or ()))
+    return ((0,), *map(_sortable, found or ()))
+
+
+_PLAIN: Final = MappingProxyType({int: "number", float: "number", bool: "bool", str: "str"})
+"""Classes whose values compare as they are, with what they are called."""
 
 
 def _sortable(value: Any) -> tuple[str, Any]:
     """A key that compares with any other: first by its class, then by its value."""
-    if isinstance(value, Timestamp | Duration):
+    name = _PLAIN.get(type(value))
+    if name is not None:
+        return name, value
+    if type(value) in (Timestamp, Duration):
         return type(value).__name__, value.ns
-    if isinstance(value, bool):
-        return "bool", value
-    if isinstance(value, int | float):
+    if isinstance(value, int):  # an unsigned one
         return "number", value
-    return type(value).__name__, value if isinstance(value, str) else str(value)
+    return type(value).__name__, str(value)
