@@ -14,9 +14,9 @@ says how an object is now, `remove_...` that it is gone. Values come from the re
 import heapq
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.mechanism.eviction import Victims
 from koordpolicy.model.disruption import Budget
 from koordpolicy.model.facts import COUNTED, Record
@@ -26,9 +26,7 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Json, ObjectError, mapping, texts
-from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.advice import Advice, Adviser
-from koordpolicy.scheduler.backoff import come_back
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import Choice, Draw, choose
 from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, reservation
@@ -41,10 +39,10 @@ from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView, scheduler_of, view_of
 from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
 from koordpolicy.scheduler.profile import profile_of, records_for
-from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.unsupported import unsupported
+from koordpolicy.scheduler.waitlist import Waitlist
 
 DEFAULT_PROFILE = "koord-scheduler"
 
@@ -81,14 +79,10 @@ class Scheduler:
     ) -> None:
         self._clock = clock
         self._role = role
-        self._away: set[PodKey] = set()
         self._advice_every = advice_every
         self._advised_at = 0
         self._choice = Choice(draw, explained, refusals)
-        self._pending: dict[PodKey, PodView] = {}
-        self._attempts: dict[PodKey, int] = {}
-        self._queued_at: dict[PodKey, int] = {}
-        self._last: dict[PodKey, Decision] = {}
+        self._waitlist = Waitlist(clock, self._records)
         self._namespaces: dict[str, Record] = {}
         self._budgets = Budgets()
         self._leaving: dict[PodKey, str] = {}
@@ -101,10 +95,9 @@ class Scheduler:
         self._load = LoadPolicy(graph, profile)
         around = None if before is None else before.around.again()
         self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, around)
-        self._queue = SchedulingQueue()
         self._memory = Memory()
         self._room = MakingRoom(graph, profile, self.cache, self._budgets, self._leaving, self._choice.draw)
-        self._hints = Hints(self.profile, self.cache)
+        self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
         self._adviser = Adviser(graph, profile)
 
     def replace_graph(self, graph: RuleGraph) -> None:
@@ -113,7 +106,7 @@ class Scheduler:
         Raises ProfileError, and goes on with the old one, when the graph lacks the profile.
         """
         self._role.adapt(profile_of(graph, self.profile.name))
-        before, pending = self.cache, list(self._pending.values())
+        before, pending = self.cache, list(self._waitlist.pods.values())
         promised = list(self._room.nominations.items())
         self._begin(graph, self.profile.name, before)
         for node in before.nodes():
@@ -125,7 +118,7 @@ class Scheduler:
         for view, node_name in promised:
             self._room.nominations.set(self._view(view.pod), node_name)
         for view in pending:
-            self._enqueue(self._view(view.pod))
+            self._waitlist.enter(self._view(view.pod))
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -133,24 +126,24 @@ class Scheduler:
         """A node is new or has changed."""
         if node.name not in self.cache:
             self.cache.set_node(node)
-            self._happened(Event.NODE_ADDED, node.name)
+            self._waitlist.happened(Event.NODE_ADDED, node.name)
             return
         table = self.cache.table
         before = dict(table.row(table.index(node.name)))
         self.cache.set_node(node)
         changed = differing(before, table.row(table.index(node.name)))
         if changed:
-            self._happened(Event.NODE_CHANGED, node.name, changed)
+            self._waitlist.happened(Event.NODE_CHANGED, node.name, changed)
 
     def remove_node(self, name: str) -> None:
         """A node is gone; pods on it remain known until they are removed."""
         self.cache.remove_node(name)
-        self._happened(Event.NODE_GONE)
+        self._waitlist.happened(Event.NODE_GONE)
 
     def set_metric(self, metric: NodeMetric) -> None:
         """A node has reported."""
         self.cache.set_metric(metric)
-        self._happened(Event.METRIC_CHANGED, metric.name)
+        self._waitlist.happened(Event.METRIC_CHANGED, metric.name)
 
     def renew_metrics(self) -> None:
         """All nodes that have reported before report the same again now, in one call for a whole cluster."""
@@ -159,7 +152,7 @@ class Scheduler:
     def remove_metric(self, name: str) -> None:
         """A node's report is gone."""
         self.cache.remove_metric(name)
-        self._happened(Event.METRIC_CHANGED, name)
+        self._waitlist.happened(Event.METRIC_CHANGED, name)
 
     def set_namespace(self, obj: Json) -> None:
         """A namespace as JSON. Raises ObjectError when it is malformed."""
@@ -175,7 +168,7 @@ class Scheduler:
 
     def _name_space(self, name: str, labels: Mapping[str, str] | None) -> None:
         if self.cache.around.kinds.name_space(name, labels):
-            self._happened(Event.NAMESPACE_CHANGED)
+            self._waitlist.happened(Event.NAMESPACE_CHANGED)
 
     def set_around(
         self, change: Callable[[Surroundings], bool | None], event: Event = Event.VOLUMES_CHANGED
@@ -185,7 +178,7 @@ class Scheduler:
         `change` says whether anything is another now (None: it may be), `event` what that is for pods that wait.
         """
         if change(self.cache.around) is not False:
-            self._happened(event)
+            self._waitlist.happened(event)
 
     def set_budget(self, budget: Budget) -> None:
         """A disruption budget is new or has changed."""
@@ -211,18 +204,18 @@ class Scheduler:
         if pod.terminal:
             self.remove_pod(key)
         elif pod.node_name:
-            self._leave_queue(key)
+            self._waitlist.leave(key)
             self._room.gone(key)
             self.cache.place(bound or self._view(pod), pod.node_name, self._clock())
             self.cache.around.volumes.settled(key)
             if known is None:
-                self._happened(Event.POD_PLACED, pod.node_name)
+                self._waitlist.happened(Event.POD_PLACED, pod.node_name)
             elif known.pod.labels != pod.labels or known.pod.terminating != pod.terminating:
-                self._happened(Event.POD_CHANGED)
+                self._waitlist.happened(Event.POD_CHANGED)
         elif self.cache.is_assumed(key):
             return  # what is on its way cannot be stopped by news from before
         elif scheduler_of(pod) != self.profile.name or pod.terminating or not self._role.holds(pod):
-            self._leave_queue(key, keeping_attempts=key in self._away)
+            self._waitlist.leave(key, keeping_attempts=key in self._waitlist.away)
             if pod.nominated_node and not pod.terminating:
                 self._room.heard(self._view(pod))
             else:
@@ -230,30 +223,28 @@ class Scheduler:
         else:
             view = self._view(pod)
             self._room.heard(view)
-            if key in self._away and key not in self._pending:
+            if key in self._waitlist.away and key not in self._waitlist.pods:
                 # It comes back from other shards: what they knew better reaches us, too, while it waits.
-                self._away.discard(key)
-                self._pending[key] = view
-                self._put_back(view, frozenset())
+                self._waitlist.again(view)
             else:
-                self._update_pending(view)
+                self._waitlist.update(view)
 
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
-        self._leave_queue(key)
+        self._waitlist.leave(key)
         self._leaving.pop(key, None)
         self._no_longer_waits(key)
         node = self.cache.node_of(key)
         if node is not None:
             self.cache.displace(key)
             self.cache.around.volumes.give_up(key)
-            self._happened(Event.POD_GONE, node)
+            self._waitlist.happened(Event.POD_GONE, node)
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""
         node = self._room.gone(key)
         if node is not None:
-            self._happened(Event.POD_GONE, node)
+            self._waitlist.happened(Event.POD_GONE, node)
 
     def forget(self, pod: Pod) -> None:
         """A pod that was assumed on a node did not get there: take it back, and queue it again.
@@ -265,10 +256,8 @@ class Scheduler:
         node = self.cache.node_of(pod.key)
         self.cache.displace(pod.key)
         self.cache.around.volumes.give_up(pod.key)
-        self._happened(Event.POD_GONE, node)
-        view = self._view(pod)
-        self._pending[pod.key] = view
-        self._put_back(view, frozenset())
+        self._waitlist.happened(Event.POD_GONE, node)
+        self._waitlist.again(self._view(pod))
 
     def call_off(self, decision: Decision) -> None:
         """The pods that had to go for another one could not be sent away: it does not wait for them any more."""
@@ -287,25 +276,22 @@ class Scheduler:
     def schedule_next(self) -> tuple[Decision, Pod] | None:
         """The same, with the pod as it was decided on."""
         self._expire()
-        waiting = self._queue.pop(self._clock())
-        if waiting is None:
+        view = self._waitlist.next()
+        if view is None:
             return None
-        view = self._pending[waiting.key]
+        key = view.pod.key
         question = self.question(view)
         judged, decision = self._decided(question)
         if decision.placed:
-            self._leave_queue(waiting.key)
-            self._room.gone(waiting.key)
+            self._waitlist.leave(key)
+            self._room.gone(key)
             decision = self._with_volumes(question, decision)
             self._assume(question, decision.node)
         else:
             if judged is not None:
                 decision = self._without_node(question, judged, decision)
-            decision = replace(decision, promised=self._room.nominations.node_of(waiting.key) or "")
-            self._last[waiting.key] = decision
-            if decision.passed_on:
-                self._away.add(waiting.key)
-            self._put_back(view, self._helped_by(decision))
+            decision = replace(decision, promised=self._room.nominations.node_of(key) or "")
+            self._waitlist.refused(view, decision)
         return decision, view.pod
 
     def decide(self, pod: Pod | PodView) -> Decision:
@@ -346,17 +332,17 @@ class Scheduler:
 
     def assume(self, pod: Pod, node: str) -> None:
         """Somebody else has decided that a pod goes to a node."""
-        self._leave_queue(pod.key)
+        self._waitlist.leave(pod.key)
         if self.cache.node_of(pod.key) is None:
             self.cache.place(self._view(pod), node, self._clock(), assumed=True)
-            self._happened(Event.POD_PLACED, node)
+            self._waitlist.happened(Event.POD_PLACED, node)
 
     def withdraw(self, pod: Pod) -> None:
         """A pod that was assumed so did not get there."""
         if self.cache.is_assumed(pod.key):
             node = self.cache.node_of(pod.key)
             self.cache.displace(pod.key)
-            self._happened(Event.POD_GONE, node)
+            self._waitlist.happened(Event.POD_GONE, node)
 
     # --- parts of a decision --------------------------------------------------------------------
 
@@ -406,7 +392,7 @@ class Scheduler:
         """A decision on a pod that found no node, with what would help; the same as long as the refusals are."""
         if self._advice_every is None or decision.preemption is not None:
             return decision
-        before, now = self._last.get(decision.pod), self._clock()
+        before, now = self._waitlist.last.get(decision.pod), self._clock()
         known = () if before is None else before.advice
         if (before is not None and known and before.refusals == decision.refusals) or (
             now - self._advised_at < self._advice_every
@@ -453,9 +439,7 @@ class Scheduler:
         `now` is in whole seconds, so that equal pods of one second are equal questions.
         """
         view = self._view(pod) if isinstance(pod, Pod) else pod
-        namespace = self._namespaces.get(view.pod.namespace, {})
-        now = self._clock() // NANOSECONDS * NANOSECONDS
-        records = records_for(view.facts, namespace, self._cluster(), now)
+        records = self._records(view.facts, view.pod.namespace)
         return Question(self.profile, view, records, self.cache.around)
 
     def forget_answers(self) -> None:
@@ -464,23 +448,22 @@ class Scheduler:
 
     def next_time(self) -> int | None:
         """When something is due without anything happening; None when nothing is."""
-        times = [self._queue.next_time(), self._unconfirmed[0][0] if self._unconfirmed else None]
+        times = [self._waitlist.next_time(), self._unconfirmed[0][0] if self._unconfirmed else None]
         return min((time for time in times if time is not None), default=None)
 
     @property
     def pending(self) -> Iterable[PodKey]:
         """The pods that wait for a node."""
-        return self._pending.keys()
+        return self._waitlist.pods.keys()
 
     @property
     def waiting(self) -> dict[str, int]:
         """How many pods wait: to be tried, for their back-off to end, for something to happen, for their gates."""
-        counts = self._queue.counts
-        return {**counts, "gated": len(self._pending) - sum(counts.values())}
+        return self._waitlist.counts
 
     def last_decision(self, key: PodKey) -> Decision | None:
         """Why a pod that waits found no node when it was last looked at."""
-        return self._last.get(key)
+        return self._waitlist.last.get(key)
 
     # --- inner workings -------------------------------------------------------------------------
 
@@ -497,90 +480,10 @@ class Scheduler:
         self.cache.place(view, node, now, assumed=True)
         if within := self.profile.confirm_within(question.records):
             heapq.heappush(self._unconfirmed, (now + within, view.pod.key, view))
-        self._happened(Event.POD_PLACED, node)
+        self._waitlist.happened(Event.POD_PLACED, node)
 
-    def _happened(
-        self, event: Event, node: str | None = None, changed: Collection[str] | None = None
-    ) -> None:
-        """Something happened, to a node for the most part; `changed` are the facts of it that are others now."""
-        if self._queue.awaits(event):
-            helps = self._hints.about(event, node, changed, self._pending, self._last)
-            self._queue.happened(event, self._clock(), helps)
-
-    def _leave_queue(self, key: PodKey, *, keeping_attempts: bool = False) -> None:
-        self._queue.remove(key)
-        self._pending.pop(key, None)
-        if not keeping_attempts:
-            self._attempts.pop(key, None)
-            self._away.discard(key)
-        self._queued_at.pop(key, None)
-        self._last.pop(key, None)
-
-    def _update_pending(self, view: PodView) -> None:
-        """A pod that waits is new, or has changed in something that decisions may depend on.
-
-        Its status is not such a thing: what we write there ourselves must not bring it back at once.
-        """
-        known = self._pending.get(view.pod.key)
-        if known is None or known.facts != view.facts or _spec(known.pod) != _spec(view.pod):
-            self._enqueue(view)
-        else:
-            self._pending[view.pod.key] = view
-
-    def _enqueue(self, view: PodView) -> None:
-        """Put a pod into the queue; one that backs off goes on doing so, and an early one stays early."""
-        key, now = view.pod.key, self._clock()
-        self._pending[key] = view
-        self._queued_at.setdefault(key, now)
-        before = self._queue.get(key)
-        try:
-            gated = bool(view.placement.gates)
-        except ObjectError:
-            gated = False  # the attempt will say what is wrong
-        if gated:
-            self._queue.remove(key)
-            return
-        waiting = Waiting(key, self._sort_key(view), self._attempts.get(key, 0))
-        if before is not None and not before.active and before.ready_at > now:
-            waiting.ready_at, waiting.when_idle = before.ready_at, before.when_idle
-            self._queue.put_back(waiting, now)
-        else:
-            self._queue.add(waiting)
-
-    def _sort_key(self, view: PodView) -> tuple[object, ...]:
-        return self.profile.sort_key(self._records_of(view))
-
-    def _records_of(self, view: PodView) -> dict[str, object]:
-        namespace = self._namespaces.get(view.pod.namespace, {})
-        facts = {**view.facts, "queuedAt": Timestamp(self._queued_at[view.pod.key])}
-        return records_for(facts, namespace, self._cluster(), self._clock())
-
-    def _put_back(self, view: PodView, helped_by: frozenset[Event]) -> None:
-        key = view.pod.key
-        self._queued_at[key] = self._clock()
-        attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
-        records = self._records_of(view)
-        waiting = come_back(
-            key,
-            self.profile.sort_key(records),
-            attempts,
-            helped_by,
-            self.profile.waits(records),
-            self._clock(),
-            when_idle=self.profile.tries_when_idle(records),
-        )
-        self._queue.put_back(waiting, self._clock())
-
-    def _helped_by(self, decision: Decision) -> frozenset[Event]:
-        """The events that can help a pod: those that can help against any of its refusals."""
-        if decision.problem or decision.route is not None:
-            return frozenset()
-        refusing = {refusals.filter for refusals in decision.refusals}
-        found = {Event.NODE_ADDED}
-        for step in self.profile.filters:
-            if step.name in refusing:
-                found |= step.helped_by
-        return frozenset(found)
+    def _records(self, facts: Record, namespace: str) -> dict[str, Any]:
+        return records_for(facts, self._namespaces.get(namespace, {}), self._cluster(), self._clock())
 
     def _view(self, pod: Pod) -> PodView:
         return view_of(pod, self._catalogue, self._load.estimate)
@@ -594,7 +497,3 @@ class Scheduler:
             for path in ("resources.allocatable", "resources.requested")
         ]
         return cluster_facts("", len(self.cache), self.cache.pod_count, *sums)
-
-
-def _spec(pod: Pod) -> object:
-    return pod.raw.get("spec")

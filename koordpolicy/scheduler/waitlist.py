@@ -1,0 +1,156 @@
+"""The pods that wait for a node, and what is known of each beside its place in the queue."""
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, TypeAlias
+
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.facts import Record
+from koordpolicy.model.pod import Pod
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.scheduler.backoff import come_back
+from koordpolicy.scheduler.decision import Decision, PodKey
+from koordpolicy.scheduler.events import Event
+from koordpolicy.scheduler.hints import Hints
+from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.profile import Profile
+from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
+
+Records: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
+"""The records of a decision about a pod with these facts in this namespace."""
+
+
+class Waitlist:
+    """All pods that wait, those with gates among them. `pods` are they, `last` is why those that were looked at
+    found no node, `away` are those that were given into other hands and keep their attempts meanwhile.
+
+    `clock` gives nanoseconds since 1970. `begin` comes before anything else, and again with each profile: then all
+    pods have to `enter` anew.
+    """
+
+    def __init__(self, clock: Callable[[], int], records: Records) -> None:
+        self.pods: dict[PodKey, PodView] = {}
+        self.last: dict[PodKey, Decision] = {}
+        self.away: set[PodKey] = set()
+        self._clock = clock
+        self._records = records
+        self._attempts: dict[PodKey, int] = {}
+        self._since: dict[PodKey, int] = {}
+
+    def begin(self, profile: Profile, hints: Hints) -> None:
+        """Order pods as a profile says from now on."""
+        self._profile = profile
+        self._hints = hints
+        self._queue = SchedulingQueue()
+
+    def next(self) -> PodView | None:
+        """The pod to decide on now, which leaves the queue; None when none is due."""
+        waiting = self._queue.pop(self._clock())
+        return None if waiting is None else self.pods[waiting.key]
+
+    def next_time(self) -> int | None:
+        """When a pod becomes due by time alone; None when no time is awaited."""
+        return self._queue.next_time()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many pods wait: to be tried, for their back-off to end, for something to happen, for their gates."""
+        counts = self._queue.counts
+        return {**counts, "gated": len(self.pods) - sum(counts.values())}
+
+    def happened(self, event: Event, node: str | None = None, changed: Collection[str] | None = None) -> None:
+        """Something happened, to a node for the most part; `changed` are the facts of it that are others now."""
+        if self._queue.awaits(event):
+            helps = self._hints.about(event, node, changed, self.pods, self.last)
+            self._queue.happened(event, self._clock(), helps)
+
+    def leave(self, key: PodKey, *, keeping_attempts: bool = False) -> None:
+        """A pod does not wait any more."""
+        self._queue.remove(key)
+        self.pods.pop(key, None)
+        if not keeping_attempts:
+            self._attempts.pop(key, None)
+            self.away.discard(key)
+        self._since.pop(key, None)
+        self.last.pop(key, None)
+
+    def update(self, view: PodView) -> None:
+        """A pod that waits is new, or has changed in something that decisions may depend on.
+
+        Its status is not such a thing: what we write there ourselves must not bring it back at once.
+        """
+        known = self.pods.get(view.pod.key)
+        if known is None or known.facts != view.facts or _spec(known.pod) != _spec(view.pod):
+            self.enter(view)
+        else:
+            self.pods[view.pod.key] = view
+
+    def enter(self, view: PodView) -> None:
+        """Put a pod into the queue; one that backs off goes on doing so, and an early one stays early."""
+        key, now = view.pod.key, self._clock()
+        self.pods[key] = view
+        self._since.setdefault(key, now)
+        before = self._queue.get(key)
+        try:
+            gated = bool(view.placement.gates)
+        except ObjectError:
+            gated = False  # the attempt will say what is wrong
+        if gated:
+            self._queue.remove(key)
+            return
+        order = self._profile.sort_key(self._records_of(view))
+        waiting = Waiting(key, order, self._attempts.get(key, 0))
+        if before is not None and not before.active and before.ready_at > now:
+            waiting.ready_at, waiting.when_idle = before.ready_at, before.when_idle
+            self._queue.put_back(waiting, now)
+        else:
+            self._queue.add(waiting)
+
+    def refused(self, view: PodView, decision: Decision) -> None:
+        """A pod found no node."""
+        key = view.pod.key
+        self.last[key] = decision
+        if decision.passed_on:
+            self.away.add(key)
+        self._put_back(view, self._helped_by(decision))
+
+    def again(self, view: PodView) -> None:
+        """A pod is to be tried again after a back-off: its write failed, or it comes back from other hands."""
+        key = view.pod.key
+        self.away.discard(key)
+        self.pods[key] = view
+        self._put_back(view, frozenset())
+
+    def _put_back(self, view: PodView, helped_by: frozenset[Event]) -> None:
+        key = view.pod.key
+        self._since[key] = self._clock()
+        attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
+        records = self._records_of(view)
+        waiting = come_back(
+            key,
+            self._profile.sort_key(records),
+            attempts,
+            helped_by,
+            self._profile.waits(records),
+            self._clock(),
+            when_idle=self._profile.tries_when_idle(records),
+        )
+        self._queue.put_back(waiting, self._clock())
+
+    def _helped_by(self, decision: Decision) -> frozenset[Event]:
+        """The events that can help a pod: those that can help against any of its refusals."""
+        if decision.problem or decision.route is not None:
+            return frozenset()
+        refusing = {refusals.filter for refusals in decision.refusals}
+        found = {Event.NODE_ADDED}
+        for step in self._profile.filters:
+            if step.name in refusing:
+                found |= step.helped_by
+        return frozenset(found)
+
+    def _records_of(self, view: PodView) -> Mapping[str, Any]:
+        facts = {**view.facts, "queuedAt": Timestamp(self._since[view.pod.key])}
+        return self._records(facts, view.pod.namespace)
+
+
+def _spec(pod: Pod) -> object:
+    return pod.raw.get("spec")
