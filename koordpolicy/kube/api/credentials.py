@@ -23,12 +23,13 @@ class Credentials:
         self._connection = connection
         self._lock = asyncio.Lock()
         self._looking: asyncio.Task[None] | None = None
-        self._next_look = asyncio.get_running_loop().time() + _LOOK
+        self._clock = asyncio.get_running_loop().time
+        self._next_look = self._clock() + _LOOK
         self._last_reading = float("-inf")
 
     def current(self) -> Access:
         """What to use for the next request; begins to look after its age in the background when it is time."""
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
         if now >= self._next_look:
             self._next_look = now + _LOOK
             if self._looking is None or self._looking.done():
@@ -43,7 +44,7 @@ class Credentials:
         async with self._lock:
             if self.access is not refused:
                 return True
-            now = asyncio.get_running_loop().time()
+            now = self._clock()
             if now - self._last_reading < _AGAIN:
                 return False
             self._last_reading = now

@@ -99,6 +99,7 @@ class Transport:
         self._limits = limits
         self._backoff = backoff
         self._observe = observer or _nobody
+        self._clock = asyncio.get_running_loop().time
         self._room = asyncio.Semaphore(limits.requests)
         self._watch_room = asyncio.Semaphore(limits.watches)
         self._timing = aiohttp.ClientTimeout(total=limits.request, sock_connect=limits.connect)
@@ -158,29 +159,29 @@ class Transport:
 
     async def _attempt(self, call: Call, access: Access) -> bytes:
         """The body of the answer to a request that is sent once."""
-        async with self._room:
-            clock = asyncio.get_running_loop().time
-            began, code = clock(), 0
-            retry_after = ""
-            try:
-                place = None if self._is_large(call) else self._wires.place(access)
-                if place is None:
-                    timing = self._list_timing if call.verb == "list" else self._timing
-                    answer = await self._send(call, access, timing)
-                    code, retry_after = answer.status, answer.headers.get("Retry-After", "")
-                    body = await answer.read()
-                else:
-                    found = await self._wires.request(
-                        place, call.method, call.target, call.body, call.content_type, self._limits.request
-                    )
-                    code, body = found.status, found.body
-                    if code not in _GOOD:
-                        retry_after = found.first("retry-after")
-                    self._warn(call, found.all("warning"))
-            except _BROKEN as error:
-                raise _trouble(call, access, error) from error
-            finally:
-                self._observe(call.verb, call.resource, code, clock() - began)
+        await self._room.acquire()
+        began, code = self._clock(), 0
+        retry_after = ""
+        try:
+            place = None if self._is_large(call) else self._wires.place(access)
+            if place is None:
+                timing = self._list_timing if call.verb == "list" else self._timing
+                answer = await self._send(call, access, timing)
+                code, retry_after = answer.status, answer.headers.get("Retry-After", "")
+                body = await answer.read()
+            else:
+                found = await self._wires.request(
+                    place, call.method, call.target, call.body, call.content_type, self._limits.request
+                )
+                code, body = found.status, found.body
+                if code not in _GOOD:
+                    retry_after = found.first("retry-after")
+                self._warn(call, found.all("warning"))
+        except _BROKEN as error:
+            raise _trouble(call, access, error) from error
+        finally:
+            self._room.release()
+            self._observe(call.verb, call.resource, code, self._clock() - began)
         if code not in _GOOD:
             raise refusal(code, body, retry_after)
         return body
@@ -192,8 +193,7 @@ class Transport:
     async def _begin(self, call: Call, access: Access, seconds: float) -> aiohttp.ClientResponse:
         """A good answer whose body is still to come."""
         timing = aiohttp.ClientTimeout(total=seconds, sock_connect=self._limits.connect)
-        clock = asyncio.get_running_loop().time
-        began, code = clock(), 0
+        began, code = self._clock(), 0
         try:
             async with asyncio.timeout(self._limits.request):
                 answer = await self._send(call, access, timing)
@@ -204,7 +204,7 @@ class Transport:
         except _BROKEN as error:
             raise _trouble(call, access, error) from error
         finally:
-            self._observe(call.verb, call.resource, code, clock() - began)
+            self._observe(call.verb, call.resource, code, self._clock() - began)
         return answer
 
     async def _send(

@@ -47,6 +47,7 @@ class Wires:
     """The connections of one client. Not for more at a time than the caller lets through."""
 
     def __init__(self, agent: str, connect: float) -> None:
+        self._loop = asyncio.get_running_loop()
         self._agent = agent
         self._connect_seconds = connect
         self._access: Access | None = None
@@ -77,7 +78,7 @@ class Wires:
         else:
             told = f"Content-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
             sent = f"{lines}{told}".encode("ascii") + body
-        deadline = asyncio.get_running_loop().time() + seconds
+        deadline = self._loop.time() + seconds
         wire = self._take(place)
         if wire is None:
             async with asyncio.timeout_at(deadline):
@@ -115,29 +116,27 @@ class Wires:
         if answer.last or not wire.open:
             wire.drop()
             return
-        loop = asyncio.get_running_loop()
-        wire.idle_since = loop.time()
+        wire.idle_since = self._loop.time()
         self._idle.append(wire)
         if self._sweeping is None:
-            self._sweeping = loop.call_later(_IDLE, self._sweep)
+            self._sweeping = self._loop.call_later(_IDLE, self._sweep)
 
     def _sweep(self) -> None:
         """Close what was not needed for a while."""
-        loop = asyncio.get_running_loop()
-        while self._idle and self._idle[0].idle_since + _IDLE <= loop.time():
+        while self._idle and self._idle[0].idle_since + _IDLE <= self._loop.time():
             self._idle.popleft().drop()
         again = self._idle[0].idle_since + _IDLE if self._idle else None
-        self._sweeping = None if again is None else loop.call_at(again, self._sweep)
+        self._sweeping = None if again is None else self._loop.call_at(again, self._sweep)
 
     def _wake_at(self, when: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
         self._alarm_at = when
-        self._alarm = asyncio.get_running_loop().call_at(when, self._end_the_late)
+        self._alarm = self._loop.call_at(when, self._end_the_late)
 
     def _end_the_late(self) -> None:
         """End the requests whose time is over: one timer for all, since a timer for each costs more than to look here."""
-        now = asyncio.get_running_loop().time()
+        now = self._loop.time()
         self._alarm, self._alarm_at = None, math.inf
         for wire in self._all:
             wire.end_if_late(now)
@@ -146,10 +145,9 @@ class Wires:
             self._wake_at(next_one)
 
     async def _connect(self, place: Place) -> "_Wire":
-        loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_seconds):
-                _, wire = await loop.create_connection(
+                _, wire = await self._loop.create_connection(
                     lambda: _Wire(place, self._all),
                     place.host,
                     place.port,

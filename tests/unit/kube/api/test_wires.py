@@ -214,4 +214,8 @@ def test_nobody_there() -> None:
     ],
 )
 def test_what_this_is_not_for(access: Access) -> None:
-    assert Wires("agent/1", 2.0).place(access) is None
+    async def run() -> None:
+        async with wires_of("agent/1", 2.0) as wires:
+            assert wires.place(access) is None
+
+    asyncio.run(run())
