@@ -242,7 +242,7 @@ class Recorder:
         }
         if entry.action:
             event["action"] = entry.action
-        await self._cluster.create(EVENTS, event, namespace=namespace)
+        await self._cluster.create(EVENTS, event, namespace=namespace, echo=False)
         entry.stored = True
 
     def _name(self, entry: _Entry) -> str:

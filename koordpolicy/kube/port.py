@@ -168,8 +168,9 @@ class Cluster(Protocol):
         namespace: str | None = None,
         field_manager: str = "",
         dry_run: bool = False,
+        echo: bool = True,
     ) -> Object:
-        """Store a new object and return it as stored.
+        """Store a new object and return it as stored, or perhaps nothing of it where no `echo` is wanted.
 
         `metadata.generateName` asks the server for a name. `status` is not taken where it has its own
         subresource (nodes excepted). AlreadyExists, Invalid, Forbidden; NotFound when the namespace is missing.

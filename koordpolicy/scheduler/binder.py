@@ -7,7 +7,7 @@ same decision again after it was applied gives nothing to write.
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS
@@ -31,8 +31,7 @@ _FALSE: Final = "False"
 _CLEARED: Final = StrategicPatch({"status": {"nominatedNodeName": None}})
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
+class Bind(NamedTuple):
     """Place a pod on a node, its volumes before it. The pod must still be the one of this uid (empty: any)."""
 
     pod: PodKey
@@ -87,8 +86,7 @@ class Preempt:
 Plan = Bind | Report | PassOn | Preempt
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What came of a plan. `error` is None when it was carried out, or needed no carrying out any more."""
 
     plan: Plan

@@ -6,8 +6,7 @@ decisions may run ahead of writes is bounded.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from koordpolicy.kube import Cluster
 from koordpolicy.kube.backoff import Backoff
@@ -33,8 +32,7 @@ Now: TypeAlias = Callable[[], int]
 """The time in nanoseconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(NamedTuple):
     """A decision with what came of it, for metrics, Events and logs."""
 
     decision: Decision

@@ -9,7 +9,7 @@ class Telling:
 
     def __init__(self, component: Component, profile: str) -> None:
         self._component = component
-        self._profile = profile
+        self._decision = f"SchedulingProfile/{profile}"
 
     def settled(self, settled: Settled) -> None:
         """Count a decision, and tell people of it."""
@@ -20,9 +20,7 @@ class Telling:
         elif decision.passed_on:
             result = "passed_on"
         self._component.process.metrics.add("koordpolicy_scheduler_attempts_total", result=result)
-        self._component.counts.add(
-            f"SchedulingProfile/{self._profile}", decision.digest, failed=bool(decision.problem)
-        )
+        self._component.counts.add(self._decision, decision.digest, failed=bool(decision.problem))
         about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
         recorder = self._component.recorder
         if result == "scheduled":

@@ -19,6 +19,7 @@ _KNOWN: Final = re.compile(
 )
 """The headers that mean anything to us. Others only have to be headers."""
 
+_LENGTH: Final = re.compile(r"[0-9]{1,9}")
 _SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,8}")
 _LARGEST_HEAD: Final = 2**16
 _LARGEST_BODY: Final = 2**28
@@ -127,10 +128,12 @@ class Reading:
     def _frame(self, *, old: bool) -> None:
         """How far the body goes."""
         self._last = old
-        lengths = set()
+        length = None
         for name, value in self._headers:
             if name == "content-length":
-                lengths.add(value)
+                if (length is not None and value != length) or not _LENGTH.fullmatch(value):
+                    raise MalformedAnswer(f"an impossible length: {value[:80]!r}")
+                length = value
             elif name == "transfer-encoding":
                 if self._chunked or value.lower() != "chunked":
                     raise MalformedAnswer(f"an encoding nobody asked for: {value[:80]!r}")
@@ -139,12 +142,9 @@ class Reading:
                 self._last = True
         if self._status in _BODILESS:
             self._length, self._chunked = 0, False
-        elif lengths and self._chunked:
-            raise MalformedAnswer("two lengths of one body")
-        elif lengths:
-            length = lengths.pop()
-            if lengths or not (length.isascii() and length.isdecimal()) or len(length) > 9:
-                raise MalformedAnswer(f"an impossible length: {length[:80]!r}")
+        elif length is not None:
+            if self._chunked:
+                raise MalformedAnswer("two lengths of one body")
             self._length = int(length)
 
     def _all_chunks(self) -> bool:

@@ -147,6 +147,7 @@ class ApiCluster:
         namespace: str | None = None,
         field_manager: str = "",
         dry_run: bool = False,
+        echo: bool = True,
     ) -> Object:
         """See `Cluster.create`."""
         place = namespace or _metadata(obj).get("namespace")
@@ -154,7 +155,7 @@ class ApiCluster:
         body = await self._transport.request(
             Call("create", resource.name, "POST", target, encode_object(_typed(resource, obj)))
         )
-        return self._codec.object(resource, body)
+        return self._codec.object(resource, body) if echo else {}
 
     async def update(
         self,

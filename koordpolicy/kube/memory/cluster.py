@@ -94,6 +94,7 @@ class MemoryCluster:
         namespace: str | None = None,
         field_manager: str = "",
         dry_run: bool = False,
+        echo: bool = True,
     ) -> Object:
         """See `Cluster.create`."""
         await self._before_request("create", resource)
