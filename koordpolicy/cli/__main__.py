@@ -2,6 +2,6 @@
 
 import sys
 
-from koordpolicy.cli.main import main
+from koordpolicy.cli.main import process
 
-sys.exit(main())
+sys.exit(process())

@@ -5,12 +5,15 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from koordpolicy import __version__
-from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.graph import Compiler
+from koordpolicy.runtime.collector import seldom
+
+if TYPE_CHECKING:
+    from koordpolicy.graph import Compiler
 
 NAMES = (
     "check",
@@ -60,7 +63,7 @@ def parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
 def main(
     arguments: Sequence[str] | None = None,
     terminal: Terminal | None = None,
-    compiler: Compiler | None = None,
+    compiler: "Compiler | None" = None,
 ) -> int:
     """Run a command and give its exit code: 0 well, 1 findings, 2 could not run, or as the command says.
 
@@ -68,8 +71,8 @@ def main(
     """
     terminal = terminal or Terminal()
     words = sys.argv[1:] if arguments is None else arguments
-    given = parser(words[:1] if words and words[0] in NAMES else NAMES).parse_args(words)
-    given.compiler = compiler or Compiler(find_pack)
+    given = parser(_needed(words)).parse_args(words)
+    given.compiler = compiler or _compiler()
     try:
         return int(given.run(given, terminal))
     except CannotRunError as error:
@@ -84,5 +87,27 @@ def main(
         return 130
 
 
+def process() -> int:
+    """The process `koordpolicy`: `main` with the words it was started with."""
+    with seldom():
+        return main()
+
+
+def _needed(words: Sequence[str]) -> Sequence[str]:
+    """The commands to import for reading these words."""
+    first = words[0] if words else ""
+    if first == "--version":
+        return ()
+    return (first,) if first in NAMES else NAMES
+
+
+def _compiler() -> "Compiler":
+    """What compiles for a command; imported only when the words make sense, and under `seldom`."""
+    from koordpolicy.graph import Compiler  # noqa: PLC0415  # see above
+    from koordpolicy.runtime.packs import find_pack  # noqa: PLC0415
+
+    return Compiler(find_pack)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(process())

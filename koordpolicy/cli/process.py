@@ -7,6 +7,7 @@ from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.repository import add_repository_flags, repository_settings
+from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.runtime.component import NAMESPACE, Settings, state_directory_problem
 from koordpolicy.runtime.http import Tls
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
@@ -156,6 +157,7 @@ def run_component(
 ) -> int:
     """Set up logging and run the process to its end; its exit code."""
     set_up_logging(LogFormat(arguments.log_format), verbose=arguments.verbose)
+    keep_what_is_there()
     return run_process(main, component, arguments.instance)
 
 

@@ -1,7 +1,14 @@
-"""Keeps the garbage collector out of the way of decisions.
+"""Keeps the garbage collector out of the way.
 
-A full collection walks every object there is and stops all threads while it does: some tenths of a second with a
-large rule graph. Graphs live long and hold no cycles, so nothing is gained by walking them again and again.
+What is imported, compiled and taken in comes by the hundred thousand, stays, and holds next to no cycles; Python's
+usual setting walks all of it again and again while it comes, and once more, twice, at the interpreter's end. So:
+
+    the command line   `seldom`: young objects are looked at once in many, from before the imports on
+    a process          `keep_what_is_there` for what was imported, `quiet_collector` around each graph,
+                       `hold_back` while the cluster's lists come in, then `keep_what_is_there`
+
+From then on all is as usual, but for the number of new objects between two looks: cycles are found, young ones
+soon, old ones now and then. Thresholds belong to the whole process, so only who owns it may call these.
 """
 
 import gc
@@ -13,34 +20,48 @@ _USUAL: Final = gc.get_threshold()
 _NEVER: Final = 1_000_000_000
 _MANY: Final = 50_000
 """New objects between two looks at the young ones: looking at so many takes some milliseconds."""
+_MORE: Final = 4 * _MANY
+"""The same where nobody waits: as many as all modules make, and some ten megabytes at most if they were garbage."""
+
+
+@contextmanager
+def seldom() -> Iterator[None]:
+    """Run a command within: its imports are not walked, and nothing is at the interpreter's end."""
+    gc.set_threshold(_MORE, *_USUAL[1:])
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.set_threshold(*_USUAL)
 
 
 @contextmanager
 def quiet_collector() -> Iterator[None]:
     """Make a graph within: young objects are collected as ever, and what is left at the end is not walked again.
 
-    What was made before and is dropped later goes by its reference count. For one thread at a time, in a
-    process that is ours alone.
+    What was made before and is dropped later goes by its reference count. For one thread at a time.
     """
     young, middle, old = gc.get_threshold()
     gc.set_threshold(young, middle, _NEVER)
     try:
         yield
-        keep_what_is_there()
+        gc.collect(1)  # compiling leaves some cycles, and is done over and over
+        gc.freeze()
     finally:
         gc.set_threshold(young, middle, old)
 
 
-def look_rarely() -> None:
-    """Look for cycles once in many new objects: what a cluster is made of holds none, and comes by the thousand.
+def hold_back() -> None:
+    """Look for no cycles at all until the next `look_again` or `keep_what_is_there`, which must be soon."""
+    gc.set_threshold(0)
 
-    Nobody looks at all there is until it is known what stays: until `keep_what_is_there`.
-    """
-    gc.set_threshold(_MANY, _USUAL[1], _NEVER)
+
+def look_again() -> None:
+    """Look for cycles once in many new objects."""
+    gc.set_threshold(_MANY, *_USUAL[1:])
 
 
 def keep_what_is_there() -> None:
-    """Do not walk again what there is now: to be called once a process knows its cluster."""
-    gc.collect(1)
+    """Do not walk again what there is now, such as all modules, or a cluster once it is known."""
     gc.freeze()
-    gc.set_threshold(*gc.get_threshold()[:2], _USUAL[2])
+    look_again()

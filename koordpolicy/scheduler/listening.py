@@ -7,7 +7,7 @@ from typing import Final
 from koordpolicy.kube import Object, Resource
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.runtime.collector import keep_what_is_there
+from koordpolicy.runtime.collector import hold_back, keep_what_is_there, look_again
 from koordpolicy.runtime.component import Component
 from koordpolicy.runtime.live import Active
 from koordpolicy.runtime.process import Tasks
@@ -36,12 +36,14 @@ class Listening:
                 mirror,
                 backoff,
                 field_selector=_RUNNING_PODS if resource is PODS else "",
+                on_change=self._heard,
             )
             for resource, mirror in self._feed.mirrors.items()
         )
 
     def start(self, tasks: Tasks) -> None:
         """Listen to the cluster; the process counts as ready once everything was heard."""
+        hold_back()
         for watching in self._watching:
             tasks.start(f"watch {watching.resource}", watching.run())
         tasks.start("ready", self._ready())
@@ -58,6 +60,11 @@ class Listening:
     def pod(self, namespace: str, name: str) -> Object | None:
         """A pod as last heard of; None when there is none that is not over."""
         return self._feed.mirrors[PODS].get(name, namespace)
+
+    def _heard(self) -> None:
+        """A list has come in, or cannot be had: while one waits and tries again, there is garbage and time."""
+        if any(watching.trouble is not None for watching in self._watching):
+            look_again()
 
     async def _ready(self) -> None:
         await self.everything()

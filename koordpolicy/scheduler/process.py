@@ -14,7 +14,6 @@ from typing import Any, Final
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.events import EventLimits
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.runtime.collector import look_rarely
 from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
 from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
@@ -81,7 +80,6 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
             raise Unfit(str(problem)) from None
 
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
-    look_rarely()
     async with surroundings(
         process, settings, Wishes(prepare=prepare, more=more, events=_EVENTS)
     ) as component:

@@ -1,11 +1,17 @@
 """The collector of cycles, kept out of the way of decisions."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from koordpolicy.runtime.collector import keep_what_is_there, look_rarely, quiet_collector
+from koordpolicy.runtime.collector import (
+    hold_back,
+    keep_what_is_there,
+    look_again,
+    quiet_collector,
+    seldom,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -28,28 +34,55 @@ class _Loop:
         _Loop.ends += 1
 
 
-def test_cycles_are_found_all_the_same() -> None:
-    look_rarely()
+def _made(count: int) -> int:
+    """How many of so many were found meanwhile."""
     _Loop.ends = 0
-    for _ in range(2 * gc.get_threshold()[0]):
+    for _ in range(count):
         _Loop()
-    assert _Loop.ends > 0
+    return _Loop.ends
+
+
+@pytest.mark.parametrize("begin", [look_again, keep_what_is_there])
+def test_cycles_are_found_all_the_same(begin: Callable[[], None]) -> None:
+    begin()
+    assert _made(2 * gc.get_threshold()[0]) > 0
+
+
+def test_a_command_finds_cycles_and_leaves_all_as_it_was() -> None:
+    before = gc.get_threshold()
+    with seldom():
+        assert gc.get_threshold()[0] > 10 * before[0]
+        assert _made(2 * gc.get_threshold()[0]) > 0
+    assert gc.get_threshold() == before
+
+
+def test_nothing_is_left_to_walk_when_a_command_ends() -> None:
+    kept = [[] for _ in range(1000)]  # type: ignore[var-annotated]
+    with seldom():
+        pass
+    assert gc.get_freeze_count() > len(kept)
 
 
 def test_a_graph_is_made_with_the_thresholds_of_the_process_and_leaves_them() -> None:
-    look_rarely()
+    look_again()
     before = gc.get_threshold()
     with quiet_collector():
         assert gc.get_threshold()[:2] == before[:2]
     assert gc.get_threshold() == before
 
 
-def test_nobody_looks_at_everything_until_it_is_known_what_stays() -> None:
-    before = gc.get_threshold()
-    look_rarely()
-    assert gc.get_threshold()[2] > 1000 * before[2]
+def test_cycles_of_a_graph_that_is_made_are_found_though_nobody_looks_meanwhile() -> None:
+    hold_back()
+    with quiet_collector():
+        assert _made(1000) == 0
+    assert _Loop.ends == 1000
+
+
+def test_nobody_looks_until_it_is_known_what_stays() -> None:
+    hold_back()
+    assert _made(100_000) == 0
     keep_what_is_there()
-    assert gc.get_threshold()[2] == before[2]
+    assert gc.get_threshold()[0] > 0
 
 
 def test_what_is_kept_is_not_looked_at_again() -> None:
