@@ -14,6 +14,7 @@ from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import API_VERSION, KINDS, Cel, Slot, Spec
 from koordpolicy.language.kinds.document import DOCUMENTS
 from koordpolicy.language.kinds.literals import described
+from koordpolicy.language.kinds.meanings import meanings
 
 _MAPPINGS = frozenset({"model_type", "model_attributes_type", "dict_type"})
 _SIZES = frozenset({"too_long", "too_short"})
@@ -224,7 +225,10 @@ def _fields_at(document: Document, path: Path) -> dict[str, str]:
         if inner is None:
             return {}
         model = inner
-    return {field.alias or name: _meaning(field) for name, field in model.model_fields.items()}
+    texts = meanings(model)
+    return {
+        field.alias or name: texts.get(name) or _meaning(field) for name, field in model.model_fields.items()
+    }
 
 
 def _meaning(field: FieldInfo) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field, create_model
+from pydantic import Field, create_model
 
 from koordpolicy.language.kinds.base import Spec
 from koordpolicy.language.kinds.fields import DNSName, LabelKey, LabelValue, PolicyModel, Text
@@ -26,8 +26,6 @@ class Metadata(PolicyModel):
 
 class PolicyDocument(PolicyModel):
     """A policy document; `DOCUMENTS` has one model a kind, whose class body nobody wrote."""
-
-    model_config = ConfigDict(use_attribute_docstrings=False)
 
     metadata: Metadata = Field(description="Name and notes of the document.")
     spec: Spec = Field(description="What the document says.")

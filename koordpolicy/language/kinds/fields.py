@@ -15,6 +15,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from koordpolicy.language.kinds.forms import exactly
 from koordpolicy.language.kinds.literals import LiteralProblem, described, shortened
+from koordpolicy.language.kinds.meanings import meanings
 from koordpolicy.language.kinds.slots import refusal
 
 
@@ -26,10 +27,22 @@ def yaml_name(name: str) -> str:
 class PolicyModel(BaseModel):
     """Base of everything in a document: strict, immutable, and closed to unknown keys."""
 
-    # The plugin warns of aliases that code might have to write; these models are only read from documents.
-    model_config = ConfigDict(  # type: ignore[pydantic-alias]
-        strict=True, extra="forbid", frozen=True, alias_generator=yaml_name, use_attribute_docstrings=True
+    # What checks a model is built when the first document of its kind comes: many kinds are in no bundle.
+    model_config = ConfigDict(
+        strict=True, extra="forbid", frozen=True, alias_generator=yaml_name, defer_build=True
     )
+
+    # mypy's plugin warns here of aliases that code might have to write; models are only read from documents.
+    @classmethod  # type: ignore[pydantic-alias]
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        result = handler(schema)
+        properties = handler.resolve_ref_schema(result).get("properties", {})
+        for name, meaning in meanings(cls).items():
+            if (field := cls.model_fields.get(name)) is not None:
+                properties[field.alias or name]["description"] = meaning
+        return result
 
 
 _T = TypeVar("_T")

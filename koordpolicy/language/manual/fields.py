@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 from koordpolicy.language.kinds import Cel, Slot, type_name
 from koordpolicy.language.kinds.exceptions import Override
 from koordpolicy.language.kinds.fields import Flag, FreeObject, Text, Whole
+from koordpolicy.language.kinds.meanings import meanings
 from koordpolicy.language.kinds.parameters import Parameter
 from koordpolicy.language.manual.markdown import code
 
@@ -27,12 +28,13 @@ class Field:
 
 def fields_of(model: type[BaseModel], prefix: str = "") -> Iterator[Field]:
     """All fields in order of declaration, those within structures after the structure."""
+    texts = meanings(model)
     for name, field in model.model_fields.items():
         path = prefix + (field.alias or name)
         marks, annotation = field.metadata, field.annotation
         suffix, inner, inner_marks = _inside(annotation, marks)
         described = _described(inner, inner_marks)
-        meaning = field.description or described.meaning
+        meaning = texts.get(name) or field.description or described.meaning
         if not suffix and described.meaning:
             meaning = described.meaning
         default = _default(field, described)
