@@ -190,10 +190,10 @@ class Scheduler:
 
     def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
         """A pod on a node that is not confirmed there; None, too, where policy's estimate reads where."""
-        view, node = self.cache.view(key), self.cache.node_of(key)
-        if view is None or node is None or not self.cache.is_assumed(key):
+        if not self.cache.is_assumed(key) or self._load.estimates_by("nodeName", "labels"):
             return None
-        return None if self._load.estimates_by("nodeName", "labels") else (view, node)
+        view, node = self.cache.view(key), self.cache.node_of(key)
+        return None if view is None or node is None else (view, node)
 
     def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
         """A pod is new or has changed: bound (as `bound`, where known), waiting for this scheduler, or over."""
