@@ -131,7 +131,7 @@ class Codec:
         return obj
 
     def _skips_managers(self, resource: Resource) -> bool:
-        return resource in self._shapes or resource.has_status or resource in _KINDS
+        return resource.has_status or resource in self._shapes or resource in _KINDS
 
     def _kept(self, resource: Resource) -> Any:
         if not self._keeps_managers and self._skips_managers(resource):
