@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from typing import Final
@@ -40,6 +40,8 @@ class Aside:
         self._prepare = prepare
         self._tests = tests
         self._collector = quiet_collector if quiet else nullcontext
+        self._last: tuple[Mapping[str, str], RuleGraph, Compilation] | None = None
+        """Of the newest that was good: a start with the kept tree is followed by the same from the source."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="compile")
 
     async def compile(self, revision: Revision, asked: Iterable[str] = ()) -> Candidate | Rejected:
@@ -68,6 +70,9 @@ class Aside:
             return self._reject(revision, Reason.NO_POLICIES, nothing, message)
         compilation = Compilation(None, Diagnostics(), (), {})
         try:
+            if self._last is not None and self._last[0] == revision.files:
+                _make_ready(self._last[1], asked)
+                return _accept(revision, *self._last[1:])
             compilation = self._compiler.compile(Layer(OWN, revision.files))
             reason = Reason.COMPILE_FAILED
             if compilation.graph is not None and self._tests:
@@ -89,10 +94,8 @@ class Aside:
             )
         if graph is None:
             return self._reject(revision, reason, compilation)
-        found = Diagnostics()
-        found.extend(revision.found)
-        found.extend(compilation.found)
-        return Candidate(graph, revision, Compilation(graph, found, compilation.units, compilation.sources))
+        self._last = revision.files, graph, compilation
+        return _accept(revision, graph, compilation)
 
     def _reject(
         self, revision: Revision, reason: Reason, compilation: Compilation, message: str = ""
@@ -106,6 +109,13 @@ class Aside:
             return rejected
         told = summary_of(rejected.errors)
         return Rejected(revision, reason, told, found, sources, rejected.at, rejected.bundle)
+
+
+def _accept(revision: Revision, graph: RuleGraph, compilation: Compilation) -> Candidate:
+    found = Diagnostics()
+    found.extend(revision.found)
+    found.extend(compilation.found)
+    return Candidate(graph, revision, Compilation(graph, found, compilation.units, compilation.sources))
 
 
 def _make_ready(graph: RuleGraph, asked: Iterable[str]) -> None:

@@ -293,6 +293,29 @@ async def keep(store: LastGood, number: int) -> None:
         await until(lambda: (kept := store.load()) is not None and kept.files == tree(number))
 
 
+def test_what_is_kept_and_given_again_is_compiled_once(tmp_path: Path) -> None:
+    async def scene() -> None:
+        store = LastGood(tmp_path / "state")
+        await keep(store, 5)
+        prepared: list[RuleGraph] = []
+        source = FixedSource("memory")
+        live = live_of(source, store=store, prepare=prepared.append)
+        async with running(live.run()):
+            await until(lambda: reason_of(live) is Reason.STARTED_FROM_CACHE)
+            graph = live.graph
+            assert target(live) == 5
+            source.give(tree(5), commit="c" * 40)
+            await until(lambda: reason_of(live) is Reason.SUCCEEDED)
+            assert live.graph is graph
+            assert live.active is not None
+            assert live.active.revision.commit == "c" * 40
+            source.give(tree(6))
+            await until(lambda: target(live) == 6)
+        assert prepared == [graph, live.graph]
+
+    asyncio.run(scene())
+
+
 @pytest.mark.parametrize("item", [revision(broken()), SourceTrouble("Missing", "nothing there"), None])
 def test_a_restart_takes_the_kept_tree_where_the_source_is_bad_or_absent(
     item: Revision | SourceTrouble | None, tmp_path: Path
