@@ -1,6 +1,6 @@
 """A fast reader for the plain layout that nearly all policies have.
 
-It knows block mappings and lists with keys made of words, scalars of one line, literal and folded
+It knows block mappings and lists with keys made of words or shares (`80%`), scalars of one line, literal and folded
 blocks, and flow collections of one line. Whatever else it meets (anchors, tags, tabs, escapes,
 scalars over several lines, anything wrong) it declines, and the YAML library reads the document
 instead. What it does read it reads exactly as the library does: the tests compare the two.
@@ -18,14 +18,15 @@ from koordpolicy.language.documents.tree import Data, Place
 
 _STRANGE = re.compile("[\t\r\ufeff]")
 _QUOTED = r"\"[^\"\\\n]*\"|'[^'\n]*'"
-_KEY = rf"([A-Za-z_][A-Za-z0-9_./*@%()\[\]-]*|{_QUOTED})"
+_SHARE = "[0-9]+%"
+_KEY = rf"([A-Za-z_][A-Za-z0-9_./*@%()\[\]-]*|{_SHARE}|{_QUOTED})"
 _LINE = re.compile(rf"( *)(- +)?(?:{_KEY}:(?: +|$))?(.*)$", re.MULTILINE)
 _START = re.compile(r"---(?: +#.*| *)$", re.MULTILINE)
 _DOUBLE = re.compile(r'"([^"\\\n]*)"')
 _SINGLE = re.compile(r"'([^'\n]*)'(?!')")
 _END = re.compile(r"(?: +#.*| *)$", re.MULTILINE)
 _BLOCK = re.compile(r"[|>][+-]?(?: +#.*| *)$", re.MULTILINE)
-_FLOW_KEY = re.compile(rf"([A-Za-z_][A-Za-z0-9_./-]*|{_QUOTED}): +")
+_FLOW_KEY = re.compile(rf"([A-Za-z_][A-Za-z0-9_./-]*|{_SHARE}|{_QUOTED}): +")
 _FLOW_PLAIN = re.compile(r"[^\s?:,\[\]{}#&*!|>'\"%@`-][^,\[\]{}\n]*|-[^\s,\[\]{}][^,\[\]{}\n]*")
 _SPACES = re.compile(" *")
 _NO_PLAIN = frozenset("?:,[]{}#&*!|>'\"%@`")

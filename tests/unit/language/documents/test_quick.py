@@ -34,6 +34,9 @@ spec:
   mechanism: cpuset
   target: {cel: node.capacity.cpu * percent(65) - variables.protected}
   list: [1, -2.5, true, "x", {a: ~}]
+  shape: {0%: 0, 100%: 10}
+  steps:
+    80%: 1
   folded: >-
     one
     two
@@ -58,6 +61,8 @@ PIECES = st.sampled_from(
         ">",
         "-",
         "1",
+        "5%",
+        "5%: ",
         ".5",
         "#",
         " #c",
