@@ -1,10 +1,10 @@
 """The rule graph of one revision, and how it is asked."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
 from koordpolicy.graph.catalogue import Classes
@@ -22,6 +22,8 @@ from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.facts import ROOTS, Component
 from koordpolicy.mechanism.classify import Catalogue
+
+T = TypeVar("T")
 
 Facts = Mapping[str, Any]
 """One record at run time: dotted path -> value. An absent path is missing data."""
@@ -106,6 +108,7 @@ class RuleGraph:
         self._values: dict[DecisionKey, RowProgram] = {}
         self._explained: dict[DecisionKey, RowProgram] = {}
         self._around: Callable[[str], RowProgram] | None = None
+        self._made: dict[Hashable, Any] = {}
 
     def __contains__(self, decision: str) -> bool:
         return decision in self._names
@@ -163,6 +166,12 @@ class RuleGraph:
         graph = self._like(self._ordinary, self._exceptional)
         graph._around = lambda name: wrap(name, self.program(name))  # noqa: SLF001 - of one class
         return graph
+
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What somebody makes of this graph, under a name of theirs: made when first asked for."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]  # type: ignore[no-any-return]  # a name stands for one thing
 
     @property
     def asked(self) -> tuple[str, ...]:

@@ -127,8 +127,8 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
         digest=graph.digest,
         filters=filters,
         scores=scores,
-        judge=_columns(maker.judged) if maker.judged else None,
-        reasons={step: _columns({"": node}) for step, node in maker.reasons.items()},
+        judge=maker.columns("", maker.judged) if maker.judged else None,
+        reasons={step: maker.columns(step, {"": node}) for step, node in maker.reasons.items()},
         order=queue,
         backoff=(
             maker.asked("queue.initialBackoff"),
@@ -164,10 +164,6 @@ def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, Stam
                 yield step.place, step, stamp
 
 
-def _columns(outputs: Mapping[str, ir.Node]) -> ColumnProgram:
-    return compile_columns(outputs, "node", ROOTS)
-
-
 class _Maker:
     """Gathers what the steps of one profile need."""
 
@@ -182,6 +178,12 @@ class _Maker:
         made = asked(self._graph, f"{self._target}.{field}")
         self._note(made.facts)
         return made
+
+    def columns(self, of: str, outputs: Mapping[str, ir.Node]) -> ColumnProgram:
+        """The program of all steps (`of` is empty), or of the reason of one; a graph has it made once."""
+        return self._graph.once(
+            (self._target, "columns", of), lambda: compile_columns(outputs, "node", ROOTS)
+        )
 
     def filter(self, name: str) -> Step:
         at = f"filters[{name}]"
