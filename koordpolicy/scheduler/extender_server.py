@@ -67,6 +67,11 @@ class ExtenderServer:
         self._underway = Underway(patience)
         self.ready = False
 
+    def heard(self) -> None:
+        """The scheduler has heard something of the cluster."""
+        cache = self._scheduler.cache
+        self._underway.look(lambda pod: cache.node_of(pod) is not None)
+
     def routes(self) -> tuple[Route, ...]:
         """What is served."""
         return (

@@ -5,6 +5,7 @@ question is to know of the pod already, or a burst of pods would all be judged b
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Final
 
 from koordpolicy.scheduler.decision import PodKey
@@ -32,6 +33,11 @@ class Underway:
         coming = self._expected.get(pod)
         if coming is not None:
             self._end(pod, coming)
+
+    def look(self, placed: Callable[[PodKey], bool]) -> None:
+        """Expect none of the pods any more that are on a node by now: another replica may have bound them."""
+        for pod in [one for one in self._expected if placed(one)]:
+            self.came(pod)
 
     async def settled(self) -> None:
         """Wait for all bindings that are expected at present."""

@@ -176,7 +176,7 @@ class Answering:
         self._component = component
         self._choice = choice
         self.scheduler = _scheduler(component, choice)
-        self._listening = Listening(component, self.scheduler, lambda: None)
+        self._listening = Listening(component, self.scheduler, self._heard)
         self._server = ExtenderServer(
             self.scheduler, self._listening.pod, component.cluster, component.process.metrics
         )
@@ -208,6 +208,9 @@ class Answering:
             "nodes": len(self.scheduler.cache),
             "pods": self.scheduler.cache.pod_count,
         }
+
+    def _heard(self) -> None:
+        self._server.heard()
 
     async def _when_ready(self) -> None:
         await self._listening.everything()

@@ -196,7 +196,8 @@ def test_binding_binds_counts_and_tells_what_went_wrong() -> None:
 
 
 @pytest.mark.parametrize("scored", [True, False], ids=["scored", "the-only-node"])
-def test_the_next_pod_is_judged_once_the_last_counts(scored: bool) -> None:
+@pytest.mark.parametrize("here_bound", [True, False], ids=["bound-here", "by-another-replica"])
+def test_the_next_pod_is_judged_once_the_last_counts(scored: bool, here_bound: bool) -> None:
     async def story() -> None:
         async with site(patience=3600.0) as here:
             large = {"containers": [{"name": "c", "image": "pause", "resources": {"requests": {"cpu": "5"}}}]}
@@ -212,8 +213,13 @@ def test_the_next_pod_is_judged_once_the_last_counts(scored: bool) -> None:
             await asyncio.sleep(0.2)
             assert not asking.done()
             uid = made["metadata"]["uid"]
-            wanted = {"PodNamespace": "default", "PodName": "p", "PodUID": uid, "Node": "a"}
-            assert await here.post("bind", wanted) == (200, {"Error": ""})
+            if here_bound:
+                wanted = {"PodNamespace": "default", "PodName": "p", "PodUID": uid, "Node": "a"}
+                assert await here.post("bind", wanted) == (200, {"Error": ""})
+            else:
+                await here.cluster.bind("default", "p", "a", uid=uid)
+                here.world.scheduler.set_pod(read_pod(await here.cluster.get(PODS, "p", namespace="default")))
+                here.answering.heard()
             status, told = await asking
             assert (status, told["NodeNames"]) == (200, [])
             assert told["FailedNodes"] == {"a": "node(s) cpu usage exceed threshold"}
