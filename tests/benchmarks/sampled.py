@@ -103,7 +103,8 @@ def main(arguments: Sequence[str]) -> int:
     signal.setitimer(signal.ITIMER_PROF, _EVERY, _EVERY)
     try:
         # Its imports are to be seen, too.
-        return int(import_module("koordpolicy.cli.main").main(command))
+        sys.argv[1:] = command
+        return int(import_module("koordpolicy.cli.main").process())
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         Path(file).write_text(json.dumps(looks.seconds()), encoding="utf-8")
