@@ -71,6 +71,15 @@ def test_a_graph_is_made_with_the_thresholds_of_the_process_and_leaves_them() ->
     assert gc.get_threshold() == before
 
 
+def test_what_the_process_says_while_a_graph_is_made_holds_afterwards() -> None:
+    hold_back()
+    with quiet_collector():
+        keep_what_is_there()
+        said = gc.get_threshold()
+    assert said[0] > 0
+    assert gc.get_threshold() == said
+
+
 def test_cycles_of_a_graph_that_is_made_are_found_though_nobody_looks_meanwhile() -> None:
     hold_back()
     with quiet_collector():
