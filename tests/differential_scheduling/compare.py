@@ -53,8 +53,8 @@ def real_differences(
 
 def deviates(oracle: Judgement, as_built: Judgement) -> bool:
     """Whether kube-scheduler is known to judge otherwise than documented."""
-    return (oracle.feasible, oracle.reasons, oracle.rooms) != (
-        as_built.feasible, as_built.reasons, as_built.rooms,
+    return (oracle.feasible, oracle.reasons, oracle.rooms, oracle.vain) != (
+        as_built.feasible, as_built.reasons, as_built.rooms, as_built.vain,
     )  # fmt: skip
 
 
