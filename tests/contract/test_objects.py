@@ -26,6 +26,17 @@ async def test_what_is_created_can_be_read(world: World) -> None:
 
 
 @contract
+async def test_what_nobody_wants_to_see_is_stored_and_refused_all_the_same(world: World) -> None:
+    mine = config("one", {"a": "1"})
+    made = await world.cluster.create(CONFIG_MAPS, mine, namespace=world.namespace, echo=False)
+    read = await world.cluster.get(CONFIG_MAPS, "one", namespace=world.namespace)
+    assert read["data"] == {"a": "1"}
+    assert not made or made == read
+    with pytest.raises(AlreadyExists):
+        await world.cluster.create(CONFIG_MAPS, mine, namespace=world.namespace, echo=False)
+
+
+@contract
 async def test_the_server_sets_what_is_its_own(world: World) -> None:
     mine = pod("one")
     mine["metadata"] |= {"uid": "mine", "creationTimestamp": "1999-01-01T00:00:00Z", "generation": 7}
