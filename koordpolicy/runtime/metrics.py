@@ -125,23 +125,24 @@ class Metrics:
         return found
 
     def _elsewhere(self, name: str, kind: MetricKind) -> Metric:
-        row = self.table[name]
-        if row.kind is not kind:
-            raise TypeError(f"{name} is a {row.kind}, not a {kind}")
+        row = self._row(name, kind)
         if name in self._counted or name in self._made:
             raise ValueError(f"{name} is counted already")
         self._counted.add(name)
         return row
 
+    def _row(self, name: str, kind: MetricKind) -> Metric:
+        row = self.table[name]
+        if row.kind is not kind:
+            raise TypeError(f"{name} is a {row.kind}, not a {kind}")
+        return row
+
     def _metric(self, name: str, kind: MetricKind) -> Counter | Gauge | Histogram:
-        made = self._made.get(name)
+        row, made = self._row(name, kind), self._made.get(name)
         if made is None:
-            row = self.table[name]
             if name in self._counted:
                 raise ValueError(f"{name} is counted elsewhere")
             made = self._made.setdefault(name, _make(row, self.registry))
-        if self.table[name].kind is not kind:
-            raise TypeError(f"{name} is a {self.table[name].kind}, not a {kind}")
         return made
 
 

@@ -12,7 +12,8 @@ from koordpolicy.language.cel.lower.row import RowProgram
 Records = Mapping[str, Any]
 """The records of a decision by root. One that is absent counts as empty: all its facts are missing."""
 
-_NO_FACTS: Final[Mapping[str, Any]] = {}
+NO_FACTS: Final[Mapping[str, Any]] = {}
+"""The record that stands for one that is absent. Not to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Asked:
         """The decision's value on these records; None when no rule matches. Raises CelError."""
         if self.program is None:
             return self.constant
-        return self.program.call(*[records.get(root, _NO_FACTS) for root in self.roots])
+        return self.program.call(*[records.get(root, NO_FACTS) for root in self.roots])
 
 
 def asked(graph: RuleGraph, decision: str) -> Asked:

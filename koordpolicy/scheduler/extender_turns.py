@@ -17,7 +17,7 @@ PATIENCE: Final = 0.1
 class Underway:
     """The pods whose bindings are expected, each for `patience` seconds at most."""
 
-    def __init__(self, patience: float = PATIENCE) -> None:
+    def __init__(self, patience: float) -> None:
         self._patience = patience
         self._expected: dict[PodKey, asyncio.Future[None]] = {}
 

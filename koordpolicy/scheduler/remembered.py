@@ -2,11 +2,11 @@
 one of them reads, and nodes neither.
 """
 
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable
 from typing import Any, Final
 
 from koordpolicy.model.table_kinds import ABSENT
-from koordpolicy.scheduler.asked import Records
+from koordpolicy.scheduler.asked import NO_FACTS, Records
 
 _MOST: Final = 1024
 """Answers that are kept; with more all are forgotten."""
@@ -31,7 +31,7 @@ class Remembered:
         if self._facts is None:
             return self._ask(records)
         try:
-            key = tuple([_part(records.get(root, _NO_FACTS).get(path, ABSENT)) for root, path in self._facts])
+            key = tuple([_part(records.get(root, NO_FACTS).get(path, ABSENT)) for root, path in self._facts])
             found = self._answers.get(key, self)
         except TypeError:  # a list, or a map of such
             return self._ask(records)
@@ -41,9 +41,6 @@ class Remembered:
                 self._answers.clear()
             self._answers[key] = found
         return found
-
-
-_NO_FACTS: Final[Mapping[str, Any]] = {}
 
 
 def _part(value: Any) -> Any:

@@ -19,9 +19,8 @@ from koordpolicy.scheduler.pods import PodView
 
 def node_unschedulable(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
     """Cordoned nodes."""
-    if toleration.tolerated(pod.placement.tolerations, toleration.CORDON):
-        return refuses_none((toleration.CORDONED,), nodes.count)
-    cordoned = nodes.flagged("unschedulable")
+    tolerated = toleration.tolerated(pod.placement.tolerations, toleration.CORDON)
+    cordoned = None if tolerated else nodes.flagged("unschedulable")
     if cordoned is None:
         return refuses_none((toleration.CORDONED,), nodes.count)
     return one_reason(cordoned, toleration.CORDONED)
