@@ -60,4 +60,6 @@ def short_of_cpu(
 
 
 def _all_amplified(amount: Column | int, ratio: Ratios) -> Column:
-    return np.ceil(np.fmin(amount * ratio, _ALL)).astype(np.int64)
+    """Of ratios above 1; the others only have to give some number, as nothing without measure does."""
+    finite = np.fmin(np.fmax(ratio, 1.0), _ALL)
+    return np.ceil(np.fmin(amount * finite, _ALL)).astype(np.int64)

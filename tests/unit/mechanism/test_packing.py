@@ -71,3 +71,26 @@ def test_pods_that_own_cpus_cost_more_where_cpu_is_amplified() -> None:
     assert short_of_cpu(5000, binds=False, **nodes).tolist() == [False, False, False, False]
     assert short_of_cpu(4500, binds=True, **nodes).tolist() == [False, False, True, False]
     assert short_of_cpu(0, binds=True, **nodes).tolist() == [False] * 4
+
+
+@pytest.mark.parametrize("ratio", [float("inf"), 1e30])
+def test_a_ratio_without_measure_leaves_no_room_for_owned_cpus(ratio: float) -> None:
+    nodes = {
+        "ratio": np.full(2, ratio),
+        "allocatable": column(16000, 16000),
+        "requested": column(0, 1000),
+        "bound": column(0, 1000),
+    }
+    assert short_of_cpu(1, binds=True, **nodes).tolist() == [True, True]
+    assert short_of_cpu(1, binds=False, **nodes).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("ratio", [float("nan"), float("-inf"), -1e308, 0.5])
+def test_a_ratio_that_amplifies_nothing_refuses_nobody(ratio: float) -> None:
+    nodes = {
+        "ratio": np.full(2, ratio),
+        "allocatable": column(0, 0),
+        "requested": column(0, 1000),
+        "bound": column(0, 1000),
+    }
+    assert short_of_cpu(2**53, binds=True, **nodes).tolist() == [False, False]
