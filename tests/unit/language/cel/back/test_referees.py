@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.lower.row import compile_row
-from koordpolicy.language.cel.values import Duration, Timestamp, UInt
+from koordpolicy.language.cel.values import INT_MIN, Duration, Timestamp, UInt
 from tests.unit.language.cel.back.expressions import PLAIN_VALUES, STANDARD, VARIABLES, Grammar, texts, typed
 
 cel = pytest.importorskip("cel_expr_python.cel", reason="Google's runtime is not installed")
@@ -123,6 +123,8 @@ def _plain(value: Any) -> Any:
 
 @given(st.sampled_from(_SIMPLE_KINDS).flatmap(lambda kind: texts(kind, SIMPLE)), PLAIN_VALUES)
 def test_cel_python_agrees(text: str, values: dict[str, Any]) -> None:
+    # It finds no overflow in the least integer modulo -1, where the other engines do.
+    assume("%" not in text or INT_MIN not in values.values())
     note(text)
     mine, theirs = ours(text, values), pythons(text, values)
     # What `+` makes of strings and lists is of a plain Python class there, which methods then refuse.
