@@ -18,20 +18,20 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         return None
     plain = _plain(name)
     best: str | None = None
-    best_distance = min(4, max(1, len(name) // 3)) + 1
+    nearest_yet = min(4, max(1, len(name) // 3)) + 1, False
     for candidate in candidates:
         if candidate == name:
             continue
         other = _plain(candidate)
         if other == plain and plain:
             return candidate
-        if abs(len(other) - len(plain)) > best_distance or len(other) <= 1:
+        most, _ = nearest_yet
+        if abs(len(other) - len(plain)) > most or len(other) <= 1:
             continue
-        distance = _distance(plain, other, best_distance + 1)
-        closer = distance < best_distance
-        alike = distance == best_distance and best is not None and sorted(other) == sorted(plain)
-        if (closer or alike) and distance < len(plain):
-            best, best_distance = candidate, distance
+        distance = _distance(plain, other, most + 1)
+        found = distance, sorted(other) != sorted(plain)
+        if distance < len(plain) and found < nearest_yet:
+            best, nearest_yet = candidate, found
     return best
 
 

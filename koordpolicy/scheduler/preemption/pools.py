@@ -30,12 +30,12 @@ class Pool:
     changes: int
     views: tuple[PodView, ...]
     priorities: Column
+    keys: tuple[PodKey, ...] = field(init=False)
+    """Their namespaces and names."""
     amounts: dict[str, Column] = field(default_factory=dict)
 
-    @property
-    def keys(self) -> tuple[PodKey, ...]:
-        """Their namespaces and names."""
-        return tuple(view.pod.key for view in self.views)
+    def __post_init__(self) -> None:
+        self.keys = tuple(view.pod.key for view in self.views)
 
     def taken(self, resource: str) -> Column:
         """What each of them takes of a resource, `pods` as such being one."""

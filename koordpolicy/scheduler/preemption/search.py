@@ -189,8 +189,10 @@ class Search:
         for name in supposed.outdated():
             supposed.set(name, None)
         for name in names:
-            if supposed.change(name) is None:
-                supposed.set(name, Change(pools.on(name).keys))
+            # A pod whose news leave the row as it is may be another to those who ask who may go.
+            known, going = supposed.change(name), pools.on(name).keys
+            if known is None or known.without is not going:
+                supposed.set(name, Change(going))
         return supposed.table
 
     def _supposed(self, question: Question) -> SupposedNodes:

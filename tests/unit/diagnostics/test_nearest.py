@@ -60,6 +60,11 @@ def test_of_two_equally_close_ones_the_first_is_taken() -> None:
     assert nearest("cat", ("cap", "car")) == "cap"
 
 
+def test_of_two_equally_close_ones_the_first_of_the_same_letters_is_taken() -> None:
+    assert nearest("bba", ("ba", "bab")) == "bab"
+    assert nearest("abcabc", ("abcbac", "bacabc")) == "abcbac"
+
+
 WORDS = st.text("abcd.", max_size=9)
 
 
@@ -86,12 +91,12 @@ def test_agrees_with_the_definition(name: str, candidates: list[str]) -> None:
     allowed = min(4, max(1, len(name) // 3))
     expected: str | None = None
     close = [
-        (distance(word, plain(candidate)), place)
+        (distance(word, plain(candidate)), sorted(plain(candidate)) != sorted(word), place)
         for place, candidate in enumerate(candidates)
         if candidate != name and len(plain(candidate)) > 1
     ]
-    close = [(away, place) for away, place in close if away <= allowed and away < len(word)]
+    close = [one for one in close if one[0] <= allowed and one[0] < len(word)]
     same = [place for place, c in enumerate(candidates) if c != name and word and plain(c) == word]
     if name and (same or close):
-        expected = candidates[same[0] if same else min(close)[1]]
+        expected = candidates[same[0] if same else min(close)[-1]]
     assert nearest(name, candidates) == expected

@@ -70,6 +70,24 @@ def test_who_goes_for_whom(case: dict[str, Any]) -> None:
     assert [list(pods) for pods in before.values()] == [list(pods) for pods in after.values()]
 
 
+def test_who_may_go_can_change_though_the_node_is_as_full_as_before() -> None:
+    world = World(GRAPH)
+    large = {"request": {"cpu": 6}, "labels": {"app": "large"}}
+    world.build({
+        "nodes": {"a": {"labels": {"zone": "z"}, "pods": {"small": {"priority": 10, "request": {"cpu": 4}},
+                                 "large": {"priority": 9900, **large}}}},
+    })  # fmt: skip
+    apart = {"labelSelector": {"matchLabels": {"app": "large"}}, "topologyKey": "zone"}
+    wanted = {
+        "request": {"cpu": 7},
+        "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}},
+    }
+    assert world.place("first", wanted).preemption is None
+    # Another pod of the same name, heard of in one.
+    world.scheduler.set_pod(placed("large", "a", {"priority": 20, **large}))
+    assert shown(world.place("second", wanted))["victims"] == ["large", "small"]
+
+
 # --- pods that wait for their victims to go ---------------------------------------------------------
 
 
