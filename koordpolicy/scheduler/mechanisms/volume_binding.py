@@ -114,12 +114,15 @@ def bindings(wanted: Wanted, nodes: NodeView, volumes: Volumes) -> Bindings:
             found.gone |= True
         elif volume.affinity is not None:
             found.elsewhere |= ~places.mask(volume.affinity)
-    # The first claim that a node cannot serve is the reason; those that have a node already come first.
-    for claim in sorted(wanted.waiting, key=lambda one: (not one.selected_node, one.request or 0)):
+    # The first claim that a node cannot serve is the reason: one whose volume is made for another node before
+    # all, then those whose volume is made for this one, in the pod's order, then the smallest.
+    promised = [claim for claim in wanted.waiting if claim.selected_node]
+    for claim in promised:
+        found.unmatched |= nodes.names() != nodes.code(claim.selected_node)
+    free = [claim for claim in wanted.waiting if not claim.selected_node]
+    for claim in [*promised, *sorted(free, key=lambda one: one.request or 0)]:
         chosen = np.full(nodes.count, _NONE, np.int64)
-        if claim.selected_node:
-            found.unmatched |= nodes.names() != nodes.code(claim.selected_node)
-        else:
+        if not claim.selected_node:
             _choose(found, claim, chosen, places, volumes)
         _provide(found, claim, (chosen == _NONE) & ~found.unmatched & ~found.short, nodes, volumes)
         found.claims.append(claim)

@@ -60,7 +60,9 @@ def attempt(program: RowProgram, values: list[Any]) -> Any:
 
 
 def belongs(value: Any, kind: Type) -> bool:
-    """Whether a run-time value is one of a type."""
+    """Whether a run-time value is one of a type. In CEL, null is one of every message's."""
+    if value is None and kind.name in ("record", "timestamp", "duration"):
+        return True
     match kind.name:
         case "dyn":
             return True
