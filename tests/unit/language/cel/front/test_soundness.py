@@ -9,7 +9,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError, NoSuchOverload
 from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
-from koordpolicy.language.cel.types import ERROR, Type
+from koordpolicy.language.cel.types import DURATION, ERROR, TIMESTAMP, Type
 from koordpolicy.language.cel.values import NONE, Duration, Optional, Timestamp, UInt, key_value, type_name
 from tests.unit.language.cel.front.expressions import expressions
 from tests.unit.language.cel.front.world import POLICY, checked
@@ -61,7 +61,7 @@ def attempt(program: RowProgram, values: list[Any]) -> Any:
 
 def belongs(value: Any, kind: Type) -> bool:
     """Whether a run-time value is one of a type. In CEL, null is one of every message's."""
-    if value is None and kind.name in ("record", "timestamp", "duration"):
+    if value is None and kind.name in ("record", TIMESTAMP.name, DURATION.name):
         return True
     match kind.name:
         case "dyn":
