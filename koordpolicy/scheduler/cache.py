@@ -158,7 +158,11 @@ class ClusterCache:
             if known is not None:
                 self.around.pod_left(known.view, row)
             self.around.pod_came(view, row)
-        if known is not None and self._weighs_the_same(state, known, placed):
+        if (
+            known is not None
+            and self._weighs_the_same(state, known, placed)
+            and _holds_the_same(known.view, view)
+        ):
             return
         if known is not None:
             state.demand.count(known.view, -1)
@@ -428,6 +432,18 @@ class ClusterCache:
 def _same_to_others(one: PodView, other: PodView) -> bool:
     """Whether two states of a pod mean the same to all that looks beyond a node's row."""
     return one.pod is other.pod or (one.plain and other.plain and one.kind == other.kind)
+
+
+def _holds_the_same(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod have the same ports and volumes. Their node's row changes with these, though
+    they show in none of its facts: whoever remembers an answer about the node sees that it changed.
+    """
+    if one.plain and other.plain:
+        return True
+    try:
+        return one.ports == other.ports and one.volumes == other.volumes
+    except ObjectError:
+        return False
 
 
 def _allocatable(row: Mapping[str, object]) -> Amounts:

@@ -4,7 +4,10 @@ from enum import Enum, auto
 
 
 class Event(Enum):
-    """Something that happened. A filter says which of them can help a pod that it refused."""
+    """Something that happened. A filter says which of them can help a pod that it refused.
+
+    A pod that was resized, and takes less than before, counts as one that is gone.
+    """
 
     NODE_ADDED = auto()
     NODE_CHANGED = auto()

@@ -162,6 +162,14 @@ class PodView:
         return any(one.running is not None for one in (*pod.containers, *pod.init_containers))
 
 
+def takes_less(now: PodView, before: PodView) -> bool:
+    """Whether a pod takes less of something from its node than it did."""
+    amounts = now.occupied
+    return amounts != before.occupied and any(
+        amounts.get(name, 0) < amount for name, amount in before.occupied.items()
+    )
+
+
 def kind_of(namespace: str, labels: Mapping[str, str], terminating: bool) -> KindKey:
     """The kind of a pod."""
     return namespace, frozenset(labels.items()), terminating

@@ -36,7 +36,7 @@ from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.loads import LoadPolicy
 from koordpolicy.scheduler.memory import Memory
 from koordpolicy.scheduler.nodes import NodeView
-from koordpolicy.scheduler.pods import PodView, scheduler_of, view_of
+from koordpolicy.scheduler.pods import PodView, scheduler_of, takes_less, view_of
 from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
 from koordpolicy.scheduler.profile import profile_of, records_for
 from koordpolicy.scheduler.role import ALONE, Role
@@ -201,17 +201,21 @@ class Scheduler:
         known = self.cache.view(key)
         if known is not None and known.pod.uid != pod.uid:
             self.remove_pod(key)  # another pod of the same name: the end of the first one was not heard
+            known = None
         if pod.terminal:
             self.remove_pod(key)
         elif pod.node_name:
             self._waitlist.leave(key)
             self._room.gone(key)
-            self.cache.place(bound or self._view(pod), pod.node_name, self._clock())
+            view = bound or self._view(pod)
+            self.cache.place(view, pod.node_name, self._clock())
             self.cache.around.volumes.settled(key)
             if known is None:
                 self._waitlist.happened(Event.POD_PLACED, pod.node_name)
             elif known.pod.labels != pod.labels or known.pod.terminating != pod.terminating:
                 self._waitlist.happened(Event.POD_CHANGED)
+            if known is not None and takes_less(view, known):
+                self._waitlist.happened(Event.POD_GONE, pod.node_name)
         elif self.cache.is_assumed(key):
             return  # what is on its way cannot be stopped by news from before
         elif scheduler_of(pod) != self.profile.name or pod.terminating or not self._role.holds(pod):

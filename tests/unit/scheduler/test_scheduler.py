@@ -57,9 +57,13 @@ def test_a_pod_that_could_not_be_bound_comes_back() -> None:
     [
         pytest.param(lambda world: world.scheduler.remove_pod(("default", "x")), id="deleted"),
         pytest.param(lambda world: world.submit("x", {"node": "a", "phase": "Succeeded"}), id="over"),
+        pytest.param(
+            lambda world: world.submit("x", {"node": "a", "phase": "Running", "request": {"cpu": "4"}}),
+            id="resized",
+        ),
     ],
 )
-def test_a_pod_that_ends_makes_room_for_one_that_waits(end: Any) -> None:
+def test_a_pod_that_ends_or_shrinks_makes_room_for_one_that_waits(end: Any) -> None:
     world = World()
     world.build({"nodes": {"a": {}}})
     world.place("x", {"request": {"cpu": "6"}})
@@ -126,6 +130,25 @@ def test_deciding_again_is_free_of_effects() -> None:
     asked = pod("x", {"request": {"cpu": "6"}})
     assert world.scheduler.decide(asked) == world.scheduler.decide(asked)
     assert world.scheduler.cache.pod_count == 0
+
+
+def test_ports_that_change_change_what_is_remembered_of_the_node() -> None:
+    def with_port(port: int) -> dict[str, Any]:
+        container = {
+            "name": "init",
+            "ports": [{"containerPort": 80, "hostPort": port}],
+            "restartPolicy": "Always",
+        }
+        return {"initContainers": [container]}
+
+    world = World(explained=0, refusals=False)
+    world.build({"nodes": {name: {} for name in "abc"}})
+    there = {"node": "a", "phase": "Running"}
+    world.submit("x", {**with_port(8080), **there})
+    asked = [pod(f"y{number}", with_port(9090)) for number in range(4)]
+    assert [world.scheduler.decide(one).feasible for one in asked[:3]] == [3, 3, 3]
+    world.submit("x", {**with_port(9090), **there})
+    assert world.scheduler.decide(asked[3]).feasible == 2
 
 
 def test_ties_go_where_policy_says() -> None:
