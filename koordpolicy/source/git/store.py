@@ -108,8 +108,14 @@ class Store:
         # Nobody else is at work here, so locks of Git were left by one who was killed.
         for left in self.git_directory.rglob("*.lock"):
             left.unlink(missing_ok=True)
+        self._unlock_trees()
         self._drop_temporary_links()
         return lock
+
+    def _unlock_trees(self) -> None:
+        """Git locks a tree while it adds it; one that was killed meanwhile would stay locked, and in the way."""
+        for left in (self.git_directory / "worktrees").glob("*/locked"):
+            left.unlink(missing_ok=True)
 
     async def _begin(self, object_format: str = "sha1") -> None:
         if not (self.git_directory / "HEAD").is_file():
@@ -167,6 +173,7 @@ class Store:
         # What was begun before a crash need not be whole. No link leads there, unless it was found broken.
         await asyncio.to_thread(_remove, tree)
         if (self.git_directory / "worktrees" / commit).exists():
+            await asyncio.to_thread(self._unlock_trees)
             await self.run("worktree", "prune", "--expire=now")
         await self.run(
             "worktree", "add", "--quiet", "--force", "--detach", "--no-checkout", str(tree), commit

@@ -356,6 +356,28 @@ class TestAfterACrash:
         assert sync(syncing(upstream.bare, target)).commit == second
         assert tree(target / "policies") == {"one.yaml": "2", "two.yaml": "2"}
 
+    @pytest.mark.parametrize("when", ["before the process began", "while it runs"])
+    @pytest.mark.parametrize("lost", [(), ("gitdir",), ("gitdir", "HEAD", "commondir")], ids=len)
+    def test_git_killed_while_it_adds_a_tree(
+        self, upstream: Upstream, target: Path, when: str, lost: tuple[str, ...]
+    ) -> None:
+        wanted = self.published(upstream, target)
+        syncer = syncing(upstream.bare, target)
+        if when == "while it runs":
+            sync(syncer)
+            wanted = upstream.commit({"one.yaml": "3", "two.yaml": "3"})
+        trees = target / ".git" / "worktrees"
+        half = trees / wanted
+        shutil.copytree(next(trees.iterdir()), half)
+        (half / "gitdir").write_text(f"{target}/.worktrees/{wanted}/.git\n")
+        (half / "locked").write_text("initializing\n")
+        for name in lost:
+            (half / name).unlink()
+        assert sync(syncer).commit == wanted
+        assert set(tree(target / "policies")) == {"one.yaml", "two.yaml"}
+        assert sorted(one.name for one in trees.glob(f"{wanted}*")) == [wanted]
+        assert not (half / "locked").exists()
+
     def test_a_published_tree_that_was_damaged(self, upstream: Upstream, target: Path) -> None:
         second = self.published(upstream, target)
         syncer = syncing(upstream.bare, target)
