@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from koordpolicy.graph.constants import constant
 from koordpolicy.graph.rules import Decision, DecisionKey
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
 from koordpolicy.language.cel.types import INT

@@ -2,9 +2,9 @@
 
 from functools import cache
 
-from koordpolicy.graph.constants import constant
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.values import NONE
 from koordpolicy.language.facts import ROOTS
 from koordpolicy.language.kinds import Kind, Slot, literal_value, slots

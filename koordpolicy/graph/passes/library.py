@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from koordpolicy.diagnostics import Note
-from koordpolicy.graph.constants import constant
 from koordpolicy.graph.expressions import Path, Texts, Vocabulary
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.passes.parameters import shown_type
 from koordpolicy.graph.references import walk
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.cel import ast, ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.environment import UserFunction
 from koordpolicy.language.cel.ir_walk import rewrite
 from koordpolicy.language.cel.types import Type

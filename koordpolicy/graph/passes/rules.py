@@ -5,7 +5,6 @@ from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.graph.cache import Cache
-from koordpolicy.graph.constants import constant
 from koordpolicy.graph.expressions import Path, Texts, Vocabulary
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.passes.exceptions import report_broad
@@ -14,6 +13,7 @@ from koordpolicy.graph.rules import Rule, RuleMatch
 from koordpolicy.graph.scope import Scope, conjunction, inline, match_of, scope_of, true_or_false
 from koordpolicy.graph.state import Draft, State, Unit, texts_of
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.ir_walk import refs_of
 from koordpolicy.language.cel.types import DYN, Type, list_of
 from koordpolicy.language.cel.values import Optional

@@ -5,13 +5,13 @@ from sys import maxsize
 
 from koordpolicy.diagnostics import Diagnostics, Note, Span
 from koordpolicy.diagnostics.nearest import nearest
-from koordpolicy.graph.constants import constant
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.notation import flow
 from koordpolicy.graph.passes.parameters import PREFIX
 from koordpolicy.graph.rules import Decision, DecisionKey, Rank, RuleMatch
 from koordpolicy.graph.rules import Rule as GraphRule
 from koordpolicy.graph.state import Unit
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.values import NONE, Optional
 from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import BadLiteral, Expression, Parameter, literal_value, type_name

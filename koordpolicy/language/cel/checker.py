@@ -6,7 +6,7 @@ place of what it could not understand, and goes on; whatever contains that node 
 
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.checker_calls import check_call
-from koordpolicy.language.cel.checker_context import Context, Problem, constant
+from koordpolicy.language.cel.checker_context import Context, Problem
 from koordpolicy.language.cel.checker_macros import check_macro
 from koordpolicy.language.cel.checker_messages import check_message
 from koordpolicy.language.cel.checker_names import check_ident, check_index, check_select, error_at
@@ -18,6 +18,7 @@ from koordpolicy.language.cel.checker_quantities import (
     take_unit,
     zero_as,
 )
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.ir_change import depth, with_types
 from koordpolicy.language.cel.syntax import MAX_TYPED_DEPTH

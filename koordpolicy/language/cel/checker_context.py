@@ -132,8 +132,3 @@ def block_slot(node: ast.Node) -> str | None:
             if len(parts) == len(args) == (1 if node.function == "index" else 2):
                 return f"@{node.function}" + "".join(f"_{part}" for part in parts)
     return None
-
-
-def constant(type: Type, value: object, start: int = 0, end: int = 0) -> ir.Const:
-    """A constant; its key tells 1, 1.0, 1u and true apart."""
-    return ir.Const(type, value, f"{type}:{value!r}", start=start, end=end)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.ir_walk import rewrite, walk
@@ -57,7 +58,7 @@ def _folded(node: ir.Node, functions: Mapping[str, Function]) -> ir.Node:
 
 def _constant(node: ir.Node, value: Value) -> ir.Const:
     """A constant in the place of a node."""
-    return ir.Const(node.type, value, f"{node.type}:{value!r}", start=node.start, end=node.end)
+    return constant(node.type, value, node.start, node.end)
 
 
 def _attempt(node: ir.Node, compute: Callable[[], Value]) -> ir.Node:
@@ -136,7 +137,7 @@ def _opt_map(node: ir.OptMap, held: Optional, functions: Mapping[str, Function])
     if held is NONE:
         return _constant(node, NONE)
     inner = node.operand.type.params[0] if node.operand.type.params else node.operand.type
-    value = ir.Const(inner, held.value, f"{inner}:{held.value!r}", start=node.start, end=node.end)
+    value = constant(inner, held.value, node.start, node.end)
     body = fold(_with_local(node.body, node.name, value), functions)
     if node.flat:
         return body if body.type == node.type else node
@@ -155,9 +156,7 @@ def _comprehension(node: ir.Comprehension, functions: Mapping[str, Function]) ->
     transforms = tuple(transform for _, transform in steps if transform is not None)
     if node.macro in ("all", "exists"):
         if len(predicates) < 2:
-            neutral = ir.Const(
-                BOOL, node.macro == "all", f"bool:{node.macro == 'all'}", start=node.start, end=node.end
-            )
+            neutral = constant(BOOL, node.macro == "all", node.start, node.end)
             predicates = (*predicates, neutral, neutral)
         logic = ir.And if node.macro == "all" else ir.Or
         return fold(logic(node.type, predicates, start=node.start, end=node.end), functions)
@@ -191,15 +190,14 @@ def _elements(node: ir.Comprehension) -> list[tuple[ir.Const, ...]] | None:
     if isinstance(walked.value, dict):
         held = walked.type.params[1]
         pairs = [
-            (ir.Const(kind, key, f"{kind}:{key!r}"), ir.Const(held, value, f"{held}:{value!r}"))
-            for key, value in runtime.map_pairs(walked.value)
+            (constant(kind, key), constant(held, value)) for key, value in runtime.map_pairs(walked.value)
         ]
         return [(key,) for key, _ in pairs] if len(node.variables) == 1 else list(pairs)
-    values = [ir.Const(kind, value, f"{kind}:{value!r}") for value in walked.value]
+    values = [constant(kind, value) for value in walked.value]
     if len(node.variables) == 1:
         return [(value,) for value in values]
     whole = replace(kind, name="int", params=(), unit=None, record=None)
-    return [(ir.Const(whole, at, f"int:{at}"), value) for at, value in enumerate(values)]
+    return [(constant(whole, at), value) for at, value in enumerate(values)]
 
 
 def _step(

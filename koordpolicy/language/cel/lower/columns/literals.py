@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
 from koordpolicy.language.cel.lower.columns.exact import EXACT, alike
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -74,7 +75,7 @@ def _on_condition(part: ir.Node) -> tuple[ir.Node | None, ir.Node | None]:
         if part.value is NONE:
             return None, None
         kind, held = part.type.params[0], part.value.value
-        return ir.Const(kind, held, f"{kind}:{held!r}"), condition
+        return constant(kind, held), condition
     if isinstance(part, ir.Call) and part.overload == "optional.of(T)":
         return part.args[0], condition
     raise NoColumnForm(part, "an optional element of this form")

@@ -11,6 +11,7 @@ from typing import Final
 from zlib import crc32
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import bound_names, inline_binds, number, rewrite, walk
@@ -167,11 +168,7 @@ def _evaluated(node: ir.Node) -> ir.Node:
         return node
     if isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > _MAX_SIZE:
         return node
-    return _constant(node.type, value)
-
-
-def _constant(type: Type, value: Value) -> ir.Const:
-    return ir.Const(type, value, f"{type}:{value!r}")
+    return constant(node.type, value)
 
 
 # --- macros over constants -------------------------------------------------------------------------
@@ -210,12 +207,12 @@ def _elements(node: ir.Comprehension) -> Sequence[tuple[ir.Const, ...]] | None:
     if not isinstance(value, (list, tuple, dict)) or len(value) > _MAX_ELEMENTS:
         return None
     if isinstance(value, dict):
-        pairs = [(_constant(params[0], key), _constant(params[1], held)) for key, held in map_pairs(value)]
+        pairs = [(constant(params[0], key), constant(params[1], held)) for key, held in map_pairs(value)]
         return pairs if len(node.variables) == 2 else [(key,) for key, _ in pairs]
-    values = [_constant(params[0], element) for element in value]
+    values = [constant(params[0], element) for element in value]
     if len(node.variables) == 1:
         return [(element,) for element in values]
-    return [(_constant(INT, at), element) for at, element in enumerate(values)]
+    return [(constant(INT, at), element) for at, element in enumerate(values)]
 
 
 def _at_once(node: ir.Comprehension) -> ir.Node | None:
@@ -231,7 +228,7 @@ def _write_out(node: ir.Comprehension, elements: Sequence[tuple[ir.Const, ...]])
     predicates = [_applied(node, node.predicate, element) for element in elements]
     transforms = [_applied(node, node.transform, element) for element in elements]
     if node.macro in ("all", "exists"):
-        neutral = _constant(BOOL, node.macro == "all")
+        neutral = constant(BOOL, node.macro == "all")
         logic = ir.And if node.macro == "all" else ir.Or
         args = (*(part for part in predicates if part is not None), neutral, neutral)
         return logic(BOOL, args, start=node.start, end=node.end)
@@ -245,7 +242,7 @@ def _write_out(node: ir.Comprehension, elements: Sequence[tuple[ir.Const, ...]])
         return ir.MakeList(node.type, tuple(results), start=node.start, end=node.end)
     kind = optional_of(node.type.params[0])
     chosen = [
-        ir.Cond(kind, predicate, _some(kind, result), _constant(kind, NONE))
+        ir.Cond(kind, predicate, _some(kind, result), constant(kind, NONE))
         for predicate, result in zip(predicates, results, strict=True)
         if predicate is not None
     ]
@@ -255,7 +252,7 @@ def _write_out(node: ir.Comprehension, elements: Sequence[tuple[ir.Const, ...]])
 
 def _some(kind: Type, value: ir.Node) -> ir.Node:
     if isinstance(value, ir.Const):
-        return _constant(kind, Optional(value.value))
+        return constant(kind, Optional(value.value))
     return ir.Call(kind, "optional.of(T)", (value,))
 
 

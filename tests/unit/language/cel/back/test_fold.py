@@ -72,3 +72,36 @@ def test_macros_over_small_constant_lists_are_written_out() -> None:
 def test_macros_over_long_constant_lists_stay() -> None:
     text = f"[{', '.join(map(str, range(100)))}].exists(v, i == v)"
     assert isinstance(fold(typed(text)), ir.Comprehension)
+
+
+def _doubled(levels: int, asked: str) -> str:
+    """Lists of twice the list before: few values that unfold to two to the power of `levels`."""
+    heads = ["cel.bind(a0, [1, 1], "]
+    heads += [f"cel.bind(a{at}, [a{at - 1}, a{at - 1}], " for at in range(1, levels)]
+    return "".join(heads) + asked.format(last=f"a{levels - 1}") + ")" * levels
+
+
+def test_values_that_share_their_parts_are_folded_at_once() -> None:
+    folded = fold(typed(_doubled(40, "{last}.size() == 2")))
+    assert isinstance(folded, ir.Const)
+    assert folded.value is True
+
+
+def test_keys_of_constants_tell_unequal_values_apart_and_no_equal_ones() -> None:
+    texts = [
+        "[1]",
+        "[1.0]",
+        "[1u]",
+        "[true]",
+        "['1']",
+        "[[1]]",
+        "[1, 1]",
+        "['1', '1']",
+        "['1 1']",
+        "{1: 1}",
+        "[optional.of(1)]",
+    ]
+    keys = [folded.key for text in texts if isinstance(folded := fold(typed(f"dyn({text})")), ir.Const)]
+    assert len(set(keys)) == len(texts)
+    again = [folded.key for text in texts if isinstance(folded := fold(typed(f"dyn({text})")), ir.Const)]
+    assert again == keys
