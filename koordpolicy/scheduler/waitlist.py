@@ -35,6 +35,8 @@ class Waitlist:
         self._records = records
         self._attempts: dict[PodKey, int] = {}
         self._since: dict[PodKey, int] = {}
+        self._early: set[PodKey] = set()
+        """The pods whose latest attempt came before the end of their back-off."""
 
     def begin(self, profile: Profile, hints: Hints) -> None:
         """Order pods as a profile says from now on."""
@@ -44,8 +46,13 @@ class Waitlist:
 
     def next(self) -> PodView | None:
         """The pod to decide on now, which leaves the queue; None when none is due."""
-        waiting = self._queue.pop(self._clock())
-        return None if waiting is None else self.pods[waiting.key]
+        now = self._clock()
+        waiting = self._queue.pop(now)
+        if waiting is None:
+            return None
+        if waiting.ready_at > now:
+            self._early.add(waiting.key)
+        return self.pods[waiting.key]
 
     def next_time(self) -> int | None:
         """When a pod becomes due by time alone; None when no time is awaited."""
@@ -71,6 +78,7 @@ class Waitlist:
             self._attempts.pop(key, None)
             self.away.discard(key)
         self._since.pop(key, None)
+        self._early.discard(key)
         self.last.pop(key, None)
 
     def update(self, view: PodView) -> None:
@@ -125,6 +133,9 @@ class Waitlist:
         self._since[key] = self._clock()
         attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
         records = self._records_of(view)
+        # Of two attempts in a row one at most is early: however much happens, back-off bounds their number.
+        early = key in self._early
+        self._early.discard(key)
         waiting = come_back(
             key,
             self._profile.sort_key(records),
@@ -132,7 +143,7 @@ class Waitlist:
             helped_by,
             self._profile.waits(records),
             self._clock(),
-            when_idle=self._profile.tries_when_idle(records),
+            when_idle=not early and self._profile.tries_when_idle(records),
         )
         self._queue.put_back(waiting, self._clock())
 

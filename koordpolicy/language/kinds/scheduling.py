@@ -63,7 +63,8 @@ class Queue(PolicyModel):
         Value,
         Slot(
             BOOL,
-            "Whether a pod that backs off after it was refused is tried early when no pod waits to be tried.",
+            "Whether a pod that backs off after it was refused is tried early when something happened that may help it "
+            "and no pod waits to be tried. After an early attempt it waits for the end of its back-off.",
             default=True,
             roots=_POD,
         ),

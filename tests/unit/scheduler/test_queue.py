@@ -1,7 +1,9 @@
 """The queue: order, back-off, events, and that a pod is never in two places or none."""
 
+import itertools
 from typing import Any
 
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -400,3 +402,44 @@ def test_a_pod_that_the_cluster_does_not_confirm_is_taken_back() -> None:
     assert world.scheduler.cache.pod_count == 1, "it backs off first"
     world.pass_time(1)
     assert world.names() == ["lost"]
+
+
+# --- events that come one after another ---------------------------------------------------------------
+
+
+def storm(world: World, changes: int, seconds: float) -> list[float]:
+    """When a pod that nothing helps is tried, in seconds, while a node's taints change all the time."""
+    begin, attempts = world.now, []
+    for at in range(changes):
+        world.build({"nodes": {"a": {"taints": [f"key{at % 2}=x:NoSchedule"]}}})
+        attempts += [(world.now - begin) / NANOSECONDS for _ in world.names()]
+        world.pass_time(seconds / changes)
+    return attempts
+
+
+def test_events_one_after_another_do_not_bring_a_pod_back_before_its_back_off_ends() -> None:
+    world = World()
+    world.build({"nodes": {"a": {"taints": ["key1=x:NoSchedule"]}}})
+    world.place("pod")
+    attempts = storm(world, 200, 6.5)
+    # The first change at once, since nothing else waits; then back-off counts: 2 s and 4 s, one early in between.
+    assert [round(at, 1) for at in attempts] == [0.0, 2.0, 2.0]
+
+
+@given(first=st.integers(1, 4), longest=st.integers(1, 12), idle=st.booleans(), changes=st.integers(1, 300))
+@settings(max_examples=15, deadline=None)
+def test_attempts_are_bounded_by_back_off_whatever_happens(
+    first: int, longest: int, idle: bool, changes: int
+) -> None:
+    queue = {"initialBackoff": f"{first}s", "maximumBackoff": f"{longest}s", "tryWhenIdle": idle}
+    world = World(policies({"queue": queue}))
+    world.build({"nodes": {"a": {"taints": ["key1=x:NoSchedule"]}}})
+    world.place("pod")
+    seconds = 30.0
+    attempts = storm(world, changes, seconds)
+    assert len(attempts) <= (2 if idle else 1) * (seconds / min(first, longest) + 1)
+    times = [0.0, *attempts]
+    for number, (one, other) in enumerate(itertools.pairwise(times)):
+        assert idle or other - one >= min(first * 2**number, longest) - 0.001
+    for one, other in zip(times, times[2:], strict=False):
+        assert other - one >= min(first * 2, longest) - 0.001, "of two attempts one is early at most"
