@@ -70,7 +70,7 @@ def _strange_node(node: ir.Node) -> Reason | None:
     match node:
         case ir.Call():
             return _strange_call(node)
-        case ir.OptField() | ir.OptMap() | ir.Select(optional=True) | ir.Index(optional=True):
+        case ir.OptField() | ir.OptMap() | ir.OrElse() | ir.Select(optional=True) | ir.Index(optional=True):
             return "no optionals"
         case ir.MakeList(optional=skipped) | ir.MakeMap(optional=skipped) if skipped:
             return "no optionals"

@@ -23,6 +23,9 @@ _MIXES_NUMBERS = frozenset(("math.greatest", "math.least"))
 
 _OPEN_LIST = list_of(DYN)
 
+_OR_ELSE = {"or": False, "orValue": True}
+"""Methods that evaluate their argument only where it is needed: whether they give the value itself."""
+
 
 def check_call(context: Context, node: ast.Call) -> ir.Node:
     """A call that is neither an operator nor a macro."""
@@ -141,7 +144,7 @@ def _resolve(
     if not overloads:
         return _wrong_count(context, node, function, args, receiver)
     if context.environment.unchecked:
-        return _dispatch(node, function, args, receiver, DYN)
+        return _call(node, function, None, args, receiver, DYN)
     unifier = context.unifier
     types = [context.type(arg) for arg in args]
     # A function that keeps units must see them even where it would take a list of anything.
@@ -155,28 +158,39 @@ def _resolve(
         if fitted is not None:
             args, types, found = fitted
         elif mixes and all(each.is_number or each == DYN for each in types):
-            return _dispatch(node, function, args, receiver, DYN)
+            return _call(node, function, None, args, receiver, DYN)
         else:
             return _no_overload(context, node, function, types, overloads, receiver)
     if mixes and any(each == DYN for each in types):
-        return _dispatch(node, function, args, receiver, DYN)
+        return _call(node, function, None, args, receiver, DYN)
     chosen = choose(unifier, found, types)
     if chosen is None:
         results = {unifier.resolved(match.result) for match in found}
-        return _dispatch(node, function, args, receiver, results.pop() if len(results) == 1 else DYN)
+        return _call(node, function, None, args, receiver, results.pop() if len(results) == 1 else DYN)
     result = unifier.resolved(chosen.result)
     if any(map(loose, types, spread(chosen.overload, len(args)))):
-        return _dispatch(node, function, args, receiver, result)
-    call = ir.Call(result, chosen.overload.id, tuple(args), start=node.start, end=node.end)
-    return check_literals(context, call, function, chosen.overload)
+        return _call(node, function, None, args, receiver, result)
+    call = _call(node, function, chosen.overload, args, receiver, result)
+    return check_literals(context, call, function, chosen.overload) if isinstance(call, ir.Call) else call
 
 
-def _dispatch(
-    node: ast.Call, function: Function, args: Sequence[ir.Node], receiver: bool, result: Type
+def _call(
+    node: ast.Call,
+    function: Function,
+    overload: Overload | None,
+    args: Sequence[ir.Node],
+    receiver: bool,
+    result: Type,
 ) -> ir.Node:
-    """A call whose overload is found by the values of the arguments."""
-    name = f"{'.' if receiver else ''}{function.name}({','.join(['dyn'] * len(args))})"
-    return ir.Call(result, name, tuple(args), start=node.start, end=node.end)
+    """The call of an overload; without one, of that which the values of the arguments ask for."""
+    if receiver and function.name in _OR_ELSE:
+        operand, other = args
+        return ir.OrElse(result, operand, other, _OR_ELSE[function.name], start=node.start, end=node.end)
+    if overload is not None:
+        id = overload.id
+    else:
+        id = f"{'.' if receiver else ''}{function.name}({','.join(['dyn'] * len(args))})"
+    return ir.Call(result, id, tuple(args), start=node.start, end=node.end)
 
 
 # --- what to say when nothing fits ------------------------------------------------------------------

@@ -143,6 +143,8 @@ class _Estimator:
                 return self._comprehension(node)
             case ir.Bind():
                 return self._sum(node.init, node.body)
+            case ir.OrElse(operand=part, other=other):
+                return _ONE + _Range(self.costs[id(part)].low, self._sum(part, other).high)
             case ir.OptMap():
                 return _Range(self._sum(node.operand).low, self._sum(node.operand, node.body).high + 1)
         return _ONE
@@ -202,6 +204,9 @@ class _Estimator:
                 return _Range(0 if node.predicate is not None else walked.low, walked.high)
             case ir.Bind():
                 return self.sizes[id(node.body)]
+            case ir.OrElse():
+                held, other = self.sizes[id(node.operand)], self.sizes[id(node.other)]
+                return _Range(min(held.low, other.low), max(held.high, other.high))
             case ir.Call():
                 return self._result_size(node)
         return self._default(node.type)

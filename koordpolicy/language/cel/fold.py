@@ -40,6 +40,8 @@ def _folded(node: ir.Node, functions: Mapping[str, Function]) -> ir.Node:
             return _logic(node, node.args, True)
         case ir.Cond():
             return _condition(node)
+        case ir.OrElse():
+            return _or_else(node)
         case ir.MakeList() | ir.MakeMap():
             return _literal(node)
         case ir.Select(operand=ir.Const(value=value)):
@@ -105,9 +107,29 @@ def _logic(node: ir.And | ir.Or, arguments: tuple[ir.Node, ...], decisive: bool)
 def _condition(node: ir.Cond) -> ir.Node:
     if isinstance(node.condition, ir.Const) and isinstance(node.condition.value, bool):
         chosen = node.then if node.condition.value else node.otherwise
-        # The type of the whole may be wider (dyn) than that of the branch.
-        return chosen if chosen.type == node.type else replace(chosen, type=node.type)
+        return _widened(chosen, node)
     return node
+
+
+def _widened(chosen: ir.Node, whole: ir.Node) -> ir.Node:
+    """A part in the place of the whole, whose type may be wider (dyn)."""
+    return chosen if chosen.type == whole.type else replace(chosen, type=whole.type)
+
+
+def _or_else(node: ir.OrElse) -> ir.Node:
+    while node.unwrap and isinstance(node.operand, ir.OrElse):
+        # `a.or(b).orValue(c)` is `a.orValue(b.orValue(c))`, which makes no optional on the way.
+        inner = node.operand
+        other = _or_else(replace(node, operand=inner.other, start=inner.other.start))
+        node = replace(node, operand=inner.operand, other=other)
+    held = node.operand.value if isinstance(node.operand, ir.Const) else None
+    if not isinstance(held, Optional):
+        return node
+    if held is not NONE:
+        return _constant(node, held.value if node.unwrap else held)
+    # What is no optional has to fail where one is wanted.
+    fits = node.unwrap or node.other.type.name == "optional_type"
+    return _widened(node.other, node) if fits else node
 
 
 def _literal(node: ir.MakeList | ir.MakeMap) -> ir.Node:

@@ -2,7 +2,8 @@
 
 Nodes are immutable values compared by content, so equal subexpressions are equal nodes (positions
 do not take part), which is what common-subexpression sharing needs. Errors are not values: a
-back end gives each node CEL's error semantics (strict, except `And`, `Or`, `Cond`, absorption).
+back end gives each node CEL's error semantics. Which operands are lazy is said once, in
+`walk.strict_children`; every `Call` is strict in all its arguments.
 """
 
 from dataclasses import dataclass, field
@@ -142,6 +143,18 @@ class Cond(Node):
     condition: Node
     then: Node
     otherwise: Node
+
+
+@dataclass(frozen=True, slots=True)
+class OrElse(Node):
+    """`operand.or(other)`, with `unwrap` `operand.orValue(other)`: `other` lazy, needed only of none.
+
+    Either operand may be dyn; what turns out not to be an optional where one is wanted is an error.
+    """
+
+    operand: Node
+    other: Node
+    unwrap: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -202,6 +202,8 @@ def _own_parts(node: ir.Node) -> object:
             return node.field, node.optional, node.test
         case ir.Index():
             return node.optional
+        case ir.OrElse():
+            return node.unwrap
         case ir.MakeList() | ir.MakeMap():
             return node.optional
         case ir.Comprehension():

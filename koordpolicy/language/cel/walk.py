@@ -19,6 +19,8 @@ def children(node: ir.Node) -> tuple[ir.Node, ...]:
             return (operand, index)
         case ir.Cond(condition=condition, then=then, otherwise=otherwise):
             return (condition, then, otherwise)
+        case ir.OrElse(operand=operand, other=other):
+            return (operand, other)
         case ir.MakeList(elements=elements):
             return elements
         case ir.MakeMap(entries=entries):
@@ -30,6 +32,26 @@ def children(node: ir.Node) -> tuple[ir.Node, ...]:
         case ir.OptMap(operand=operand, body=body):
             return (operand, body)
     return ()
+
+
+def strict_children(node: ir.Node) -> tuple[ir.Node, ...]:
+    """The subexpressions that the node fails with: where one has no value, neither has the node.
+
+    All others are lazy: not always evaluated, or their errors absorbed. Whatever moves code (lifting
+    a conditional, hoisting) may move it out of strict operands only.
+    """
+    match node:
+        case ir.And() | ir.Or():
+            return ()
+        case ir.Cond(condition=condition):
+            return (condition,)
+        case ir.Comprehension(range=walked):
+            return (walked,)
+        case ir.OrElse(operand=operand) | ir.OptMap(operand=operand):
+            return (operand,)
+        case ir.Bind(body=body):
+            return (body,)
+    return children(node)
 
 
 def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Node:
@@ -51,6 +73,8 @@ def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Nod
                 then=change(node.then),
                 otherwise=change(node.otherwise),
             )
+        case ir.OrElse(operand=operand, other=other):
+            return replace(node, operand=change(operand), other=change(other))
         case ir.MakeList(elements=elements):
             return replace(node, elements=tuple(map(change, elements)))
         case ir.MakeMap(entries=entries):

@@ -25,7 +25,6 @@ _TIMES = frozenset(("google.protobuf.Timestamp", "google.protobuf.Duration"))
 _HASHED = frozenset(("string", "int"))
 _SHORT = 3
 _MATCHES = frozenset(("matches(string,string)", ".matches(string,string)"))
-_OR_ELSE = {"or(optional_type(T),optional_type(T))": "", "orValue(optional_type(T),T)": ".value"}
 
 
 def constant(program: "Program", node: ir.Const) -> str:
@@ -70,6 +69,8 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
             return _make_list(body, node, operands)
         case ir.MakeMap():
             return _make_map(body, node, operands)
+        case ir.OrElse():
+            return _or_else(body, node, operands)
         case ir.OptMap():
             return _opt_map(body, node, operands)
     raise ValueError(f"{type(node).__name__} cannot be lowered")
@@ -104,8 +105,6 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
         special = _membership(body, known, operands)
         if special is not None:
             return special
-    if node.overload in _OR_ELSE:
-        return _or_else(body, operands, _OR_ELSE[node.overload])
     if node.overload in _MATCHES and isinstance(node.args[1], ir.Const):
         special = _match(body, node.args[1].value, operands[0])
         if special is not None:
@@ -143,15 +142,15 @@ def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:
     return row.text.format(*texts, t=body.fresh() if "{t}" in row.text else "")
 
 
-def _or_else(body: "Body", operands: tuple[int, ...], suffix: str) -> str:
+def _or_else(body: "Body", node: ir.OrElse, operands: tuple[int, ...]) -> str:
     """`a.or(b)` and `a.orValue(b)`; b is evaluated only when a is none."""
-    if suffix and body.numbering.uses[operands[0]] == 1 and isinstance(body.node(operands[1]), ir.Const):
+    if node.unwrap and body.numbering.uses[operands[0]] == 1 and isinstance(node.other, ir.Const):
         found = _looked_up(body, operands[0])
         if found is not None:
             return f"{found[0]}.get({found[1]}, {body.text(operands[1])})"
-    first = body.atom(operands[0])
+    first, suffix = body.name(_optional(body, operands[0])), ".value" if node.unwrap else ""
     with body.branch() as inner:
-        second = body.text(operands[1])
+        second = body.text(operands[1]) if node.unwrap else _optional(body, operands[1])
     if inner.is_empty:
         return f"({first}{suffix} if {first} is not NONE else {second})"
     result = body.fresh()
@@ -161,6 +160,15 @@ def _or_else(body: "Body", operands: tuple[int, ...], suffix: str) -> str:
     body.block.line("else:")
     body.block.nest(inner)
     return result
+
+
+def _optional(body: "Body", n: int) -> str:
+    """The text of an optional, checked at run time where its static type is no optional."""
+    text = body.text(n)
+    if body.node(n).type.name == "optional_type":
+        return text
+    body.may_fail = True
+    return f"as_optional({text})"
 
 
 def _looked_up(body: "Body", n: int) -> tuple[str, str] | None:
@@ -365,13 +373,13 @@ def _make_map(body: "Body", node: ir.MakeMap, operands: tuple[int, ...]) -> str:
 
 
 def _opt_map(body: "Body", node: ir.OptMap, operands: tuple[int, ...]) -> str:
-    optional = body.atom(operands[0])
+    optional = body.name(_optional(body, operands[0]))
     result, value = body.fresh(), body.fresh()
     with body.loop({node.name: value}) as inner:
         inner.line(f"{value} = {optional}.value")
-        text = body.text(operands[1])
-        inner.line(f"{result} = as_optional({text})" if node.flat else f"{result} = Optional({text})")
-    body.may_fail = body.may_fail or node.flat
+        inner.line(
+            f"{result} = {_optional(body, operands[1]) if node.flat else f'Optional({body.text(operands[1])})'}"
+        )
     body.block.line(f"if {optional} is NONE:")
     body.block.nest(one_line(f"{result} = NONE"))
     body.block.line("else:")

@@ -1,8 +1,9 @@
 """Choices between lists, maps and optionals: what is asked of them is asked of each branch instead.
 
 A parameter that a pool of nodes has to itself is a choice: `pool ? {cpu: 80%} : {cpu: 65%}`. No column
-holds maps, but `(pool ? a : b)[k]` means `pool ? a[k] : b[k]`, and numbers have columns. Operations are
-strict, so that both fail alike.
+holds maps, but `(pool ? a : b)[k]` means `pool ? a[k] : b[k]`, and numbers have columns. Only a strict
+operand is spread so: the operation fails with the condition, and so does the choice. A lazy operand's condition may
+never be asked.
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Final
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import rewrite, walk
 from koordpolicy.language.cel.lower.columns.symbols import kind_of
+from koordpolicy.language.cel.walk import strict_children, with_children
 
 _MAX_BRANCHES: Final = 16
 """Branches that one operation may be asked of."""
@@ -52,37 +54,21 @@ def spread_choices(root: ir.Node, write_out: WriteOut) -> ir.Node:
         if isinstance(node, ir.Comprehension):
             # Two copies of a macro would share the names of its variables, so that it is written out at once.
             return write_out(replace(node, range=branch))
-        return change(_replaced(node, whole, branch))
+        return change(with_children(node, lambda part: branch if part is whole else part))
 
     return rewrite(root, change)
 
 
 def _choice_among(node: ir.Node) -> ir.Cond | None:
-    """The first operand that is a choice between values no column holds."""
-    operands: tuple[ir.Node, ...] = ()
-    match node:
-        case ir.Call(args=args):
-            operands = args
-        case ir.Index(operand=operand, index=index):
-            operands = (operand, index)
-        case ir.Select(operand=operand):
-            operands = (operand,)
-        case ir.Comprehension(range=walked):
-            operands = (walked,)
+    """The first operand that is surely evaluated and a choice between values no column holds."""
+    if not isinstance(node, _SPREAD):
+        return None
+    operands = strict_children(node)
     return next((one for one in operands if isinstance(one, ir.Cond) and kind_of(one.type) is None), None)
 
 
-def _replaced(node: ir.Node, whole: ir.Cond, branch: ir.Node) -> ir.Node:
-    match node:
-        case ir.Call(args=args):
-            return replace(node, args=tuple(branch if one is whole else one for one in args))
-        case ir.Index(operand=operand) if operand is whole:
-            return replace(node, operand=branch)
-        case ir.Index():
-            return replace(node, index=branch)
-        case ir.Select():
-            return replace(node, operand=branch)
-    raise AssertionError(f"{type(node).__name__} has no operand to replace")
+_SPREAD = (ir.Call, ir.Index, ir.Select, ir.Comprehension, ir.OrElse)
+"""What is asked of choices. Literals are not: they may hold choices of their own."""
 
 
 def _branches(node: ir.Node) -> int:

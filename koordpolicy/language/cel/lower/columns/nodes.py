@@ -57,6 +57,8 @@ def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
             return logic.emit_junction(emitter, node, need)
         case ir.Cond():
             return conditional.emit_conditional(emitter, node, need)
+        case ir.OrElse():
+            return _or_else(emitter, node, need)
         case ir.OptMap():
             return _mapped_optional(emitter, node, need)
         case ir.MakeList():
@@ -184,9 +186,11 @@ def _none_in(emitter: "Emitter", operand: OptionalVec, space: Space) -> str | No
     return emitter.errors_in(Vec(BOOL, "", operand.value.space, operand.none), space)
 
 
-def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+def _or_else(emitter: "Emitter", node: ir.OrElse, need: Need | None) -> Vec:
+    if not node.unwrap:  # where a value is taken in the end, `simplify` has taken it here
+        raise NoColumnForm(node, "`or` has no column form")
     writer = emitter.writer
-    operand = _optional(emitter, node.args[0], need)
+    operand = _optional(emitter, node.operand, need)
     found = operand.value
     if operand.none is None:
         return found
@@ -201,9 +205,9 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     errors = emitter.errors_in(found, space)
     writer.line(f"{value} = {own}; {failed} = {errors}; {low} = {least}; {high} = {most}")
     with writer.block(f"if {none} is not None:"):
-        partial = emitter.is_partial(node.args[1])
+        partial = emitter.is_partial(node.other)
         wanted = emitter.narrow(need, str(none), space) if partial else None
-        other = emitter.emit_number(node.args[1], wanted)
+        other = emitter.emit_number(node.other, wanted)
         other = emitter.as_whole(other) if found.kind == WHOLE else emitter.as_int(other)
         text = emitter.element_of(other) if other.space is None else emitter.values_in(other, space)
         if found.kind in (BOOL, STRING):
@@ -215,7 +219,7 @@ def _or_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
         writer.line(f"{low} = min({low}, {least}); {high} = max({high}, {most})")
     bounds = (lambda: (low, high)) if found.kind in NUMBERS else None
     # Which entries have no value is up to the same column.
-    decided = found.decided if isinstance(node.args[1], ir.Const) else None
+    decided = found.decided if isinstance(node.other, ir.Const) else None
     unsigned = found.unsigned and other.unsigned
     return Vec(found.kind, value, space, failed, bounds, unsigned=unsigned, decided=decided)
 
@@ -243,7 +247,6 @@ _OPTIONALS: Mapping[str, Callable[["Emitter", ir.Call, Need | None], Symbol]] = 
     "optional.of(T)": _optional_of,
     "hasValue(optional_type(T))": _has_value,
     "value(optional_type(T))": _value,
-    "orValue(optional_type(T),T)": _or_value,
 }
 
 

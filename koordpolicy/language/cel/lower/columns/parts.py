@@ -58,12 +58,12 @@ class KeptPart:
     whole: bool
 
 
-WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.Comprehension)
+WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.OrElse, ir.Comprehension)
 """Nodes that take more than reading a column."""
 
 WORTH_KEEPING = 2
 _EFFORTS = {
-    "orValue(optional_type(T),T)": 0, "hasValue(optional_type(T))": 0, "!_(bool)": 0, "percent_of(int,double)": 5,
+    "hasValue(optional_type(T))": 0, "!_(bool)": 0, "percent_of(int,double)": 5,
     "scale(int,double)": 4, "divide(int,double)": 5, "quotient(int,int)": 3, "_/_(int,int)": 4, "_%_(int,int)": 6,
 }  # fmt: skip
 

@@ -207,7 +207,7 @@ def merge(result: _Map, entries: Value) -> None:
 
 
 def as_optional(value: Value) -> Optional:
-    """The result of optFlatMap's body. Raises NoSuchOverload unless it is an optional."""
+    """What must be an optional: the target of `or` and its like. Raises NoSuchOverload unless it is one."""
     if type(value) is Optional:
         return value
-    raise refused("optFlatMap", value)
+    raise NoSuchOverload(f"an optional is wanted, here it is {type_name(value)}")

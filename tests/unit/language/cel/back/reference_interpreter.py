@@ -70,6 +70,11 @@ def interpret(node: ir.Node, scope: Scope) -> Any:  # noqa: C901, PLR0912 - one 
         case ir.Cond():
             chosen = node.then if _bool(interpret(node.condition, scope)) else node.otherwise
             return interpret(chosen, scope)
+        case ir.OrElse(operand=operand, other=other, unwrap=unwrap):
+            found = _optional(interpret(operand, scope))
+            if found is not NONE:
+                return found.value if unwrap else found
+            return interpret(other, scope) if unwrap else _optional(interpret(other, scope))
         case ir.Select():
             return _select(interpret(node.operand, scope), node.field, node.optional, node.test)
         case ir.Index():
@@ -137,11 +142,6 @@ def _call(node: ir.Call, operands: list[Callable[[], Any]]) -> Any:
         raise Unbound("unbound")
     if node.overload == "error(no_such_overload)":
         raise NoSuchOverload("no overload")
-    if node.overload in ("orValue(optional_type(T),T)", "or(optional_type(T),optional_type(T))"):
-        held = operands[0]()
-        if held is NONE:
-            return operands[1]()
-        return held.value if name == "orValue" else held
     values = [operand() for operand in operands]
     if name in _OPERATORS:
         return _OPERATORS[name](*values)

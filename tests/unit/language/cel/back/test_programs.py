@@ -138,6 +138,22 @@ def test_what_is_not_needed_is_not_computed() -> None:
     assert counted(f"[].map(v, {HEAVY}).size()") == 0
 
 
+@pytest.mark.parametrize("other", ["optional.of(1 / i)", "dyn(optional.of(1 / i))"])
+@pytest.mark.parametrize("first", ["optional.of(7)", "dyn(optional.of(7))"])
+def test_the_other_optional_is_evaluated_only_of_none(first: str, other: str) -> None:
+    assert call(f"{first}.or({other}).value()") == 7
+    assert call(f"{first}.orValue({other}.value())") == 7
+    with pytest.raises(DivisionByZero):
+        call(f"{first.replace('optional.of(7)', 'optional.none()')}.or({other}).value()")
+
+
+@pytest.mark.parametrize("method", ["or(optional.of(1)).value()", "orValue(1)", "optMap(x, 1).value()"])
+def test_what_is_no_optional_is_an_error_that_logic_absorbs(method: str) -> None:
+    with pytest.raises(NoSuchOverload, match="an optional is wanted"):
+        call(f"dyn(i).{method} == 1")
+    assert call(f"dyn(i).{method} == 1 || i == 0") is True
+
+
 def test_a_value_of_the_loop_is_computed_anew_each_time() -> None:
     text = "li.map(v, b ? math.abs(v * v + v * v + v) + math.abs(v * v + v * v + v) : 0)"
     assert counted(text) == 3

@@ -60,6 +60,8 @@ GRAMMAR: Mapping[str, str] = {
         pod.containers.map($c, <cpu c>).sum()
         @p.containers.map($c, <cpu c>).sum()
         pod.containers.map($c, <bool c>, <cpu c>).sum()
+        <optcpu>.orValue(<cpu>)
+        <optcpu>.value()
     """,
     "int": """
         0
@@ -156,6 +158,35 @@ GRAMMAR: Mapping[str, str] = {
         <string>.substring(1)
         (<string> + <string>)
         pod.labels[<string>]
+        <optstring>.orValue(<string>)
+        {"a": <string>, ?"b": <optstring>}["b"]
+    """,
+    "optstring": """
+        optional.none()
+        optional.of(<string>)
+        optional.ofNonZeroValue(<string>)
+        node.labels.?pool
+        node.labels[?<string>]
+        pod.?name
+        @p.labels.?pool
+        <optstring>.or(<optstring>)
+        (<bool> ? <optstring> : <optstring>)
+        (<bool> ? optional.of(<string>) : optional.none())
+        <optstring>.optMap(o, <string>)
+        <optstring>.optFlatMap(o, <optstring>)
+        <optstring>.optFlatMap(o, o == "a" ? optional.none() : optional.of(o))
+        cel.bind(b, <optstring>, b.or(<optstring>))
+        [?<optstring>, <string>].first()
+    """,
+    "optcpu": """
+        node.usage.?total.cpu
+        node.usage.?prod.?cpu
+        @p.usage.?cpu
+        optional.of(<cpu>)
+        <optcpu>.or(<optcpu>)
+        (<bool> ? <optcpu> : optional.none())
+        <optcpu>.optMap(o, o + <cpu>)
+        <optcpu>.optFlatMap(o, <optcpu>)
     """,
     "duration": """
         node.metric.age
@@ -183,6 +214,11 @@ GRAMMAR: Mapping[str, str] = {
         ("pool" in node.labels)
         (<string> in pod.labels)
         node.usage.?prod.cpu.hasValue()
+        <optstring>.hasValue()
+        <optcpu>.hasValue()
+        (<optstring> == <optstring>)
+        (<optstring>.orValue("a") == <string>)
+        optional.of(<bool>).orValue(<bool>)
         (<cpu> < <cpu>)
         (<cpu> <= <cpu>)
         (<cpu> == <cpu>)
@@ -234,6 +270,8 @@ Scope: TypeAlias = tuple[tuple[str, str], ...]
 """Variables of macros with what they stand for."""
 
 _PART = re.compile(r"<(\w+)(?: ([pc]))?>|\$([pc])|@([pc])")
+_RESULTS = [kind for kind in sorted(GRAMMAR) if not kind.startswith("opt")]
+"""An optional is what expressions use, and no result: not every referee has a form for it."""
 _DEEP = re.compile(r"[<$]")
 _LINES = {kind: [line.strip() for line in text.strip().splitlines()] for kind, text in GRAMMAR.items()}
 _LEAVES = {kind: [line for line in lines if not _DEEP.search(line)] for kind, lines in _LINES.items()}
@@ -265,7 +303,7 @@ def expressions(draw: st.DrawFn, depth: int = 3) -> str:
 
 def write(choose: Choose, depth: int = 3) -> str:
     """An expression of any kind, by whoever chooses."""
-    return _expand(choose, choose(sorted(GRAMMAR)), (), depth)
+    return _expand(choose, choose(_RESULTS), (), depth)
 
 
 # --- facts -----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.checker import check
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns, table_schema
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
@@ -69,9 +70,10 @@ def assert_same(
     programs: tuple[ColumnProgram, RowProgram] | None = None,
 ) -> None:
     """Row by row, a column program gives what the row program gives, errors included; so it does when asked
-    for one row after another.
+    for one row after another, and so does the row program of the folded expression.
     """
     program, by_row = programs or (columns(text), compile_row(ROOT_NAMES, typed(text)))
+    folded = by_row if programs else compile_row(ROOT_NAMES, fold(typed(text)))
     result = program.call(table, {"pod": pod, "now": NOW})
     bound = program.bound({"pod": pod, "now": NOW})
     assert len(result) == len(table)
@@ -85,6 +87,10 @@ def assert_same(
         assert same, (
             f"{text}\nrow {at}: {dict(table.row(at))}\npod {pod}\ncolumns {found}, row {expected}\n{program.source}"
         )
+        again = outcome(folded, table.row(at), pod, NOW)
+        assert same_answer(again[1] if again[0] == "value" else CelError(again[1]), expected), (
+            f"{text}\nrow {at}: {dict(table.row(at))}\npod {pod}\nfolded {again}, row {expected}"
+        )
         (answer,) = bound.ask(table.row(at))
         assert same_answer(answer, expected), (
             f"{text}\nrow {at}: {dict(table.row(at))}\npod {pod}\n{answer}, row {expected}"
@@ -96,7 +102,9 @@ def same_answer(answer: object, expected: tuple[str, Any]) -> bool:
     if expected[0] == "error" or isinstance(answer, CelError):
         return expected[0] == "error" and isinstance(answer, CelError)
     value = expected[1]
-    return same_value(answer, value.ns if isinstance(value, (Duration, Timestamp)) else value)
+    if isinstance(value, (Duration, Timestamp)):
+        return same_value(answer, value) or same_value(answer, value.ns)
+    return same_value(answer, value)
 
 
 def same_value(a: Any, b: Any) -> bool:
