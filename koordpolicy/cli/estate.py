@@ -18,6 +18,7 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.overcommit import KIND as OVERCOMMIT
 from koordpolicy.mechanism.node_record import NodeSight, node_record
 from koordpolicy.mechanism.records import pod_record, usage_of
+from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_node import amount_facts, cluster_facts
 from koordpolicy.model.facts_pod import namespace_facts
@@ -208,6 +209,5 @@ def _read(read: Callable[[Object], _T], objects: Iterable[Object]) -> Iterator[_
 def _total(lists: Iterable[Any]) -> Mapping[str, int]:
     total: dict[str, int] = {}
     for amounts in lists:
-        for resource, amount in amounts.items():
-            total[resource] = total.get(resource, 0) + amount
+        add_to(total, amounts)
     return total

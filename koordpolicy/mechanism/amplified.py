@@ -33,7 +33,7 @@ def short_of_cpu_one(request: int, *, binds: bool) -> ShortOfCpu:
             return False
         wanted = _amplified(request, ratio) if binds else request
         if requested >= bound > 0:
-            requested += _amplified(bound, ratio) - bound
+            requested = min(requested, int(_ALL)) + _amplified(bound, ratio) - bound
         return wanted > allocatable - requested
 
     return short
@@ -55,7 +55,8 @@ def short_of_cpu(
         return np.zeros(len(allocatable), np.bool_)
     wanted = _all_amplified(request, ratio) if binds else np.full(len(allocatable), request)
     owned = (requested >= bound) & (bound > 0)
-    used = np.where(owned, requested - bound + _all_amplified(bound, ratio), requested)
+    most = np.minimum(requested, int(_ALL))
+    used = np.where(owned, most - bound + _all_amplified(bound, ratio), requested)
     return (ratio > 1.0) & (wanted > allocatable - used)
 
 

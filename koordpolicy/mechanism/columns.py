@@ -6,6 +6,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.model.quantity import INT64_MAX
+
 Column: TypeAlias = NDArray[np.int64]
 """One integer amount or score a node."""
 
@@ -41,9 +43,23 @@ class Amount(NamedTuple):
         return found
 
     def increased(self, by: int, other: "Amount") -> tuple[Numbers, Numbers]:
-        """So much more, in an array of its own, and another amount in numbers of the same kind."""
+        """So much more, in an array of its own, and another amount in numbers of the same kind.
+
+        Both are amounts from 0; what would lie beyond int64 stops at its end.
+        """
         mine, others = _alike(self.numbers, other.numbers)
+        if self.high + by > INT64_MAX and mine.dtype.kind != "O":
+            mine = np.minimum(mine.astype(np.int64, copy=False), INT64_MAX - by)
+            others = others.astype(np.int64, copy=False)
         return np.add(mine, by), others
+
+    def at_most(self, most: int) -> "Amount":
+        """The same where it is no more than that, and that where it is."""
+        return Amount(np.minimum(self.numbers, most), min(self.low, most), min(self.high, most))
+
+    def exactly(self) -> "Amount":
+        """The same in numbers that products and sums never outgrow, and that are slow."""
+        return self._replace(numbers=self.numbers.astype(object))
 
     @property
     def divisors(self) -> tuple[Numbers, Mask | None]:
@@ -59,13 +75,19 @@ class Amount(NamedTuple):
 
 
 def _alike(one: Numbers, other: Numbers) -> tuple[Numbers, Numbers]:
-    if one.dtype == other.dtype:
+    if one.dtype == other.dtype or one.dtype.kind == "O" or other.dtype.kind == "O":
         return one, other
     return one.astype(np.int64, copy=False), other.astype(np.int64, copy=False)
 
 
 Columns: TypeAlias = Mapping[str, Amount]
 """Amounts by resource name. There is one for every name; what no node has is `nowhere`."""
+
+
+def total(numbers: Numbers) -> int:
+    """The sum, however large."""
+    most = max(int(numbers.max(initial=0)), -int(numbers.min(initial=0)))
+    return int(numbers.sum()) if most * len(numbers) <= INT64_MAX else sum(numbers.tolist())
 
 
 def divide(numbers: Numbers, divisor: "Numbers | int") -> None:

@@ -2,7 +2,8 @@
 
 cpu and memory are counted with the non-zero totals (a container that asks for nothing still counts
 a little), everything else with the plain ones. A scalar resource that the pod does not request is
-left out, and so is a resource the node does not have. Amounts below 2⁵⁶ keep all products in int64.
+left out, and so is a resource the node does not have. Amounts below 2⁵⁶ keep all products in int64, and what a
+node has beyond that is counted in Python's own numbers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,9 @@ from koordpolicy.model.reading import Amounts
 
 BEST: Final = 100
 """The highest score."""
+
+_PRODUCTS: Final = 2**56
+"""Amounts below it stay within int64 when they are multiplied by the highest score."""
 
 _COUNTED_NONZERO: Final = (CPU, MEMORY)
 
@@ -170,6 +174,8 @@ def part_of_all(strategy: Strategy, used: Amount, has: Amount, asked: int) -> tu
 
     It is 0 on the others. For the strategy by a curve it is the percentage that would be used.
     """
+    if used.high + asked >= _PRODUCTS or has.high >= _PRODUCTS:
+        used, has, asked = _bounded(used, has, asked)
     divisors, counts = has.divisors
     above = used.high + asked > has.low
     if strategy is Strategy.LEAST_ALLOCATED:
@@ -183,7 +189,15 @@ def part_of_all(strategy: Strategy, used: Amount, has: Amount, asked: int) -> tu
             np.minimum(part, most, out=part)
     part *= BEST
     divide(part, divisors)
-    return part, counts
+    return part if part.dtype.kind != "O" else part.astype(np.int64), counts
+
+
+def _bounded(used: Amount, has: Amount, asked: int) -> tuple[Amount, Amount, int]:
+    """The same question in numbers whose products do not leave int64: more than there is counts as just that."""
+    most = max(int(has.high), 0) + 1
+    if 2 * most < _PRODUCTS:
+        return used.at_most(most), has, min(asked, most)
+    return used.exactly(), has.exactly(), asked
 
 
 def add_weighted(total: Numbers | None, part: Numbers, weight: int) -> Numbers:

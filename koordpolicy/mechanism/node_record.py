@@ -6,6 +6,7 @@ from typing import Any
 
 from koordpolicy.mechanism.classify import Catalogue
 from koordpolicy.mechanism.records import host_application_records, pods_on_node, usage_of
+from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts_node import NodeDemand, amount_facts, metric_facts, node_facts, zone_facts
 from koordpolicy.model.metric import NodeMetric
@@ -71,6 +72,5 @@ def _zones(sight: NodeSight) -> list[Record]:
 def _sum(lists: Iterable[Any]) -> dict[str, int]:
     total: dict[str, int] = {}
     for amounts in lists:
-        for resource, amount in amounts.items():
-            total[resource] = total.get(resource, 0) + amount
+        add_to(total, amounts)
     return total

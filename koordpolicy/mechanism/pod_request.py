@@ -2,13 +2,14 @@
 
 Containers and sidecars run together and add up; each ordinary init container runs beside the sidecars
 declared before it, and the pod needs the largest of these moments. Pod-level resources then replace
-the sum for their keys, and overhead comes on top.
+the sum for their keys, and overhead comes on top. What a pod asks for stops at the end of int64.
 """
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Final
 
+from koordpolicy.model.amounts import add_to, all_within, within
 from koordpolicy.model.facts_pod import PodDemand
 from koordpolicy.model.pod import Container, Pod, larger
 from koordpolicy.model.protocol import CPU, HUGEPAGES_PREFIX, MEMORY
@@ -18,7 +19,7 @@ STOCK_UNSTATED: Final[Amounts] = MappingProxyType({CPU: 100, MEMORY: 200 * 2**20
 """What kube-scheduler puts in when it spreads pods, for a container that does not state a key."""
 
 
-def effective_requests(pod: Pod, *, pod_level: bool = True) -> dict[str, int]:
+def effective_requests(pod: Pod, *, pod_level: bool = True) -> Amounts:
     """The pod's request a resource, as a node must have it free.
 
     Without `pod_level` the pod-level requests are left out, as kube-scheduler's fit score does for the
@@ -27,7 +28,7 @@ def effective_requests(pod: Pod, *, pod_level: bool = True) -> dict[str, int]:
     return _whole(pod, _requests, pod.pod_requests if pod_level else None)
 
 
-def occupied_requests(pod: Pod) -> dict[str, int]:
+def occupied_requests(pod: Pod) -> Amounts:
     """What an assigned pod takes from its node: like `effective_requests`, resizes considered.
 
     While a container is resized it takes the largest of its spec, what it was granted, and what it
@@ -36,18 +37,16 @@ def occupied_requests(pod: Pod) -> dict[str, int]:
     return _whole(pod, _held_requests(pod), pod.pod_requests)
 
 
-def effective_limits(pod: Pod) -> dict[str, int]:
+def effective_limits(pod: Pod) -> Amounts:
     """The pod's limit a resource. Overhead is added only to keys that have a limit above zero."""
     limits = _whole(pod, _limits, pod.pod_limits, overhead=NOTHING)
-    for resource, extra in pod.overhead.items():
-        if limits.get(resource, 0) > 0:
-            limits[resource] += extra
-    return limits
+    if not pod.overhead:
+        return limits
+    more = {name: extra for name, extra in pod.overhead.items() if limits.get(name, 0) > 0}
+    return {**limits, **{name: within(limits[name] + extra) for name, extra in more.items()}}
 
 
-def nonzero_requests(
-    pod: Pod, unstated: Amounts = STOCK_UNSTATED, *, pod_level: bool = True
-) -> dict[str, int]:
+def nonzero_requests(pod: Pod, unstated: Amounts = STOCK_UNSTATED, *, pod_level: bool = True) -> Amounts:
     """Like `effective_requests`, with `unstated` put in for each container that lacks one of its keys.
 
     An explicit zero stays zero.
@@ -56,7 +55,7 @@ def nonzero_requests(
     return _whole(pod, lambda container: {**unstated, **container.requests}, declared)
 
 
-def occupied_nonzero_requests(pod: Pod, unstated: Amounts = STOCK_UNSTATED) -> dict[str, int]:
+def occupied_nonzero_requests(pod: Pod, unstated: Amounts = STOCK_UNSTATED) -> Amounts:
     """What an assigned pod adds to its node's non-zero totals.
 
     Like `occupied_requests` with `unstated` put in as in `nonzero_requests`; but where the pod itself
@@ -103,31 +102,26 @@ def _whole(
     part: Callable[[Container], Amounts],
     declared: Amounts | None,
     overhead: Amounts | None = None,
-) -> dict[str, int]:
+) -> Amounts:
     """The rule of the module's docstring over one kind of resource list."""
     if len(pod.containers) == 1 and not pod.init_containers and declared is None and not pod.overhead:
         return dict(part(pod.containers[0]))
     total: dict[str, int] = {}
     for container in pod.containers:
-        _add(total, part(container))
+        add_to(total, part(container))
     sidecars: dict[str, int] = {}
     peak: dict[str, int] = {}
     for container in pod.init_containers:
         if container.sidecar:
-            _add(total, part(container))
-            _add(sidecars, part(container))
+            add_to(total, part(container))
+            add_to(sidecars, part(container))
         else:
             moment = dict(part(container))
-            _add(moment, sidecars)
+            add_to(moment, sidecars)
             peak = larger(peak, moment)
     total = larger(total, peak) if peak else total
     for resource, value in (declared or {}).items():
         if resource in (CPU, MEMORY) or resource.startswith(HUGEPAGES_PREFIX):
             total[resource] = value
-    _add(total, pod.overhead if overhead is None else overhead)
-    return total
-
-
-def _add(total: dict[str, int], more: Amounts) -> None:
-    for resource, value in more.items():
-        total[resource] = total.get(resource, 0) + value
+    add_to(total, pod.overhead if overhead is None else overhead)
+    return all_within(total)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from koordpolicy.model.quantity import INT64_MAX
 from koordpolicy.model.reading import Amounts
 
 _THOUSANDTHS = 1000
@@ -17,9 +18,11 @@ class Published:
 
 
 def normalized_thousandths(milli: int, ratio: float | None) -> int:
-    """Millicores times a CPU normalisation above 1, in thousandths of a millicore, truncated."""
+    """Millicores times a CPU normalisation above 1, in thousandths of a millicore, truncated, 2⁶³ at most."""
     thousandths = milli * _THOUSANDTHS
-    return thousandths if ratio is None or ratio <= 1 else int(float(thousandths) * ratio)
+    if ratio is None or ratio <= 1:
+        return thousandths
+    return int(min(float(thousandths) * ratio, float(INT64_MAX)))
 
 
 def normalized(milli: int, ratio: float | None) -> int:

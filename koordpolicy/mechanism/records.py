@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from koordpolicy.mechanism.classify import Catalogue
 from koordpolicy.mechanism.pod_request import pod_demand
+from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts_node import host_application_facts
 from koordpolicy.model.facts_pod import class_facts, pod_facts, pod_usage_facts, unknown_pod_facts
@@ -58,7 +59,7 @@ def usage_of(pods: Iterable[Record], bands: Iterable[str] = (), *, outside: bool
                 used = pod.get(f"usage.{step}", 0)
                 assert isinstance(used, int)
                 total[step] += used
-    return total
+    return {step: within(used) for step, used in total.items()}
 
 
 def _unknown(found: PodMetric, catalogue: Catalogue) -> Record:

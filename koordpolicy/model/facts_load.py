@@ -5,6 +5,7 @@ Loads and estimates are computed by the scheduler, as policy says; here they onl
 
 from typing import Final, NamedTuple
 
+from koordpolicy.model.amounts import all_within
 from koordpolicy.model.estimation import estimation
 from koordpolicy.model.facts import BASIC, Record, Times, paths, put_all
 from koordpolicy.model.node import Node, usage_thresholds
@@ -38,14 +39,15 @@ class Loads(NamedTuple):
 
 def load_facts(loads: Loads) -> Record:
     """A node's load. A node without a metric has none: leave these facts away."""
+    current, prod = all_within(loads.current), all_within(loads.prod)
     record: Record = {
-        "resources.load": loads.current,
-        "resources.prodLoad": loads.prod,
-        "resources.filterLoad": loads.filter,
-        "resources.scoreLoad": loads.score,
+        "resources.load": current,
+        "resources.prodLoad": prod,
+        "resources.filterLoad": all_within(loads.filter),
+        "resources.scoreLoad": all_within(loads.score),
     }
-    put_all(record, _LOAD, loads.current)
-    put_all(record, _PROD_LOAD, loads.prod)
+    put_all(record, _LOAD, current)
+    put_all(record, _PROD_LOAD, prod)
     return record
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from koordpolicy.model.amounts import all_within, within
 from koordpolicy.model.facts import BASIC, COUNTED, REQUESTABLE, Record, Times, paths, put_all, put_present
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric
 from koordpolicy.model.node import (
@@ -58,8 +59,8 @@ def node_facts(
     `load`, `hostApplications`, `suppression`.
     """
     physical = physical_allocatable(node)
-    requested = {**demand.requested, PODS: demand.pods}
-    nonzero = {**demand.nonzero, PODS: demand.pods}
+    requested = {**all_within(demand.requested), PODS: demand.pods}
+    nonzero = {**all_within(demand.nonzero), PODS: demand.pods}
     kubelet, annotation = node.kubelet_reserved, annotation_reserved(node)
     record: Record = {
         "name": node.name,
@@ -100,7 +101,7 @@ def metric_facts(metric: NodeMetric, now: int, times: Times) -> Record:
     record: Record = {}
     if metric.updated_at is not None:
         record["metric.updatedAt"] = times.timestamp(metric.updated_at)
-        record["metric.age"] = times.duration(now - metric.updated_at)
+        record["metric.age"] = times.duration(within(now - metric.updated_at))
     if metric.prod_reclaimable is not None:
         put_present(record, _RECLAIMABLE, metric.prod_reclaimable)
     if metric.node_usage is None:
@@ -130,6 +131,7 @@ def host_application_facts(application: HostApplicationMetric, band: str) -> Rec
 
 def zone_facts(index: int, count: int, allocatable: Amounts, capacity: Amounts, requested: Amounts) -> Record:
     """What follows from one NUMA zone of `count`."""
+    requested = all_within(requested)
     record: Record = {
         "index": index,
         "count": count,
@@ -144,7 +146,7 @@ def zone_facts(index: int, count: int, allocatable: Amounts, capacity: Amounts, 
 
 def amount_facts(prefix: str, amounts: Mapping[str, int]) -> Record:
     """cpu and memory under a prefix of the component's own, such as `usage.prod` or `load`."""
-    return {f"{prefix}.{step}": amounts.get(resource, 0) for step, resource in _BASIC}
+    return {f"{prefix}.{step}": within(amounts.get(resource, 0)) for step, resource in _BASIC}
 
 
 def cluster_facts(name: str, nodes: int, pods: int, allocatable: Amounts, requested: Amounts) -> Record:
@@ -153,8 +155,8 @@ def cluster_facts(name: str, nodes: int, pods: int, allocatable: Amounts, reques
         "name": name,
         "nodes": nodes,
         "pods": pods,
-        **{f"allocatable.{step}": allocatable.get(resource, 0) for step, resource in _BASIC},
-        **{f"requested.{step}": requested.get(resource, 0) for step, resource in _BASIC},
+        **amount_facts("allocatable", allocatable),
+        **amount_facts("requested", requested),
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from koordpolicy.model.amounts import within
 from koordpolicy.model.pod import read_time
 from koordpolicy.model.reading import (
     NOTHING,
@@ -102,7 +103,9 @@ def read_node_metric(obj: Json) -> NodeMetric:
     return NodeMetric(
         name=text(mapping(obj, "metadata"), "name", "metadata"),
         updated_at=read_time(status, "updateTime", "status"),
-        report_interval=(DEFAULT_REPORT_INTERVAL_SECONDS if seconds is None else seconds) * NANOSECONDS,
+        report_interval=within(
+            (DEFAULT_REPORT_INTERVAL_SECONDS if seconds is None else seconds) * NANOSECONDS
+        ),
         node_usage=None if node is None else _usage(node, "nodeUsage"),
         system_usage=NOTHING if node is None else _usage(node, "systemUsage"),
         aggregated=() if node is None else _windows(node, "aggregatedNodeUsages"),

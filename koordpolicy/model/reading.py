@@ -1,15 +1,17 @@
 """Careful access to JSON objects from outside: the wrong shape gives an error that names the place.
 
 Kubernetes objects arrive as nested dicts. Absent and null mean the same (the field is unset); a value
-of the wrong type is an `ObjectError` with the path, never a traceback from deep inside.
+of the wrong type is an `ObjectError` with the path, never a traceback from deep inside. Texts are those that
+have a form in UTF-8: a lone surrogate, which JSON can escape, makes an object unreadable.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from koordpolicy.model.protocol import DEPRECATED_RESOURCES
-from koordpolicy.model.quantity import QuantityError, amount
+from koordpolicy.model.quantity import INT64_MAX, INT64_MIN, QuantityError, amount
 
 _TYPE_NAMES = MappingProxyType(
     {
@@ -32,6 +34,11 @@ NOTHING: Mapping[str, int] = MappingProxyType({})
 NO_TEXT: Mapping[str, str] = MappingProxyType({})
 
 _JSON_LIMIT = 1 << 20
+_DIGITS = 19
+"""Digits of the longest whole number of 64 bits."""
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character as JSON escapes it, paired or not."""
 
 
 class ObjectError(ValueError):
@@ -84,6 +91,8 @@ def text(parent: Json, key: str, at: str = "") -> str:
         return ""
     if not isinstance(value, str):
         raise _wrong(at, key, "text", value)
+    if not value.isascii():
+        _check_text(value, at, key)
     return value
 
 
@@ -91,17 +100,26 @@ def texts(parent: Json, key: str, at: str = "") -> Mapping[str, str]:
     """The mapping from text to text under a key, such as labels; empty when unset."""
     value = mapping(parent, key, at)
     for name, item in value.items():
-        if not isinstance(item, str):
+        if type(item) is not str and not isinstance(item, str):
             raise _wrong(at, f"{key}[{name}]", "text", item)
+        if type(name) is not str:
+            raise _wrong(at, f"{key}[{name}]", "text as the key", name)
+        if not (name.isascii() and item.isascii()):
+            _check_text(name, at, key)
+            _check_text(item, at, f"{key}[{name}]")
     return value  # type: ignore[return-value]  # just checked
 
 
 def integer(parent: Json, key: str, at: str = "") -> int | None:
-    """The whole number under a key; None when unset."""
+    """The whole number of 64 bits under a key; None when unset."""
     value = parent.get(key)
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
-        return value
-    raise _wrong(at, key, "a whole number", value)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong(at, key, "a whole number", value)
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise ObjectError(f"{_place(at, key)}: a whole number beyond 64 bits")
+    return value
 
 
 def flag(parent: Json, key: str, at: str = "") -> bool:
@@ -121,15 +139,19 @@ def amounts(parent: Json, key: str, at: str = "") -> Amounts:
 
 
 def read_amounts(resources: Json, at: str = "") -> Amounts:
-    """A resource list as integer amounts. Raises ObjectError with the place of a bad quantity."""
+    """A resource list as integer amounts from 0. Raises ObjectError with the place of a bad quantity."""
     read: dict[str, int] = {}
     for written, value in resources.items():
         current = DEPRECATED_RESOURCES.get(written)
         name = written if current is None or current in resources else current
         try:
-            read[name] = amount(name, value)
+            number = read[name] = amount(name, value)
         except QuantityError as error:
             raise ObjectError(f"{_place(at, written)}: {error}") from error
+        if number < 0:
+            raise ObjectError(f"{_place(at, written)}: an amount cannot be below 0")
+        if not name.isascii():
+            _check_text(name, at, "a resource's name")
     return read
 
 
@@ -146,13 +168,39 @@ def embedded(source: str, at: str) -> object:
     if len(source) > _JSON_LIMIT:
         raise ObjectError(f"{at}: more than {_JSON_LIMIT} characters of JSON")
     try:
-        return json.loads(source, parse_constant=_refuse_constant)
+        value = json.loads(source, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_double)
+        if _SURROGATE.search(source):
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ObjectError(f"{at}: not valid JSON ({error})") from error
+    return value
 
 
 def _refuse_constant(word: str) -> object:
     raise ValueError(f"{word} is not JSON")
+
+
+def _whole(digits: str) -> int:
+    """A whole number that other numbers can be computed from without a thought of its size."""
+    if len(digits) > _DIGITS + digits.startswith("-"):
+        raise ValueError(f"a whole number of more than {_DIGITS} digits")
+    return int(digits)
+
+
+def _double(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError("a number beyond the range of a double")
+    return number
+
+
+def _check_text(value: str, at: str, key: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ObjectError(
+            f"{_place(at, key)}: half a character at {error.start}, which no text has"
+        ) from None
 
 
 def _wrong(at: str, key: str, expected: str, found: object) -> ObjectError:

@@ -28,7 +28,7 @@ class NodeTable:
     are rows' own. `version` grows with every change; `strings` numbers the strings of all columns.
 
     Changes are made from one thread; views of columns are valid until the next change. A value that
-    does not fit its column raises ValueError once, and is missing data from then on.
+    is not of its column's class raises ValueError once, and is missing data from then on.
     """
 
     __slots__ = (
@@ -75,7 +75,7 @@ class NodeTable:
     def put(self, name: str, facts: Mapping[str, object]) -> int:
         """Add a row, or replace all facts of one; its number.
 
-        Raises ValueError for a value that does not fit its column.
+        Raises ValueError for a value of another class than its column's.
         """
         at = self._rows.get(name)
         if at is not None:
@@ -92,7 +92,7 @@ class NodeTable:
     def update(self, name: str, changes: Mapping[str, object], absent: Collection[str] = ()) -> None:
         """Set some facts of a row, and forget those at the paths in `absent`.
 
-        Raises KeyError for an unknown row, ValueError for a value that does not fit its column.
+        Raises KeyError for an unknown row, ValueError for a value of another class than its column's.
         """
         at = self._rows[name]
         record = self._store.records[at]
@@ -112,7 +112,7 @@ class NodeTable:
     def fill(self, path: str, value: object) -> None:
         """Set a fact of one value in all rows that have it, much faster than row by row.
 
-        Raises ValueError for a value that does not fit the column.
+        Raises ValueError for a value of another class than the column's.
         """
         self._store.fill(path, value)
         self._journal.extend(range(len(self._names)))

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.model.quantity import INT64_MAX, INT64_MIN
 from koordpolicy.model.table_kinds import (
     ABSENT,
     DTYPES,
@@ -182,7 +183,8 @@ class ColumnData:
     def set(self, at: int, record: Record, first: bool) -> ValueError | None:
         """Write what the record says into a row; `first` says that the column has no other.
 
-        A value that is not of the column's class, or does not fit, is absent and gives an error.
+        A value that is not of the column's class is absent and gives an error; a number beyond int64 is the
+        end of int64 that it lies beyond.
         """
         value = record.get(self.path)
         if self.key is not None:
@@ -231,10 +233,9 @@ class ColumnData:
             value = self._expected(value)  # a subclass, such as a member of a StrEnum
         if self._strings is not None:
             value = self._strings.code(value)  # type: ignore[arg-type]
-        try:
-            self._cells[at] = value
-        except ValueError:
-            raise ValueError(f"`{self.path}`: {value} does not fit into 64 bits") from None
+        elif self._expected is int and not INT64_MIN <= value <= INT64_MAX:  # type: ignore[operator]  # an int
+            value = INT64_MIN if value < 0 else INT64_MAX  # type: ignore[operator]  # as above
+        self._cells[at] = value
         if self._double_cells is not None:
             self._double_cells[at] = value
         if self._numbers:
@@ -256,7 +257,7 @@ class ColumnData:
                 self.high = value
 
     def fill(self, value: object, count: int) -> None:
-        """Write one value into all rows that are present. Raises ValueError for one that does not fit."""
+        """Write one value into all rows that are present. Raises ValueError for one of another class."""
         if not count:
             return
         present = count - int(np.count_nonzero(self.absent[:count])) + len(self._beyond)

@@ -14,6 +14,7 @@ from koordpolicy.mechanism.classify import Catalogue
 from koordpolicy.mechanism.load import AssignedPod, NodeLoad
 from koordpolicy.mechanism.node_capacity import trimmed_allocatable
 from koordpolicy.mechanism.records import pods_on_node, usage_of
+from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_load import load_facts, threshold_facts
 from koordpolicy.model.facts_node import amount_facts, metric_facts, node_facts
@@ -363,7 +364,7 @@ class ClusterCache:
         facts.update(threshold_facts(node, TIMES))
         facts[TAINTS] = taint_text(node.taints)
         facts[KINDS] = kinds_text(shown.allocatable)
-        facts["ownedCPU"] = state.demand.owned
+        facts["ownedCPU"] = within(state.demand.owned)
         facts["metric.known"] = state.metric is not None
         if state.metric is not None:
             # The age is left away: it would change with the clock, while a row changes with events.

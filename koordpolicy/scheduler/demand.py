@@ -1,9 +1,13 @@
-"""What the pods on a node take together, and the facts that follow from it."""
+"""What the pods on a node take together, and the facts that follow from it.
+
+The ledger is exact, facts stay within int64: see `model.amounts`.
+"""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from koordpolicy.model.amounts import all_within, within
 from koordpolicy.model.facts import COUNTED, Record
 from koordpolicy.model.facts_node import NodeDemand
 from koordpolicy.model.protocol import PODS
@@ -55,13 +59,13 @@ class Demand:
 
     def touched(self, view: PodView, allocatable: Amounts) -> Record:
         """The facts that a pod touches that has just been counted."""
-        requested, nonzero, pods = self._requested, self._nonzero, self._pods
+        requested, nonzero, pods = all_within(self._requested), all_within(self._nonzero), self._pods
         facts: Record = {"resources.requested": requested, "resources.nonzeroRequested": nonzero}
         for resource, amount in view.occupied.items():
             paths = _PATHS.get(resource)
             if paths is not None and amount:
                 facts[paths[0]] = total = requested[resource]
-                facts[paths[2]] = allocatable.get(resource, 0) - total
+                facts[paths[2]] = within(allocatable.get(resource, 0) - total)
         for resource, amount in view.occupied_nonzero.items():
             paths = _PATHS.get(resource)
             if paths is not None and amount:
@@ -69,21 +73,22 @@ class Demand:
         facts[_REQUESTED] = facts[_NONZERO] = pods
         facts[_FREE] = allocatable.get(PODS, 0) - pods
         if view.owned_cpu:
-            facts["ownedCPU"] = self.owned
+            facts["ownedCPU"] = within(self.owned)
         return facts
 
     def facts(self, allocatable: Amounts) -> Record:
         """All facts that follow from what pods take."""
-        requested, nonzero = {**self._requested, PODS: self._pods}, {**self._nonzero, PODS: self._pods}
+        requested = {**all_within(self._requested), PODS: self._pods}
+        nonzero = {**all_within(self._nonzero), PODS: self._pods}
         facts: Record = {
             "resources.requested": requested,
             "resources.nonzeroRequested": nonzero,
-            "ownedCPU": self.owned,
+            "ownedCPU": within(self.owned),
         }
         for resource, (path, with_defaults, free) in _PATHS.items():
             facts[path] = total = requested.get(resource, 0)
             facts[with_defaults] = nonzero.get(resource, 0)
-            facts[free] = allocatable.get(resource, 0) - total
+            facts[free] = within(allocatable.get(resource, 0) - total)
         return facts
 
 

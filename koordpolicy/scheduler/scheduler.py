@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.mechanism.columns import total
 from koordpolicy.mechanism.eviction import Victims
 from koordpolicy.model.disruption import Budget
 from koordpolicy.model.facts import COUNTED, Record
@@ -497,7 +498,7 @@ class Scheduler:
             return {}
         nodes = NodeView(self.cache.table)
         sums = [
-            {resource: int(nodes.amount(path, resource).sum()) for resource in COUNTED.values()}
+            {resource: total(nodes.amount(path, resource)) for resource in COUNTED.values()}
             for path in ("resources.allocatable", "resources.requested")
         ]
         return cluster_facts("", len(self.cache), self.cache.pod_count, *sums)

@@ -10,7 +10,7 @@ from koordpolicy.model.cpuset import format_cpuset, parse_cpuset
 from koordpolicy.model.integers import parse_int, parse_int_any_base
 from koordpolicy.model.labels import LabelSelector, Operator, Requirement, parse_selector, read_selector
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.model.time import NANOSECONDS, parse_duration, parse_time, time_text
+from koordpolicy.model.time import EARLIEST, LATEST, NANOSECONDS, parse_duration, parse_time, time_text
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,15 @@ from koordpolicy.model.time import NANOSECONDS, parse_duration, parse_time, time
         ("2026-07-01T08:00:00.5Z", 1_782_892_800 * NANOSECONDS + 500_000_000),
         ("2026-07-01T08:00:00.123456789Z", 1_782_892_800 * NANOSECONDS + 123_456_789),
         ("1969-12-31T23:59:59.999999999Z", -1),
+        ("2026-07-01T08:00:00." + "123456789" * 3 + "123Z", 1_782_892_800 * NANOSECONDS + 123_456_789),
+        ("2016-12-31T23:59:60Z", 1_483_228_800 * NANOSECONDS),
+        ("2016-12-31t23:59:60.25z", 1_483_228_800 * NANOSECONDS + 250_000_000),
+        ("0001-01-01T00:00:00Z", EARLIEST),
+        ("0001-01-01T00:00:00+23:59", EARLIEST),
+        ("0000-02-29T12:00:00Z", EARLIEST),
+        ("9999-12-31T23:59:59.9999999999Z", LATEST),
+        ("9999-12-31T23:59:60-23:59", LATEST),
+        ("2999-12-31T00:00:00Z", 32_503_593_600 * NANOSECONDS),
     ],
 )
 def test_times(text: str, expected: int) -> None:
@@ -29,7 +38,17 @@ def test_times(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "now", "2026-07-01", "2026-07-01T08:00:00", "2026-13-01T00:00:00Z", "0" * 99]
+    "text",
+    [
+        *("", "now", "2026-07-01", "2026-07-01T08:00:00", "2026-13-01T00:00:00Z", "0" * 99),
+        *("2026-02-29T00:00:00Z", "2026-07-01T24:00:00Z", "2026-07-01T08:60:00Z", "2026-07-01T08:00:61Z"),
+        *(
+            "2026-07-01T08:00:00+24:00",
+            "2026-07-01T08:00:00+00:60",
+            "2026-07-01T08:00:00.Z",
+            "0000-00-00T00:00:00Z",
+        ),
+    ],
 )
 def test_no_times(text: str) -> None:
     with pytest.raises(ValueError, match=r"time|month|must be in"):
