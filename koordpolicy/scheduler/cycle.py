@@ -82,13 +82,15 @@ def judge(
     rows: Rows | None = None,
     *,
     local_only: bool = False,
+    timed_only: bool = False,
     known: Judged | None = None,
     changed: frozenset[str] | None = None,
 ) -> Judged:
     """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem.
 
     `local_only` asks only filters whose verdict about a node follows from its row, and no scores: for
-    tables of nodes that are only supposed. Mechanisms whose stamps differ from those of what is `known` of
+    tables of nodes that are only supposed. `timed_only` asks only filters that read the time, and no scores: for
+    what was asked before as of another moment. Mechanisms whose stamps differ from those of what is `known` of
     all nodes are asked about all of them again; what is known by mechanisms that read none of the `changed`
     facts (None: any may have changed) is taken over.
     """
@@ -106,7 +108,7 @@ def judge(
         )
         stamps = judged.stamps = {} if local_only else stamps_of(question)
         for at, step in enumerate(profile.filters):
-            if step.speaks_by_stamp and step.place not in stamps:
+            if (step.speaks_by_stamp and step.place not in stamps) or (timed_only and not step.reads_time):
                 continue
             if known is not None and step.settled(changed):
                 judged.verdicts[at] = known.verdicts[at]
@@ -116,7 +118,7 @@ def judge(
                     judged.verdicts[at] = _verdicts(step, question, view)
                 if step.expression:
                     judged.accepted[at] = _accepted(found.get(step.place))
-        if not local_only:
+        if not (local_only or timed_only):
             for at, step in enumerate(profile.scores):
                 if known is not None and step.settled(changed):
                     judged.weights[at], judged.scores[at] = known.weights[at], known.scores[at]

@@ -192,6 +192,7 @@ class _Maker:
             raise ProfileError(f"the filter `{name}`: its mechanism does not filter")
         helped_by = frozenset() if mechanism is None else mechanism.helped_by
         reads = frozenset() if mechanism is None else mechanism.node_facts
+        timed = False
         require = self._expression(f"{at}.require")
         if require is not None:
             self.judged[f"filter:{name}"] = require
@@ -200,6 +201,7 @@ class _Maker:
                 self.reasons[name] = reason
             helped_by |= _helping(require)
             reads |= {path for root, path in facts_of(require) if root == "node"}
+            timed = any(root == "now" for root, _ in facts_of(require))
         return Step(
             name,
             self.asked(f"{at}.enabled"),
@@ -208,6 +210,7 @@ class _Maker:
             require is not None,
             reads,
             helped_by,
+            tells_time=timed,
         )
 
     def score(self, name: str) -> Step:

@@ -26,6 +26,8 @@ class Step:
     helped_by: frozenset[Event] = EVERY_EVENT
     weight: Asked | None = None
     normalize: str = "None"
+    tells_time: bool = False
+    """Whether its expression reads the time."""
     fixed: Parameters | None = field(init=False)
     """The values of the parameters where policy says the same for every pod."""
     place: str = field(init=False)
@@ -33,6 +35,8 @@ class Step:
     """Whether the mechanism looks beyond a node's own row."""
     speaks_by_stamp: bool = field(init=False)
     """Whether it has nothing to say where its mechanism has no stamp."""
+    reads_time: bool = field(init=False)
+    """Whether its answer may change with nothing but the time."""
 
     def __post_init__(self) -> None:
         constant = all(asked.program is None for _, asked in self.parameters)
@@ -42,6 +46,9 @@ class Step:
         beyond = self.mechanism is not None and not self.mechanism.local
         object.__setattr__(self, "looks_beyond", beyond)
         object.__setattr__(self, "speaks_by_stamp", beyond and not self.expression)
+        asks = (self.enabled, *(asked for _, asked in self.parameters))
+        timed = any(root == "now" for asked in asks for root, _ in asked.facts)
+        object.__setattr__(self, "reads_time", timed or self.tells_time)
 
     @property
     def depends_on_pods(self) -> bool:

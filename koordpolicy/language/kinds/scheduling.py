@@ -282,6 +282,17 @@ class Preemption(PolicyModel):
     ] = None
     search: Given[PreemptionSearch] = None
     """How many nodes are looked at."""
+    look_ahead: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long those who go are expected to take: nobody goes from a node that would refuse the pod by then, its "
+            "measurements too old, say. Pods have 30 s to end unless they say otherwise; 0 looks at the present alone, "
+            "and more than a day counts as one.",
+            default="30s",
+            roots=_POD,
+        ),
+    ] = None
     respects: Annotated[
         Value,
         Slot(

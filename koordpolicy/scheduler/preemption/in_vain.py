@@ -14,7 +14,8 @@ import numpy as np
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Judged, Question, judge
+from koordpolicy.scheduler.cycle import Judged, Question
+from koordpolicy.scheduler.preemption.policy import Moment
 from koordpolicy.scheduler.preemption.pools import PoolsFor
 from koordpolicy.scheduler.preemption.supposing import Supposing, why_refused
 
@@ -61,20 +62,20 @@ def helpful(question: Question, judged: Judged, nodes: int) -> Mask:
 
 
 def in_vain(
-    question: Question, judged: Judged, cache: ClusterCache, pools: PoolsFor, supposing: Supposing,
+    moments: Sequence[Moment], judged: Judged, cache: ClusterCache, pools: PoolsFor, supposing: Supposing,
     without: Callable[[Sequence[str]], NodeTable],
 ) -> Without:  # fmt: skip
     """What is said of all nodes once it is known that nobody goes from any. Raises CycleProblem.
 
-    `pools` are those who may go, `without` gives nodes as they are when these are gone.
+    `moments` are the question, now and later; `pools` are those who may go, `without` gives nodes as they are when these are gone.
     """
-    table = cache.table
+    table, question = cache.table, moments[0].question
     possible = helpful(question, judged, len(table))
     names = [table.name(int(row)) for row in np.flatnonzero(possible)]
     crowded = [name for name in names if pools.on(name).views]
     counts = Counter({NOT_HELPFUL: len(table) - len(names), NO_VICTIMS: len(names) - len(crowded)})
     if crowded:
-        found, unsettled = _by_rows(question, judged, without(crowded), crowded)
+        found, unsettled = _by_rows(moments, judged, without(crowded), crowded)
         counts += found
         for name in unsettled:
             counts += supposing.refusals(question, name, pools.on(name))
@@ -82,15 +83,20 @@ def in_vain(
 
 
 def _by_rows(
-    question: Question, judged: Judged, table: NodeTable, names: Sequence[str]
+    moments: Sequence[Moment], judged: Judged, table: NodeTable, names: Sequence[str]
 ) -> tuple[Counter[str], list[str]]:
     """Why nodes are refused, and those of them of which the filters that look beyond nodes have to be asked."""
     rows = np.array([table.index(name) for name in names], dtype=np.int64)
-    fresh = judge(question, table, rows, local_only=True)
+    filters = moments[0].question.profile.filters
     first = next(
-        (at for at, step in enumerate(question.profile.filters)
-         if step.looks_beyond and step.place in judged.stamps),
-        len(question.profile.filters),
-    )  # fmt: skip
-    counts, left = why_refused(question, fresh, rows, table, first)
-    return counts, [names[int(at)] for at in np.flatnonzero(left)]
+        (at for at, step in enumerate(filters) if step.looks_beyond and step.place in judged.stamps),
+        len(filters),
+    )
+    counts: Counter[str] = Counter()
+    for moment in moments:
+        if len(rows):
+            fresh = moment.judge(table, rows, local_only=True)
+            refused, left = why_refused(moment.question, fresh, rows, table, first)
+            counts += refused
+            rows = rows[left]
+    return counts, [table.name(int(row)) for row in rows]

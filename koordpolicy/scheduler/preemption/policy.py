@@ -1,15 +1,20 @@
 """What policy says of preemption, asked through programs made once."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
+from koordpolicy.model.table import NodeTable
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.asked import Asked, asked
+from koordpolicy.scheduler.cycle import Judged, Question, judge
 from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.sortkeys import SortKey, sort_key
 
@@ -21,6 +26,9 @@ NEVER: Final = "Never"
 _SUM_OFFSET: Final = 2**31
 """Added to each priority of a sum, so that more pods never make it smaller."""
 
+_FARTHEST: Final = 86_400 * NANOSECONDS
+"""How far ahead filters are asked at most."""
+
 _REMEMBERED: Final = 200_000
 """Answers about pods that are kept at once."""
 
@@ -28,10 +36,22 @@ Records = Mapping[str, Any]
 """The records of a decision by root."""
 
 
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A question as of now, or as of `later`, when only filters that read the time can have another answer."""
+
+    question: Question
+    later: bool = False
+
+    def judge(self, table: NodeTable, rows: Rows | None = None, *, local_only: bool = False) -> Judged:
+        """What the filters say that matter then. Raises CycleProblem."""
+        return judge(self.question, table, rows, local_only=local_only, timed_only=self.later)
+
+
 class PreemptionPolicy:
     """A profile's preemption. `enabled` says whether it names a mechanism at all."""
 
-    __slots__ = ("_eligible", "_eligible_known", "_importance", "_importance_known", "_order", "_policy",
+    __slots__ = ("_ahead", "_eligible", "_eligible_known", "_importance", "_importance_known", "_order", "_policy",
                  "_respects", "_respects_known", "_search", "enabled")  # fmt: skip
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
@@ -42,6 +62,7 @@ class PreemptionPolicy:
         self._importance = asked(graph, f"{target}.importance")
         self._order = asked(graph, f"{target}.order")
         self._respects = asked(graph, f"{target}.respects")
+        self._ahead = asked(graph, f"{target}.lookAhead")
         self._search = (asked(graph, f"{target}.search.share"), asked(graph, f"{target}.search.least"))
         self._eligible_known: dict[Any, bool] = {}
         self._respects_known: dict[Any, bool] = {}
@@ -54,6 +75,17 @@ class PreemptionPolicy:
         except CelError:
             return False
         return said is not None and said != NEVER
+
+    def moments(self, question: Question) -> "tuple[Moment, ...]":
+        """The question as of now, and as of when those who go will be gone, if time alone can change its answer."""
+        present = Moment(question)
+        if not any(step.reads_time for step in question.profile.filters):
+            return (present,)
+        ahead = _number(self._ahead, question.records)
+        if not isinstance(ahead, Duration) or ahead.ns <= 0:
+            return (present,)
+        then = Timestamp(question.records["now"].ns + min(ahead.ns, _FARTHEST))
+        return present, Moment(replace(question, records={**question.records, "now": then}), later=True)
 
     @property
     def reads_victims(self) -> bool:

@@ -6,7 +6,7 @@ node that policy then prefers is asked of in any case, before anybody goes.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
@@ -16,14 +16,14 @@ from koordpolicy.mechanism.columns import Mask
 from koordpolicy.mechanism.eviction import Victims, candidates_to_find
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Judged, Question, judge
+from koordpolicy.scheduler.cycle import Judged, Question
 from koordpolicy.scheduler.decision import PodKey, Preemption, Victim
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.preemption.budgets import Budgets
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.in_vain import Without, in_vain
 from koordpolicy.scheduler.preemption.nominations import Nominations
-from koordpolicy.scheduler.preemption.policy import PreemptionPolicy, candidate_facts
+from koordpolicy.scheduler.preemption.policy import Moment, PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.preemption.pools import Pools
 from koordpolicy.scheduler.preemption.supposing import Supposing
 from koordpolicy.scheduler.sortkeys import SortKey
@@ -62,16 +62,19 @@ class Search:
         self._nominations = nominations
         self._draw = draw
         self._pools = Pools(cache, policy, budgets)
-        self._supposing = Supposing(cache, nominations)
+        self._supposing = Supposing(cache, nominations, policy)
         self._bare: dict[tuple[object, ...], SupposedNodes] = {}
 
     def find(self, question: Question, judged: Judged) -> Preemption | Without:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
+        moments = self._policy.moments(question)
         look = _Look.at(question, judged, len(self._cache.table))
+        for later in moments[1:]:
+            look = look.also(later, self._cache.table)
         best = self._best(question, look)
         if best is None:
             return in_vain(
-                question, judged, self._cache, self._pools.of(question), self._supposing,
+                moments, judged, self._cache, self._pools.of(question), self._supposing,
                 lambda names: self._without_all(question, names),
             )  # fmt: skip
         return Preemption(
@@ -174,13 +177,14 @@ class Search:
         rows = np.flatnonzero(look.possible if look.room is None else look.other)
         names = [self._cache.table.name(int(row)) for row in rows]
         table = self._without_all(question, names)
-        fresh = judge(question, table, local_only=True)
         fits = np.ones(len(table), np.bool_)
-        for verdicts, accepted in zip(fresh.verdicts, fresh.accepted, strict=True):
-            if verdicts is not None:
-                fits &= ~verdicts.refused.any(axis=0)
-            if accepted is not None:
-                fits &= accepted
+        for moment in self._policy.moments(question):
+            fresh = moment.judge(table, local_only=True)
+            for verdicts, accepted in zip(fresh.verdicts, fresh.accepted, strict=True):
+                if verdicts is not None:
+                    fits &= ~verdicts.refused.any(axis=0)
+                if accepted is not None:
+                    fits &= accepted
         return {name: bool(fits[table.index(name)]) for name in names}
 
     def _without_all(self, question: Question, names: Sequence[str]) -> NodeTable:
@@ -239,6 +243,17 @@ class _Look:
             elif accepted is not None:
                 hopeless |= ~accepted
         return cls(~hopeless, other & ~hopeless, room, far)
+
+    def also(self, later: Moment, table: NodeTable) -> "_Look":
+        """The same, in view of what the nodes' own rows will say later, when nothing but the time is another."""
+        rows = np.flatnonzero(self.possible)
+        if not len(rows):
+            return self
+        then = _Look.at(later.question, later.judge(table, rows, local_only=True), len(rows))
+        possible, other = self.possible.copy(), self.other.copy()
+        possible[rows] = then.possible
+        other[rows] |= then.other
+        return replace(self, possible=possible, other=other & possible)
 
     def wanted(self, question: Question) -> Mapping[str, int]:
         """The amounts that the pod needs to be free."""

@@ -11,22 +11,24 @@ from koordpolicy.mechanism.eviction import Victims, reprieve
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import reasons_of
-from koordpolicy.scheduler.cycle import Judged, Question, judge
+from koordpolicy.scheduler.cycle import Judged, Question
 from koordpolicy.scheduler.decision import PodKey
 from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.preemption.nominations import Nominations, passes
+from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
 from koordpolicy.scheduler.preemption.pools import Pool
 
 
 class Supposing:
-    """Asks of one node at a time."""
+    """Asks of one node at a time, whether it passes now and still does once those who go are gone."""
 
-    __slots__ = ("_cache", "_nominations")
+    __slots__ = ("_cache", "_nominations", "_policy")
 
-    def __init__(self, cache: ClusterCache, nominations: Nominations) -> None:
+    def __init__(self, cache: ClusterCache, nominations: Nominations, policy: PreemptionPolicy) -> None:
         self._cache = cache
         self._nominations = nominations
+        self._policy = policy
 
     def enough(self, question: Question, node: str, victims: tuple[PodView, ...]) -> bool:
         """Whether the node passes all filters once these are gone. Raises CycleProblem."""
@@ -97,14 +99,16 @@ class Supposing:
         for there in (beside, ()) if beside else ((),):
             with self._cache.supposing(node, pool.keys, there):
                 rows = np.array([table.index(node)])
-                found, _ = why_refused(question, judge(question, table, rows), rows, table)
-                if found:
-                    return found
+                for moment in self._policy.moments(question):
+                    found, _ = why_refused(moment.question, moment.judge(table, rows), rows, table)
+                    if found:
+                        return found
         return Counter()
 
     def _fits(self, question: Question, node: str) -> bool:
         table = self._cache.table
-        return passes(judge(question, table, np.array([table.index(node)])))
+        rows = np.array([table.index(node)])
+        return all(passes(moment.judge(table, rows)) for moment in self._policy.moments(question))
 
 
 def why_refused(
