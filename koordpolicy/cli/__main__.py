@@ -2,6 +2,6 @@
 
 import sys
 
-from koordpolicy.cli.main import process
+from koordpolicy.cli.start import process
 
 sys.exit(process())

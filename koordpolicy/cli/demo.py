@@ -1,7 +1,6 @@
 """`koordpolicy demo`: a co-located day in the embedded cluster, and what came of it."""
 
 import argparse
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from koordpolicy.cli.simulate import simulated
 from koordpolicy.cli.simulation.day import render_day
 from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.simulation import Settings
 from koordpolicy.simulator.traces import read_described
@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         told[key] = simulated(graph, workload, settings, arguments.seed, terminal, f"{key} co-location")
         told[key]["policies"]["paths"] = [str(policies)]
     if arguments.output == "json":
-        terminal.print(json.dumps(told, indent=2, ensure_ascii=False))
+        terminal.print(json_text(told, indent=2))
     else:
         terminal.print(
             render_day(

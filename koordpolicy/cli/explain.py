@@ -1,7 +1,6 @@
 """`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, or where a pod goes."""
 
 import argparse
-import json
 import re
 from importlib import import_module
 
@@ -11,6 +10,7 @@ from koordpolicy.cli.given import GivenFacts, add_given, read_given
 from koordpolicy.cli.moment import add_moment, moment_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.catalogue import UnknownCodeError, page
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import Answer, RuleGraph, RuleRef
 from koordpolicy.graph.describe import describe, describe_answer, describe_declaration, describe_subject
 from koordpolicy.graph.describe.answer import value_type
@@ -111,7 +111,7 @@ def _decided(graph: RuleGraph, arguments: argparse.Namespace, width: int) -> str
     if not names:
         return describe_subject(graph, name, width)
     if arguments.output == "json":
-        return json.dumps([_answer(graph, each, given) for each in names], indent=2, ensure_ascii=False)
+        return json_text([_answer(graph, each, given) for each in names], indent=2)
     answers = (graph.ask(each, **given.records) for each in names)
     unsaid = given.unsaid(frozenset(read.path for answer in answers for read in answer.provenance.facts))
     return "\n\n".join(describe_answer(graph, each, given.records, unsaid, width).rstrip() for each in names)

@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import json
 import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from koordpolicy.cli.simulation.explained import tables
 from koordpolicy.cli.simulation.words import DIM, Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
@@ -51,7 +51,7 @@ def explain_pod(graph: RuleGraph, arguments: argparse.Namespace, terminal: Termi
     cluster = _picture(arguments, terminal)
     found = _found(graph, cluster, str(arguments.name), max(0, arguments.top), terminal)
     if arguments.output == "json":
-        terminal.print(json.dumps(_plain(found), indent=2, ensure_ascii=False))
+        terminal.print(json_text(_plain(found), indent=2))
     else:
         page = Page(terminal.width, terminal.colour())
         terminal.print("\n".join(_lines(found, page)))

@@ -1,19 +1,22 @@
-"""The entry point: `koordpolicy COMMAND ...`."""
+"""All of `koordpolicy COMMAND ...` but the process around it (`start.py`)."""
 
 import argparse
-import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from koordpolicy import __version__
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
-from koordpolicy.cli.terminal import Terminal
-from koordpolicy.runtime.collector import seldom
+from koordpolicy.cli.start import process
+from koordpolicy.cli.terminal import CannotWriteError, Terminal
 
 if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
+
     from koordpolicy.graph import Compiler
+
+__all__ = ["NAMES", "command_of", "main", "parser", "process"]
 
 NAMES = (
     "check",
@@ -42,7 +45,7 @@ def command_of(name: str) -> Command:
 
 def parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
     """The parser of the whole command line, which the manual is made from as well, or of some commands."""
-    whole = argparse.ArgumentParser(
+    whole = _Parser(
         prog="koordpolicy", description="Kubernetes co-location as policies in Git.", allow_abbrev=False
     )
     whole.add_argument("--version", action="version", version=f"koordpolicy {__version__}")
@@ -64,33 +67,46 @@ def main(
     arguments: Sequence[str] | None = None,
     terminal: Terminal | None = None,
     compiler: "Compiler | None" = None,
+    ready: Callable[[], None] | None = None,
 ) -> int:
     """Run a command and give its exit code: 0 well, 1 findings, 2 could not run, or as the command says.
 
-    A `compiler` that is handed in keeps what it has compiled for the next call.
+    A `compiler` that is handed in keeps what it has compiled for the next call. `ready` is called before the command
+    begins its work.
     """
     terminal = terminal or Terminal()
     words = sys.argv[1:] if arguments is None else arguments
-    given = parser(_needed(words)).parse_args(words)
-    given.compiler = compiler or _compiler()
+    command = ""
     try:
-        return int(given.run(given, terminal))
+        try:
+            given = parser(_needed(words)).parse_args(words)
+            command = f" {given.command}"
+            given.compiler = compiler or _compiler()
+            if ready is not None:
+                ready()
+            return int(given.run(given, terminal))
+        finally:
+            terminal.flush()
     except CannotRunError as error:
-        terminal.say(f"koordpolicy {given.command}: {error}")
-        return CANNOT_RUN
+        terminal.say(f"koordpolicy{command}: {error}")
+    except CannotWriteError as error:
+        terminal.say(f"koordpolicy{command}: the output cannot be written: {error}")
     except BrokenPipeError:
-        # The reader has seen enough (`| head`); Python would complain once more while it exits.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return CANNOT_RUN
-    except KeyboardInterrupt:
-        terminal.say("")
-        return 130
+        pass  # the reader has seen enough (`| head`)
+    except OSError as error:
+        place = f"`{error.filename}`: " if isinstance(error.filename, str) else ""
+        terminal.say(f"koordpolicy{command}: {place}{error.strerror or error}")
+    return CANNOT_RUN
 
 
-def process() -> int:
-    """The process `koordpolicy`: `main` with the words it was started with."""
-    with seldom():
-        return main()
+class _Parser(argparse.ArgumentParser):
+    """Help that cannot be written is no success."""
+
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        if message and file is sys.stdout:
+            Terminal().print(message)
+        else:
+            super()._print_message(message, file)
 
 
 def _needed(words: Sequence[str]) -> Sequence[str]:
@@ -107,7 +123,3 @@ def _compiler() -> "Compiler":
     from koordpolicy.runtime.packs import find_pack  # noqa: PLC0415
 
     return Compiler(find_pack)
-
-
-if __name__ == "__main__":
-    sys.exit(process())

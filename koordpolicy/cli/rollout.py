@@ -2,7 +2,6 @@
 
 import argparse
 import getpass
-import json
 import os
 import uuid
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
 from koordpolicy.cli.rollouts.found import Directory, InCluster, Place, chosen
 from koordpolicy.cli.rollouts.text import as_data, details, planned, short, table
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
@@ -86,12 +86,12 @@ def _status(place: Place, arguments: argparse.Namespace, terminal: Terminal) -> 
     if arguments.revision is not None:
         one = chosen(found, arguments.revision, None)
         if arguments.output == "json":
-            terminal.print(json.dumps(as_data(one), indent=2, ensure_ascii=False))
+            terminal.print(json_text(as_data(one), indent=2))
         else:
             terminal.print("\n".join(details(one, now_ns(), terminal.width)))
         return FINDINGS if one.state.phase is Phase.ABORTED else OK
     if arguments.output == "json":
-        terminal.print(json.dumps([as_data(one) for one in found], indent=2, ensure_ascii=False))
+        terminal.print(json_text([as_data(one) for one in found], indent=2))
     elif not found:
         terminal.print("no rollouts")
     else:

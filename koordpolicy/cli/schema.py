@@ -1,11 +1,11 @@
 """`koordpolicy schema`: the JSON Schemas of the policy kinds, for editors, and their CRDs, for clusters."""
 
 import argparse
-import json
 from pathlib import Path
 
 from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.crds import write_crds
 from koordpolicy.language.manual import write_manual
@@ -50,7 +50,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError(
             f"there is no kind `{arguments.kind}`" + (f"; did you mean `{close}`?" if close else "")
         )
-    terminal.print(json.dumps(found, indent=2, ensure_ascii=False))
+    terminal.print(json_text(found, indent=2))
     return OK
 
 

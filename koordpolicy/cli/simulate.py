@@ -1,7 +1,6 @@
 """`koordpolicy simulate`: a workload on virtual time, by policies that are not live yet."""
 
 import argparse
-import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page, length
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.model.time import parse_duration
@@ -99,7 +99,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     told = simulated(graph, workload, settings, arguments.seed, terminal)
     told["policies"]["paths"] = arguments.policies or ["the built-in pack", f"examples/{EXAMPLE}"]
     if arguments.output == "json":
-        terminal.print(json.dumps(told, indent=2, ensure_ascii=False))
+        terminal.print(json_text(told, indent=2))
     else:
         terminal.print(render(told, Page(terminal.width, terminal.colour())))
     missing = [

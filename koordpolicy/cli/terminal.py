@@ -1,19 +1,30 @@
 """What a command writes to, and how: streams, colour, width, progress."""
 
 import os
+import re
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TextIO
+from typing import Final, TextIO
+
+from koordpolicy.diagnostics.escaping import one_line, safe
 
 MINIMUM_WIDTH = 60
+
+_COLOURS: Final = re.compile(r"(\x1b\[[0-9;]*m)")
+
+
+class CannotWriteError(Exception):
+    """The result cannot be written; the message says why."""
 
 
 @dataclass(slots=True)
 class Terminal:
     """Standard output for results, standard error for everything said along the way.
 
-    Colour is used on a terminal only, never with NO_COLOR set.
+    Colour is used on a terminal only, never with NO_COLOR set. Nothing else that a terminal would obey is ever
+    written, whatever a command hands over.
     """
 
     out: TextIO = field(default_factory=lambda: sys.stdout)
@@ -29,22 +40,47 @@ class Terminal:
         return max(MINIMUM_WIDTH, shutil.get_terminal_size((80, 24)).columns) if self.out.isatty() else 80
 
     def print(self, text: str = "") -> None:
-        """A result."""
-        self.out.write(text if text.endswith("\n") else text + "\n")
+        """A result. Raises `CannotWriteError`, and `BrokenPipeError` where the reader has seen enough."""
+        shown = _obeyed(text) if self.colour() else safe(text)
+        try:
+            self.out.write(shown if shown.endswith("\n") else shown + "\n")
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise CannotWriteError(error.strerror) from error
+
+    def flush(self) -> None:
+        """Hand on what was printed until now; raises as `print` does."""
+        try:
+            self.out.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise CannotWriteError(error.strerror) from error
 
     def say(self, text: str) -> None:
-        """Something for a person to read, not part of the result."""
-        self.err.write(text + "\n")
-        self.err.flush()
+        """Something for a person to read, not part of the result. Where nobody can, it is lost."""
+        with suppress(OSError):
+            self.err.write((_obeyed(text) if self.colour(self.err) else safe(text)) + "\n")
+            self.err.flush()
 
     def progress(self, text: str) -> None:
         """Where long work stands: on a terminal a line that replaces itself, else nothing."""
         if self.err.isatty():
-            self.err.write("\r\x1b[K" + text[: self.width - 1])
-            self.err.flush()
+            with suppress(OSError):
+                self.err.write("\r\x1b[K" + one_line(text)[: self.width - 1])
+                self.err.flush()
 
     def end_progress(self) -> None:
         """Clear the line of `progress`."""
         if self.err.isatty():
-            self.err.write("\r\x1b[K")
-            self.err.flush()
+            with suppress(OSError):
+                self.err.write("\r\x1b[K")
+                self.err.flush()
+
+
+def _obeyed(text: str) -> str:
+    """The text with its colours, and all else made safe."""
+    if "\x1b" not in text:
+        return safe(text)
+    return "".join(part if at % 2 else safe(part) for at, part in enumerate(_COLOURS.split(text)))

@@ -104,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         # Its imports are to be seen, too.
         sys.argv[1:] = command
-        return int(import_module("koordpolicy.cli.main").process())
+        return int(import_module("koordpolicy.cli.start").process())
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         Path(file).write_text(json.dumps(looks.seconds()), encoding="utf-8")

@@ -1,10 +1,10 @@
 """A difference as JSON, for programs. Values are written as in policies."""
 
-import json
 from typing import Any
 
 from koordpolicy.cli.difference.shown import OnCluster, Shown
 from koordpolicy.diagnostics import Span
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Shift, Told
 from koordpolicy.graph.notation import written
 
@@ -29,7 +29,7 @@ def render_json(shown: Shown) -> str:
     }
     if shown.cluster is not None:
         data["cluster"] = _cluster(shown.cluster)
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json_text(data, indent=2) + "\n"
 
 
 def _decision(change: DecisionChange) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from koordpolicy.cli.difference.shown import (
     telling,
     texts,
 )
-from koordpolicy.diagnostics.render.display import safe
+from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Effect, Example, Told
 from koordpolicy.graph.diff.words import pair_text

@@ -1,11 +1,11 @@
 """Test results for programs: one JSON object that leaves nothing out."""
 
-import json
 from typing import Any
 
 from koordpolicy import __version__
 from koordpolicy.cli.results.shown import Shown
 from koordpolicy.diagnostics import Diagnostic, Span
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph.notation import written
 from koordpolicy.graph.testing.coverage import Coverage, Share
 from koordpolicy.graph.testing.findings import facts_of
@@ -29,7 +29,7 @@ def render_json(shown: Shown) -> str:
         "findings": [_finding(found) for found in run.found if found.code != "KP501"],
         "coverage": _coverage(run.coverage),
     }
-    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    return json_text(document, indent=2, only_ascii=True) + "\n"
 
 
 def _case(case: CaseResult) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 from koordpolicy.cli.results.shown import Shown, place
 from koordpolicy.diagnostics import Diagnostic
-from koordpolicy.diagnostics.render.display import safe
+from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.graph.testing.findings import actual_text, expected_text, facts_of
 from koordpolicy.graph.testing.results import CaseResult
 
@@ -25,6 +25,9 @@ def render_junit(shown: Shown) -> str:
         top.append(_findings(rest))
     for count in ("tests", "failures", "errors"):
         top.set(count, str(sum(int(suite.get(count, "0")) for suite in top)))
+    for element in top.iter():
+        element.attrib = {name: safe(value) for name, value in element.attrib.items()}
+        element.text = element.text and safe(element.text)
     ET.indent(top)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(top, encoding="unicode") + "\n"
 
@@ -34,24 +37,24 @@ def _suite(file: str, name: str, cases: list[CaseResult]) -> ET.Element:
     failed = sum(not case.passed for case in cases) - wrong
     suite = ET.Element(
         "testsuite",
-        name=safe(name),
-        file=safe(file),
+        name=name,
+        file=file,
         tests=str(len(cases)),
         failures=str(failed),
         errors=str(wrong),
     )
     for case in cases:
         element = ET.SubElement(
-            suite, "testcase", name=safe(case.name), classname=safe(name), line=str(case.span.start.line)
+            suite, "testcase", name=case.name, classname=name, line=str(case.span.start.line)
         )
         if case.found:
             text = "\n".join(_finding(found) for found in case.found)
             ET.SubElement(
-                element, "error", type=case.found[0].code, message=safe(case.found[0].message)
+                element, "error", type=case.found[0].code, message=case.found[0].message
             ).text = text
         elif not case.passed:
-            failure = ET.SubElement(element, "failure", type="KP501", message=safe(_headline(case)))
-            failure.text = safe(_body(case))
+            failure = ET.SubElement(element, "failure", type="KP501", message=_headline(case))
+            failure.text = _body(case)
     return suite
 
 
@@ -81,12 +84,12 @@ def _findings(found: list[Diagnostic]) -> ET.Element:
     )
     for one in found:
         case = ET.SubElement(
-            suite, "testcase", name=f"{one.code} at {place(one.span)}", classname=safe(one.span.file)
+            suite, "testcase", name=f"{one.code} at {place(one.span)}", classname=one.span.file
         )
-        ET.SubElement(case, "error", type=one.code, message=safe(one.message)).text = _finding(one)
+        ET.SubElement(case, "error", type=one.code, message=one.message).text = _finding(one)
     return suite
 
 
 def _finding(found: Diagnostic) -> str:
     help = f" ({found.help})" if found.help else ""
-    return safe(f"{place(found.span)}: {found.code} {found.message}{help}")
+    return f"{place(found.span)}: {found.code} {found.message}{help}"

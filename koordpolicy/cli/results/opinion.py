@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from koordpolicy.cli.results.shown import place
-from koordpolicy.diagnostics.render.display import safe
+from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.graph.testing.referee import Opinion
 
 

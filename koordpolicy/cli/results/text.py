@@ -4,8 +4,8 @@ import textwrap
 from collections.abc import Iterator
 
 from koordpolicy.cli.results.shown import Shown, place
+from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.diagnostics.render import render
-from koordpolicy.diagnostics.render.display import safe
 from koordpolicy.graph.describe.layout import expression
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.testing.coverage import Coverage, Share

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from koordpolicy.diagnostics.render.display import one_line, safe
+from koordpolicy.diagnostics.escaping import one_line, safe
 
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _STEPS = (("d", 86_400), ("h", 3600), ("min", 60), ("s", 1))

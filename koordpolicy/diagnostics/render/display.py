@@ -1,11 +1,13 @@
-"""How text of a user appears on a terminal: safe, and as wide as it really is.
+"""How lines of a policy file appear on a terminal: each character in as many columns as it really takes.
 
-Carets must stand under the characters they speak of, so every character's width in columns is known here.
-Nothing a policy file contains may move the cursor, change colours or reverse the reading direction.
+Carets must stand under the characters they speak of, so what may not be shown as it is has a stand-in of one
+column here, where messages and names have an escape (`diagnostics/escaping.py`).
 """
 
 import unicodedata
 from collections.abc import Iterator
+
+from koordpolicy.diagnostics.escaping import is_plain
 
 _TAB = "    "
 _UNSHOWABLE = "\N{REPLACEMENT CHARACTER}"
@@ -15,16 +17,6 @@ _ELLIPSIS = "…"
 def cells(text: str) -> list[tuple[str, int]]:
     """Each character of `text` as it is drawn, with its width in columns."""
     return [_cell(character) for character in text]
-
-
-def safe(text: str) -> str:
-    """The text of a message with nothing in it that a terminal would obey. Line breaks stay."""
-    return "".join(character if character == "\n" else _cell(character)[0] for character in text)
-
-
-def one_line(text: str) -> str:
-    """The same for a name that must not leave its line, such as a path."""
-    return "".join(_cell(character)[0] for character in text)
 
 
 def width_of(text: str) -> int:
@@ -40,10 +32,9 @@ def _cell(character: str) -> tuple[str, int]:
     code = ord(character)
     if code < 0x20:
         return chr(0x2400 + code), 1  # the picture of this control character
-    category = unicodedata.category(character)
-    if category in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+    if not is_plain(character):
         return _UNSHOWABLE, 1
-    if category in ("Mn", "Me"):
+    if unicodedata.category(character) in ("Mn", "Me"):
         return character, 0
     return character, 2 if unicodedata.east_asian_width(character) in "WF" else 1
 

@@ -1,9 +1,9 @@
 """Findings as a Code Quality report, which GitLab shows in merge requests."""
 
 import hashlib
-import json
 from typing import Any
 
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.render.report import Report
 from koordpolicy.diagnostics.value import Diagnostic, Severity
 
@@ -14,7 +14,7 @@ def render_gitlab(report: Report) -> str:
     """A list with an entry a finding; empty without any, so that old ones close."""
     known: set[str] = set()
     entries = [_entry(found, known) for found in report.findings]
-    return json.dumps(entries, indent=2, ensure_ascii=False) + "\n"
+    return json_text(entries, indent=2) + "\n"
 
 
 def _entry(found: Diagnostic, known: set[str]) -> dict[str, Any]:

@@ -1,10 +1,10 @@
 """Findings for programs, in a format of our own that leaves nothing out."""
 
-import json
 from typing import Any
 
 from koordpolicy import __version__
 from koordpolicy.diagnostics.catalogue import CATALOGUE
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.render.report import Counts, Report
 from koordpolicy.diagnostics.value import Diagnostic, Span
 
@@ -25,7 +25,7 @@ def render_json(report: Report) -> str:
         "omitted": _counts(report.omitted),
         "findings": [_finding(found) for found in report.findings],
     }
-    return json.dumps(document, indent=2, ensure_ascii=True) + "\n"
+    return json_text(document, indent=2, only_ascii=True) + "\n"
 
 
 def _counts(counts: Counts) -> dict[str, int]:

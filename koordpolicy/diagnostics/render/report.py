@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
-from koordpolicy.diagnostics.value import Diagnostic, Severity
+from koordpolicy.diagnostics.escaping import encodable, one_line, safe
+from koordpolicy.diagnostics.value import Diagnostic, Fix, Note, Severity, Span
 
 DEFAULT_LIMIT = 200
 DEFAULT_WIDTH = 80
@@ -49,7 +50,8 @@ class Report:
     """Findings ready to be drawn.
 
     `findings` are the ones to show, by file and position. `counts` speaks of all of them, `omitted` of those
-    beyond the cap. `lines` holds the text of the files that the shown ones mention, `files` the names of all
+    beyond the cap. All text of theirs is safe to show (`diagnostics/escaping.py`), so renderers need only care for
+    what their format itself would misread. `lines` holds the text of the files that the shown ones mention, `files` the names of all
     files that were read.
     """
 
@@ -72,7 +74,8 @@ class Report:
         limit: int = DEFAULT_LIMIT,
     ) -> Self:
         """Sort and cap. A warning never pushes an error beyond the cap."""
-        everything = sorted(diagnostics, key=lambda found: found.order)
+        everything = sorted(map(_shown, diagnostics), key=lambda found: found.order)
+        texts = {one_line(file): text for file, text in sources.items()}
         shown = everything
         if 0 < limit < len(everything):
             chosen = sorted(everything, key=lambda found: _WEIGHT[found.severity])[:limit]
@@ -86,9 +89,9 @@ class Report:
                 counts.warnings - visible.warnings,
                 counts.notes - visible.notes,
             ),
-            files=tuple(sorted(sources)),
+            files=tuple(sorted(texts)),
             lines={
-                file: tuple(_LINE_BREAK.split(sources[file])) for file in _mentioned(shown) if file in sources
+                file: tuple(_LINE_BREAK.split(texts[file])) for file in _mentioned(shown) if file in texts
             },
             colour=colour,
             width=width,
@@ -98,6 +101,28 @@ class Report:
         """The text of a line (from 1) without its break; None when the file or the line isn't there."""
         lines = self.lines.get(file, ())
         return lines[number - 1] if 0 < number <= len(lines) else None
+
+
+def _shown(found: Diagnostic) -> Diagnostic:
+    """A finding with nothing unsafe in it. A fix that no format could hold is left out."""
+    help, fix = found.help, found.fix
+    if fix is not None:
+        whole = encodable(fix.replacement) == fix.replacement
+        fix = Fix(safe(fix.description), _named(fix.span), fix.replacement) if whole else None
+    return replace(
+        found,
+        code=one_line(found.code),
+        message=safe(found.message),
+        span=_named(found.span),
+        notes=tuple(Note(safe(note.message), note.span and _named(note.span)) for note in found.notes),
+        help=help if help is None else safe(help),
+        fix=fix,
+    )
+
+
+def _named(span: Span) -> Span:
+    file = one_line(span.file)
+    return span if file == span.file else replace(span, file=file)
 
 
 def _mentioned(diagnostics: Iterable[Diagnostic]) -> set[str]:

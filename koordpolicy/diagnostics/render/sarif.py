@@ -1,13 +1,13 @@
 """Findings as SARIF 2.1.0, the format of code-scanning services."""
 
 import hashlib
-import json
 from pathlib import PurePath
 from typing import Any
 from urllib.parse import quote
 
 from koordpolicy import __version__
 from koordpolicy.diagnostics.catalogue import CATALOGUE
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.render.report import Report
 from koordpolicy.diagnostics.value import Diagnostic, Fix, Span
 
@@ -30,7 +30,7 @@ def render_sarif(report: Report) -> str:
         "results": [_result(report, found, codes.index(found.code)) for found in report.findings],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=2, ensure_ascii=True) + "\n"
+    return json_text(log, indent=2, only_ascii=True) + "\n"
 
 
 def _invocation(report: Report) -> dict[str, Any]:

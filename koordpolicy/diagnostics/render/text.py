@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from koordpolicy.diagnostics.render.display import clip, one_line, safe, width_of, wrap
+from koordpolicy.diagnostics.render.display import clip, width_of, wrap
 from koordpolicy.diagnostics.render.report import Report
 from koordpolicy.diagnostics.value import Diagnostic, Note, Severity, Span
 
@@ -86,9 +86,9 @@ class _Drawing:
         return [span.end.line for span in spans if span.file in self.report.lines] or [1]
 
     def _header(self) -> Iterator[str]:
-        word = f"{self.found.severity}[{safe(self.found.code)}]"
+        word = f"{self.found.severity}[{self.found.code}]"
         room = self.report.width and max(self.report.width - len(word) - 2, _NARROWEST_LABEL)
-        for number, line in enumerate(wrap(safe(self.found.message), room)):
+        for number, line in enumerate(wrap(self.found.message, room)):
             front = (
                 f"{self._paint(word, _BOLD[self.found.severity])}: " if number == 0 else " " * (len(word) + 2)
             )
@@ -149,7 +149,7 @@ class _Drawing:
 
     def _labelled(self, underline: str, used: int, mark: _Mark, room: int, colour: str) -> Iterator[str]:
         """An underline with its label beside it, or below it where that is too narrow."""
-        label = safe(mark.label)
+        label = mark.label
         if not label:
             yield self._framed(underline)
         elif not room or used + 1 + width_of(label) <= room:
@@ -169,7 +169,7 @@ class _Drawing:
         front = " " * (self.gutter + 1) + self._paint("=", _FRAME) + f" {self._paint(word, _STRONG)}: "
         indent = self.gutter + 5 + len(word)
         room = self.report.width and max(self.report.width - indent, _NARROWEST_LABEL)
-        for number, line in enumerate(wrap(safe(text), room)):
+        for number, line in enumerate(wrap(text, room)):
             yield (front if number == 0 else " " * indent) + line
 
     def _paint(self, text: str, style: str) -> str:
@@ -177,7 +177,7 @@ class _Drawing:
 
 
 def _address(span: Span) -> str:
-    return f"{one_line(span.file)}:{span.start.line}:{span.start.column}"
+    return f"{span.file}:{span.start.line}:{span.start.column}"
 
 
 def _mark(span: Span, number: int, text: str, sign: str, label: str) -> _Mark:

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterable, Iterator
 
 from koordpolicy.diagnostics import Span
-from koordpolicy.diagnostics.render.display import safe
+from koordpolicy.diagnostics.escaping import safe
 
 
 def place(span: Span) -> str:

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
 
-from koordpolicy.diagnostics.render.display import safe, width_of
+from koordpolicy.diagnostics.escaping import safe
+from koordpolicy.diagnostics.render.display import width_of
 from koordpolicy.graph.drawing.layout import Placed, Size, Spot, place_boxes
 from koordpolicy.graph.drawing.picture import Box, Picture, Role
 

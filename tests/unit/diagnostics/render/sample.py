@@ -55,10 +55,20 @@ FINDINGS = (
     Diagnostic("KP001", "no such file", Span.at("policies/gone.yaml"), severity=Severity.NOTE),
 )
 
-_NAMES = st.sampled_from([*SOURCES, "gone.yaml", "/etc/policies/ä.yaml", "a%20b\n.yaml", "::error::.yaml"])
-_TEXTS = st.text(st.characters(codec="utf-8"), max_size=60) | st.text(
-    "a \n\t\r%:,`\x1b\u202e値", max_size=200
-)
+_ANY = st.text(st.characters(exclude_categories=()), max_size=60)
+"""Whatever Python takes for text, surrogates and all."""
+_NAMES = st.sampled_from(
+    [
+        *SOURCES,
+        "gone.yaml",
+        "/etc/policies/ä.yaml",
+        "a%20b\n.yaml",
+        "::error::.yaml",
+        "pol\udcff.yaml",
+        "\x1b[2J",
+    ]
+) | _ANY.filter(bool)
+_TEXTS = _ANY | st.text("a \n\t\r%:,`\x1b\u202e\ud800\ufffe\x9b値", max_size=200)
 _PLACES = st.builds(Position, st.integers(1, 8), st.integers(1, 90))
 _SPANS = st.builds(
     lambda file, one, other: Span(file, min(one, other), max(one, other)), _NAMES, _PLACES, _PLACES

@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from jsonschema import Draft7Validator
 
 from koordpolicy import __version__
 from koordpolicy.diagnostics import Diagnostic, Severity, Span
-from koordpolicy.diagnostics.render import RENDERERS, render
+from koordpolicy.diagnostics.escaping import encodable, one_line, safe
+from koordpolicy.diagnostics.render import RENDERERS, Report, render
 from tests.conftest import REPOSITORY
 from tests.unit.diagnostics.render.sample import FINDINGS, SOURCES, findings, sources
 
@@ -57,6 +59,28 @@ def test_an_unknown_format_is_refused_by_name() -> None:
         ValueError, match="unknown format `yaml`, known are text, json, sarif, github, gitlab, junit"
     ):
         render("yaml", [], {})
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "text": str,
+    "json": json.loads,
+    "sarif": json.loads,
+    "github": str,
+    "gitlab": json.loads,
+    "junit": ET.fromstring,
+}
+
+
+@FORMATS
+@given(st.lists(findings, max_size=5), sources)
+def test_whatever_files_and_messages_hold_the_output_is_valid_and_safe(
+    format: str, found: list[Diagnostic], texts: dict[str, str]
+) -> None:
+    text = render(format, found, texts)
+    text.encode("utf-8")
+    READERS[format](text)
+    unsafe = {c for c in text if c != "\n" and unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")}
+    assert unsafe == set()
 
 
 MANY = [
@@ -122,8 +146,11 @@ def test_json_leaves_nothing_out(found: list[Diagnostic], texts: dict[str, str])
     document = json.loads(render("json", found, texts))
     assert sorted(
         (f["code"], f["message"], f["file"], f["start"]["line"]) for f in document["findings"]
-    ) == sorted((f.code, f.message, f.span.file, f.span.start.line) for f in found)
+    ) == sorted((f.code, safe(f.message), one_line(f.span.file), f.span.start.line) for f in found)
     assert sum(document["counts"].values()) == len(found)
+    fixes = [one["fix"]["replacement"] for one in document["findings"] if one["fix"]]
+    kept = [one.fix.replacement for one in found if one.fix is not None]
+    assert sorted(fixes) == sorted(one for one in kept if encodable(one) == one)
 
 
 def unescaped(text: str) -> str:
@@ -139,7 +166,7 @@ def test_github_gets_one_command_a_finding_and_no_other(
     lines = render("github", found, texts).split("\n")
     assert lines.pop() == ""
     assert len(lines) == len(found)
-    for line, finding in zip(lines, sorted(found, key=lambda f: f.order), strict=True):
+    for line, finding in zip(lines, Report.of(found, texts).findings, strict=True):
         match = re.fullmatch(
             r"::(error|warning|notice) file=([^,]*),line=(\d+)(?:,[^:]*)?,title=[^:,]*::(.*)", line, re.DOTALL
         )
@@ -156,7 +183,7 @@ def test_junit_adds_up(found: list[Diagnostic], texts: dict[str, str]) -> None:
     errors = sum(finding.severity is Severity.ERROR for finding in found)
     assert top.get("failures") == str(errors) == str(len(top.findall("./testsuite/testcase/failure")))
     assert top.get("tests") == str(len(top.findall("./testsuite/testcase")))
-    assert len(top) == len({*texts, *(finding.span.file for finding in found)})
+    assert len(top) == len({one_line(file) for file in (*texts, *(finding.span.file for finding in found))})
     for suite in top:
         assert suite.tag == "testsuite"
         assert suite.get("tests") == str(len(suite.findall("testcase")))
