@@ -6,6 +6,7 @@ from koordpolicy.cli.command import CannotRunError, Command
 from koordpolicy.cli.process import EPILOG, add_process_flags, run_component, settings_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.manager.process import NAME, Pace, run_manager
+from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.process import Process
 
 
@@ -26,13 +27,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.resync < 1 or arguments.workers < 1:
         raise CannotRunError("--resync and --workers take numbers from 1")
-    settings = settings_of(arguments)
     pace = Pace(arguments.workers, arguments.resync)
 
-    async def main(process: Process) -> None:
+    async def main(process: Process, settings: Settings) -> None:
         await run_manager(process, settings, pace)
 
-    return run_component(arguments, NAME, main)
+    return run_component(arguments, NAME, settings_of(arguments), main)
 
 
 COMMAND = Command("manager", "publish what nodes can offer a second time, in a cluster", _add, _run, EPILOG)

@@ -3,15 +3,19 @@
 import argparse
 import os
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.repository import add_repository_flags, repository_settings
+from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.runtime.component import NAMESPACE, Settings, state_directory_problem
 from koordpolicy.runtime.http import Tls
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import Process, run_process
+from koordpolicy.runtime.trial import Rehearse, TrialLimits, start_trials
 from koordpolicy.source.git.sync import SyncSettings
 
 EPILOG = "exit code: 0 stopped when told to, 1 failed, 2 could not start"
@@ -49,6 +53,22 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
     )
     parser.add_argument(
         "--no-policy-tests", action="store_true", help="take revisions whose policy tests fail"
+    )
+    trial = TrialLimits()
+    parser.add_argument(
+        "--policy-trial-cpu",
+        metavar="SECONDS",
+        type=float,
+        default=trial.cpu,
+        help="CPU time in which a revision must compile, pass its tests and be evaluated, in a process of its own"
+        f" beforehand; 0 takes revisions untried (default: {trial.cpu:g})",
+    )
+    parser.add_argument(
+        "--policy-trial-memory",
+        metavar="QUANTITY",
+        default=f"{trial.memory >> 20}Mi",
+        help="memory that it may take for that, such as 512Mi; never more than 80 %% of what the container has left"
+        f" (default: {trial.memory >> 20}Mi)",
     )
     parser.add_argument(
         "--state-dir", metavar="DIR", default="", help="keep the last good policies there, for restarts"
@@ -153,12 +173,39 @@ def _tls(arguments: argparse.Namespace) -> Tls | None:
 
 
 def run_component(
-    arguments: argparse.Namespace, component: str, main: Callable[[Process], Awaitable[None]]
+    arguments: argparse.Namespace,
+    component: str,
+    settings: Settings,
+    main: Callable[[Process, Settings], Awaitable[None]],
+    rehearse: Rehearse | None = None,
 ) -> int:
-    """Set up logging and run the process to its end; its exit code."""
+    """Set up logging and run the process to its end; its exit code. Revisions are tried with `rehearse` beforehand.
+
+    Raises `CannotRunError`.
+    """
+    limits = _trial_limits(arguments)
     set_up_logging(LogFormat(arguments.log_format), verbose=arguments.verbose)
     keep_what_is_there()
-    return run_process(main, component, arguments.instance)
+    # What ships with the product has been tried; whatever else comes is somebody's commit.
+    trials = start_trials(limits, rehearse) if limits.cpu and settings.follows_policies else None
+    with trials or nullcontext():
+        tried = replace(settings, trials=trials)
+        return run_process(lambda process: main(process, tried), component, arguments.instance)
+
+
+def _trial_limits(arguments: argparse.Namespace) -> TrialLimits:
+    cpu, said = arguments.policy_trial_cpu, arguments.policy_trial_memory
+    if not 0 <= cpu < 1e6:
+        raise CannotRunError("--policy-trial-cpu takes seconds, or 0")
+    try:
+        memory = amount("memory", said)
+    except ValueError:
+        raise CannotRunError(f"--policy-trial-memory takes a quantity such as 512Mi, not `{said}`") from None
+    if memory < 1:
+        raise CannotRunError(
+            "--policy-trial-memory takes more than nothing; --policy-trial-cpu 0 tries nothing"
+        )
+    return TrialLimits(cpu, memory)
 
 
 def _repository(arguments: argparse.Namespace) -> SyncSettings | None:

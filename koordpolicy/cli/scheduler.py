@@ -5,10 +5,13 @@ import argparse
 from koordpolicy.cli.command import CannotRunError, Command
 from koordpolicy.cli.process import EPILOG, add_process_flags, endpoint_of, run_component, settings_of
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.graph import RuleGraph
+from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.process import Process
 from koordpolicy.scheduler.extender_steps import OWN
 from koordpolicy.scheduler.loop import IN_FLIGHT
 from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
+from koordpolicy.scheduler.rehearsal import rehearse
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
 from koordpolicy.scheduler.shards import MOST
 
@@ -56,10 +59,13 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     settings, choice = settings_of(arguments), choice_of(arguments)
 
-    async def main(process: Process) -> None:
+    async def main(process: Process, settings: Settings) -> None:
         await run_scheduler(process, settings, choice)
 
-    return run_component(arguments, NAME, main)
+    def rehearsed(graph: RuleGraph) -> None:
+        rehearse(graph, choice.profile, choice.role())
+
+    return run_component(arguments, NAME, settings, main, rehearsed)
 
 
 def choice_of(arguments: argparse.Namespace) -> Choice:

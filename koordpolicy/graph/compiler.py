@@ -26,7 +26,7 @@ from koordpolicy.graph.passes.parameters import parameters
 from koordpolicy.graph.passes.read import read
 from koordpolicy.graph.passes.rules import rules
 from koordpolicy.graph.passes.schema import schema
-from koordpolicy.graph.state import State, Unit
+from koordpolicy.graph.state import Progress, State, Unit, silent
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.facts import FACTS
@@ -70,11 +70,15 @@ class Compiler:
         self._packs = packs
         self._cache = Cache()
 
-    def compile(self, own: Layer) -> Compilation:
-        """Run all passes. Everything that is wrong is found in one run."""
+    def compile(self, own: Layer, progress: Progress = silent) -> Compilation:
+        """Run all passes. Everything that is wrong is found in one run.
+
+        `progress` is told what begins, in a phrase that goes on from "while".
+        """
         vocabulary = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
-        state = State(own, self._packs, self._cache, vocabulary=vocabulary)
+        state = State(own, self._packs, self._cache, vocabulary=vocabulary, progress=progress)
         for run in PASSES:
+            progress(f"the pass `{run.__name__}` ran")
             run(state)
         digest = _digest(state)
         self._cache.turn()

@@ -1,6 +1,6 @@
 """What the passes work on: everything known so far about the revision being compiled."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from koordpolicy.diagnostics import Diagnostics
@@ -78,6 +78,14 @@ class Draft:
         return self.of or self.unit
 
 
+Progress = Callable[[str], None]
+"""Told what a compiler does next, in a phrase that goes on from "while"."""
+
+
+def silent(_: str) -> None:
+    """Tells nobody."""
+
+
 @dataclass(slots=True)
 class State:
     """Handed from pass to pass; each pass fills in its part and reads the earlier ones."""
@@ -98,6 +106,7 @@ class State:
     matches: dict[Unit, RuleMatch] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
+    progress: Progress = silent
 
     def resolve_constants(self, node: ir.Node) -> ir.Node:
         """The expression with the constants known so far in place of references to them."""

@@ -1,4 +1,8 @@
-"""Compiling a revision aside: in a thread of its own, so that what runs goes on deciding."""
+"""Compiling a revision aside: in a thread of its own, so that what runs goes on deciding.
+
+Before that the revision is tried in another process (`runtime/trial`), where there is one: what hangs or takes all
+memory does so there.
+"""
 
 import asyncio
 import logging
@@ -14,6 +18,7 @@ from koordpolicy.graph.testing import with_tests
 from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, summary_of
+from koordpolicy.runtime.trial import Request, Trials, TrialsLost, Verdict
 from koordpolicy.source.revision import Revision
 
 LOG: Final = logging.getLogger(__name__)
@@ -33,12 +38,14 @@ class Aside:
         prepare: Prepare | None = None,
         tests: bool = True,
         quiet: bool = False,
+        trials: Trials | None = None,
     ) -> None:
         self._packs = packs
         self._compiler = Compiler(packs)
         self._now = now
         self._prepare = prepare
         self._tests = tests
+        self._trials = trials
         self._collector = quiet_collector if quiet else nullcontext
         self._last: tuple[Mapping[str, str], RuleGraph, Compilation] | None = None
         """Of the newest that was good: a start with the kept tree is followed by the same from the source."""
@@ -73,9 +80,11 @@ class Aside:
             if self._last is not None and self._last[0] == revision.files:
                 _make_ready(self._last[1], asked)
                 return _accept(revision, *self._last[1:])
+            if self._trials is not None and (refused := self._tried(self._trials, revision, asked)):
+                return refused
             compilation = self._compiler.compile(Layer(OWN, revision.files))
             reason = Reason.COMPILE_FAILED
-            if compilation.graph is not None and self._tests:
+            if compilation.graph is not None and self._tests and self._trials is None:
                 reason = Reason.TESTS_FAILED
                 compilation = with_tests(compilation)
             graph = compilation.graph
@@ -96,6 +105,27 @@ class Aside:
             return self._reject(revision, reason, compilation)
         self._last = revision.files, graph, compilation
         return _accept(revision, graph, compilation)
+
+    def _tried(self, trials: Trials, revision: Revision, asked: Iterable[str]) -> Rejected | None:
+        """The revision rejected as its trial says; None where that went well."""
+        try:
+            verdict = trials.attempt(Request(revision.files, tuple(asked), self._tests))
+        except TrialsLost as lost:
+            message = (
+                f"the process that tries revisions is gone ({lost}); restart this one to take new revisions"
+            )
+            verdict = Verdict(Reason.INTERNAL_ERROR, message)
+        if verdict.reason is None:
+            return None
+        if verdict.trace:
+            LOG.error("the compiler failed on revision %s\n%s", revision.name, verdict.trace)
+        found = Diagnostics()
+        found.extend(revision.found)
+        found.extend(verdict.found)
+        sources = {**verdict.packs, **revision.files}
+        return Rejected(
+            revision, verdict.reason, verdict.message, found, sources, self._now(), verdict.bundle
+        )
 
     def _reject(
         self, revision: Revision, reason: Reason, compilation: Compilation, message: str = ""

@@ -31,6 +31,7 @@ from koordpolicy.runtime.requests import RequestCounts
 from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.serving import serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
+from koordpolicy.runtime.trial import Trials
 from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.sync import GitSync, SyncSettings
@@ -68,8 +69,15 @@ class Settings:
     decision_log: str = ""
     decision_log_every: int = 100
     policy_tests: bool = True
+    trials: Trials | None = None
+    """Where revisions are tried before this process takes them."""
     instance: str = field(default_factory=lambda: os.uname().nodename)
     node: str = ""
+
+    @property
+    def follows_policies(self) -> bool:
+        """Whether policies come from anywhere but from the product itself."""
+        return bool(self.policies or self.policies_from_cluster or self.repository)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +169,9 @@ async def surroundings(
         sync = None if settings.repository is None else make_sync(settings.repository)
         source, objects = _source(settings, cluster, sync)
         store = LastGood(settings.state_directory) if settings.state_directory else None
-        options = Options(prepare=wishes.prepare, tests=settings.policy_tests, quiet=True)
+        options = Options(
+            prepare=wishes.prepare, tests=settings.policy_tests, quiet=True, trials=settings.trials
+        )
         component: Component | None = None
 
         def leads_rollouts() -> bool:

@@ -16,6 +16,7 @@ from koordpolicy.runtime.lastgood import LastGood, StoreError
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.packs import find_pack
 from koordpolicy.runtime.revisions import Active, Candidate, Gate, Past, Reason, Rejected, Unfit
+from koordpolicy.runtime.trial import Trials
 from koordpolicy.source.revision import Revision, Source, SourceTrouble
 
 __all__ = ["Active", "Candidate", "Gate", "LivePolicies", "NoPolicies", "Reason", "Rejected", "Unfit"]
@@ -36,13 +37,15 @@ class Options:
     """How revisions are taken.
 
     `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
-    bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `patience` is how many seconds a start waits for the source before it takes the kept tree.
+    bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `trials`
+    tries each revision before this process takes it, `patience` is how many seconds a start waits for the source before it takes the kept tree.
     """
 
     packs: PackFinder = find_pack
     prepare: Prepare | None = None
     tests: bool = True
     quiet: bool = False
+    trials: Trials | None = None
     patience: float = 5.0
     now: Callable[[], int] = now_ns
 
@@ -88,7 +91,12 @@ class LivePolicies:
         self._source = source
         self._metrics = metrics
         self._aside = Aside(
-            options.packs, options.now, prepare=options.prepare, tests=options.tests, quiet=options.quiet
+            options.packs,
+            options.now,
+            prepare=options.prepare,
+            tests=options.tests,
+            quiet=options.quiet,
+            trials=options.trials,
         )
         self._store = store
         self._gate = gate

@@ -198,6 +198,11 @@ METRICS: Final = (
         buckets=_QUICK,
     ),
     Metric(
+        "koordpolicy_event_loop_held_total",
+        MetricKind.COUNTER,
+        "Times that something kept the event loop for seconds; the log names it.",
+    ),
+    Metric(
         "koordpolicy_http_requests_total",
         MetricKind.COUNTER,
         "Requests to the process's own server, by path and status code.",

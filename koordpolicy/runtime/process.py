@@ -7,11 +7,12 @@ import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, Final, Self
 
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.watchdog import Watchdog
 
 if sys.platform != "win32":
     import uvloop
@@ -24,6 +25,8 @@ CANNOT_START: Final = 2
 
 GRACE: Final = 25.0
 """Seconds that a stop may take: less than the 30 that Kubernetes gives a pod."""
+_LAST: Final = 2.0
+"""Seconds after that in which a process that cannot even be cancelled is ended as it stands."""
 _BEAT: Final = 0.5
 _TURN: Final = 0.0005
 """Seconds that a thread may run while others wait: a revision is compiled beside decisions, not before them."""
@@ -119,17 +122,18 @@ class Process:
         self.address = (host, port)
         LOG.info("serving on %s:%d", host, port)
 
-    async def run(self, main: Callable[["Process"], Awaitable[None]]) -> None:
+    async def run(self, main: Callable[["Process"], Awaitable[None]], watchdog: Watchdog) -> None:
         """Run `main`. Raises what it or one of its tasks raises, perhaps in an ExceptionGroup."""
         async with Tasks() as tasks:
-            tasks.start("beat", self._beat())
+            tasks.start("beat", self._beat(watchdog))
             await main(self)
 
-    async def _beat(self) -> None:
+    async def _beat(self, watchdog: Watchdog) -> None:
         """Measure how late the loop runs what is due."""
         while True:
             due = monotonic() + _BEAT
             await asyncio.sleep(_BEAT)
+            watchdog.beat()
             self.metrics.observe("koordpolicy_event_loop_delay_seconds", max(0.0, monotonic() - due))
 
 
@@ -144,11 +148,14 @@ def run_process(
     """Run a process until it is told to stop, and give its exit code: 0 stopped, 1 failed, 2 could not start.
 
     `main` sets things up, starts tasks, waits for `Process.stopped` and takes down in order. SIGTERM and SIGINT
-    tell it to stop; a second one, or `grace` seconds, cancels it where it stands.
+    tell it to stop; a second one, or `grace` seconds, cancels it where it stands. One whose event loop is held then
+    is ended.
     """
     sys.setswitchinterval(_TURN)
     with asyncio.Runner(loop_factory=_event_loop) as runner:
-        return runner.run(_supervised(main, component, instance, metrics or Metrics(component), grace))
+        known = metrics or Metrics(component)
+        with Watchdog(known) as watchdog:
+            return runner.run(_supervised(main, Process(component, instance, known), watchdog, grace))
 
 
 def _event_loop() -> asyncio.AbstractEventLoop:
@@ -157,14 +164,9 @@ def _event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def _supervised(
-    main: Callable[[Process], Awaitable[None]],
-    component: str,
-    instance: str,
-    metrics: Metrics,
-    grace: float,
+    main: Callable[[Process], Awaitable[None]], process: Process, watchdog: Watchdog, grace: float
 ) -> int:
-    process = Process(component, instance, metrics)
-    whole = asyncio.create_task(process.run(main), name=component)
+    whole = asyncio.create_task(process.run(main, watchdog), name=process.component)
     loop = asyncio.get_running_loop()
 
     def told(name: str) -> None:
@@ -174,15 +176,19 @@ async def _supervised(
             process.stop(name)
             loop.call_later(grace, _too_late, whole, grace)
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told, number.name)
+    def interrupted(number: int, _: FrameType | None) -> None:
+        # Python runs this between two steps of whatever holds the loop, which the loop's own handlers would wait for.
+        watchdog.end_within(grace + _LAST)
+        loop.call_soon_threadsafe(told, signal.Signals(number).name)
+
+    before = {number: signal.signal(number, interrupted) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([whole])
         return _outcome(whole, process)
     finally:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.remove_signal_handler(number)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _too_late(whole: asyncio.Task[None], grace: float) -> None:

@@ -26,6 +26,8 @@ class Reason(StrEnum):
     """The component cannot work with it."""
     GUARD_REFUSED = "GuardRefused"
     """The gate, such as a rollout, turned it back."""
+    LIMIT_EXCEEDED = "LimitExceeded"
+    """Its trial took more time or memory than a trial may."""
     INTERNAL_ERROR = "InternalError"
     """The compiler itself failed: a mistake of ours."""
 
@@ -77,7 +79,7 @@ class Rejected:
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
         """The findings that keep it from deciding."""
-        return tuple(one for one in self.found if one.severity is Severity.ERROR)
+        return errors_of(self.found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,11 @@ def bundle_of(compilation: Compilation) -> str:
     own = max((unit.layer for unit in units), default=0)
     named = (unit.document.name for unit in units if unit.layer == own and unit.kind.name == "PolicyBundle")
     return next(named, "") or "policies"
+
+
+def errors_of(found: Diagnostics) -> tuple[Diagnostic, ...]:
+    """The findings that keep a revision from deciding, by file and position."""
+    return tuple(one for one in found if one.severity is Severity.ERROR)
 
 
 def summary_of(errors: tuple[Diagnostic, ...]) -> str:

@@ -36,6 +36,7 @@ def rules(state: State) -> None:
     for draft in state.drafts:  # those of an exception are grouped by whose decisions they override
         drafts.setdefault((draft.unit, draft.home.target), []).append(draft)
     for (unit, _), own in drafts.items():
+        state.progress(f"{unit.document.span.file} got its meaning")
         base = state.vocabulary_of(own[0].home if own else unit)
         # Whatever else can change what a document means shows in its vocabulary, or in the slots it sets.
         slots = tuple((draft.key, draft.slot.type) for draft in own)

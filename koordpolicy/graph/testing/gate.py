@@ -2,18 +2,18 @@
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.compiler import Compilation
-from koordpolicy.graph.testing.run import run_tests
+from koordpolicy.graph.testing.run import Chosen, every_case, run_tests
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec
 
 
-def with_tests(compilation: Compilation) -> Compilation:
+def with_tests(compilation: Compilation, chosen: Chosen = every_case) -> Compilation:
     """The compilation with the findings of its own tests; without a graph when one of them fails.
 
     Nothing is run where there is no graph, or where the bundle says `tests: {required: false}`.
     """
     if compilation.graph is None or not tests_required(compilation):
         return compilation
-    run = run_tests(compilation.graph, compilation.units)
+    run = run_tests(compilation.graph, compilation.units, chosen)
     found = Diagnostics()
     found.extend(compilation.found)
     found.extend(run.found)

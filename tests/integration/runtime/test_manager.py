@@ -13,6 +13,17 @@ from tests.parts.deployed import install
 from tests.parts.fixtures import need
 
 
+DEAR = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {{name: pool-{n}}}
+spec:
+  match: {{nodes: {{matchLabels: {{pool: p{n}}}}}}}
+  target: {{cel: "node.capacity.cpu - millicores({n}) - max(node.usage.prod.cpu, millicores({n}))"}}
+"""
+"""Some ten thousand of these take many seconds to compile."""
+
+
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
@@ -61,6 +72,21 @@ def test_a_change_in_the_directory_changes_the_node_and_a_bad_one_does_not(site:
     values = [one["value"] for one in entries if one["decision"] == "Overcommit/batch.cpu"]
     assert {30_000, 45_000, 60_000} <= set(values)
     assert any(rule["place"].startswith("share.yaml:") for one in entries for rule in one["rules"])
+
+
+def test_a_revision_that_takes_too_much_is_refused_and_the_manager_goes_on(site: Site) -> None:
+    huge = "---\n".join(DEAR.format(n=n) for n in range(10_000))
+    with site.manager("m1", "--policy-trial-cpu", "2") as manager:
+        site.eventually(lambda: site.offered() == 60_000, "the pack decides")
+        site.write("share.yaml", huge)
+        site.eventually(lambda: manager.status["policies"]["rejected"], "the large one is told")
+        told = manager.status["policies"]["rejected"]
+        assert told["reason"] == "LimitExceeded"
+        assert told["message"].startswith("it takes more than 2 s of CPU time, while ")
+        assert manager.metric("koordpolicy_event_loop_held_total") in (None, 0)
+        site.write("share.yaml", share(30))
+        site.eventually(lambda: site.offered() == 30_000, "the fix heals it")
+        assert manager.running.stop(30) == 0
 
 
 def test_a_restart_over_a_bad_directory_goes_on_with_the_last_good_policies(site: Site) -> None:

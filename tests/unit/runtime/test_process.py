@@ -3,11 +3,16 @@
 import asyncio
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Awaitable, Callable
 
 import pytest
 
+from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import CANNOT_START, CRASHED, OK, CannotStart, Process, Tasks, run_process
+from koordpolicy.runtime.watchdog import Watchdog
 
 
 def run(main: Callable[[Process], Awaitable[None]], grace: float = 20.0) -> int:
@@ -87,3 +92,53 @@ def test_the_loop_is_measured() -> None:
     assert run(main) == OK
     assert seen[0] is not None
     assert seen[0] >= 1
+
+
+HELD = """
+import asyncio, logging, sys
+from koordpolicy.runtime.process import Process, run_process
+
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+
+def spin():
+    print("spinning", flush=True)
+    while True:
+        pass
+
+async def main(process: Process) -> None:
+    asyncio.get_running_loop().call_later(0.2, spin)
+    await process.stopped()
+
+sys.exit(run_process(main, "held", "t1", grace=0.5))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_process_whose_loop_is_held_says_by_what_and_ends_when_told(number: signal.Signals) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", HELD], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as held:
+        assert held.stdout is not None
+        assert held.stderr is not None
+        assert held.stdout.readline() == "spinning\n"
+        said = held.stderr.readline()
+        assert said.startswith("the event loop is held for ")
+        assert "__main__.spin:" in said
+        held.send_signal(number)
+        _, rest = held.communicate(timeout=30)
+    assert held.returncode == CRASHED
+    assert "the process does not stop and is ended, held by " in rest
+
+
+def test_a_loop_that_was_held_for_a_while_goes_on_and_that_is_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics = Metrics("test")
+    with Watchdog(metrics, limit=0.3) as watchdog:
+        time.sleep(1.0)
+        watchdog.beat()
+        watchdog.beat()
+    assert metrics.value("koordpolicy_event_loop_held_total") == 1
+    held, on = (record.getMessage() for record in caplog.records)
+    assert "test_a_loop_that_was_held_for_a_while_goes_on_and_that_is_counted" in held
+    assert on.startswith("the event loop goes on after 1.")

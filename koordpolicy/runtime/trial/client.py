@@ -1,0 +1,82 @@
+"""The live process's side of trials."""
+
+import os
+import socket
+import sys
+import threading
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self
+
+from koordpolicy.graph.layers import PackFinder
+from koordpolicy.runtime.packs import find_pack
+from koordpolicy.runtime.trial.limits import TrialLimits
+from koordpolicy.runtime.trial.server import serve
+from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
+from koordpolicy.runtime.trial.wire import Closed, receive, send
+
+_PATIENCE: Final = 60.0
+"""Seconds beyond a trial's own limit in which the keeper must have answered."""
+
+
+class TrialsLost(Exception):
+    """The process that tries revisions is gone, and cannot be started again beside running threads."""
+
+
+class Trials:
+    """A way to try revisions, one at a time. Made by `start_trials`; closing it ends the process behind it."""
+
+    def __init__(self, channel: socket.socket, pid: int, limits: TrialLimits) -> None:
+        self._channel = channel
+        self.pid = pid
+        self._lost = ""
+        self._turn = threading.Lock()
+        channel.settimeout(limits.wall + _PATIENCE)
+
+    def attempt(self, request: Request) -> Verdict:
+        """How a trial of the revision ends; waits for it. Raises `TrialsLost`, from then on always."""
+        with self._turn:
+            if self._lost:
+                raise TrialsLost(self._lost)
+            try:
+                send(self._channel, request)
+                verdict: Verdict = receive(self._channel)
+            except (Closed, TimeoutError) as error:
+                self._lost = str(error) or "it does not answer"
+                self._channel.close()
+                raise TrialsLost(self._lost) from None
+            return verdict
+
+    def close(self) -> None:
+        """End the process, and any trial under way, without waiting for what it does."""
+        with suppress(OSError):  # it went first
+            self._channel.shutdown(socket.SHUT_RDWR)
+        self._channel.close()
+        with suppress(ChildProcessError):  # somebody else reaped it
+            os.waitpid(self.pid, 0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def start_trials(
+    limits: TrialLimits, rehearse: Rehearse | None = None, packs: PackFinder = find_pack
+) -> Trials | None:
+    """Fork the process that tries revisions; None where a system cannot fork.
+
+    Call it before this process has threads or an event loop: the fork has only the thread that asked for it.
+    """
+    if sys.platform == "win32":
+        return None
+    ours, theirs = socket.socketpair()
+    pid = os.fork()
+    if pid == 0:
+        ours.close()
+        serve(theirs, packs, limits, rehearse)
+    theirs.close()
+    return Trials(ours, pid, limits)

@@ -1,0 +1,135 @@
+"""The keeper of trials: a process that forks for each revision, and remembers what the last good one was made of."""
+
+import gc
+import mmap
+import os
+import pickle
+import signal
+import socket
+import sys
+from typing import Final, NoReturn
+
+from koordpolicy.graph import Compiler, Layer
+from koordpolicy.graph.layers import PackFinder
+from koordpolicy.runtime.packs import OWN
+from koordpolicy.runtime.revisions import Reason
+from koordpolicy.runtime.trial.attempt import attempt
+from koordpolicy.runtime.trial.limits import MIB, TrialLimits
+from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
+from koordpolicy.runtime.trial.wire import Closed, read_until, receive, send
+
+_NOTE: Final = 1024
+"""Bytes in which a trial says what it is doing: shared, so that it is known after the trial was killed."""
+
+
+def serve(
+    channel: socket.socket, packs: PackFinder, limits: TrialLimits, rehearse: Rehearse | None
+) -> NoReturn:
+    """Try what comes through the channel until its other end is gone. Ends the process."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # the live process decides when this one ends
+    code = 0
+    try:
+        _Keeper(channel, packs, limits, rehearse).run()
+    except Closed:
+        pass
+    except BaseException as error:  # noqa: BLE001 - a fork must never run on in its parent's frames
+        sys.stderr.write(f"the process that tries revisions failed: {type(error).__name__}: {error}\n")
+        code = 1
+    os._exit(code)
+
+
+class _Keeper:
+    def __init__(
+        self, channel: socket.socket, packs: PackFinder, limits: TrialLimits, rehearse: Rehearse | None
+    ) -> None:
+        self._channel = channel
+        self._packs = packs
+        self._limits = limits
+        self._rehearse = rehearse
+        self._compiler = Compiler(packs)
+        self._note = mmap.mmap(-1, _NOTE)
+
+    def run(self) -> None:
+        """Raises `Closed` at the end."""
+        gc.disable()
+        while True:
+            request: Request = receive(self._channel)
+            verdict = self._tried(request)
+            send(self._channel, verdict)
+            if verdict.reason is None:
+                self._remember(request)
+
+    def _remember(self, request: Request) -> None:
+        """Compile here what was found good, so that the next trial has only changes to do."""
+        self._compiler.compile(Layer(OWN, request.files))
+        gc.collect(1)
+        gc.freeze()
+
+    def _tried(self, request: Request) -> Verdict:
+        self._note[:] = bytes(_NOTE)
+        read_end, write_end = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(read_end)
+            self._try(request, write_end)
+        os.close(write_end)
+        said: bytes | None = None
+        try:
+            said = read_until(read_end, self._channel, self._limits.wall)
+        finally:
+            os.close(read_end)
+            if said is None:
+                os.kill(pid, signal.SIGKILL)
+            _, status, used = os.wait4(pid, 0)
+        if said:
+            verdict: Verdict = pickle.loads(said)  # noqa: S301 - from our own fork
+            return verdict
+        return self._unsaid(said is None, status, used.ru_utime + used.ru_stime)
+
+    def _try(self, request: Request, out: int) -> NoReturn:
+        """In the fork: the trial itself."""
+        code = 0
+        try:
+            self._channel.close()
+            allowed = self._limits.allowed_memory()
+            self._limits.impose()
+            try:
+                verdict = attempt(self._compiler, request, self._limits, self._rehearse, self._progress)
+            except MemoryError:
+                # What failed is let go of with its frames; the little that is needed now fits again.
+                verdict = Verdict(Reason.LIMIT_EXCEEDED, self._memory_message(allowed))
+            with os.fdopen(out, "wb") as pipe:
+                pipe.write(pickle.dumps(verdict, pickle.HIGHEST_PROTOCOL))
+        except BaseException:  # noqa: BLE001 - as above; the keeper tells of it
+            code = 1
+        os._exit(code)
+
+    def _progress(self, doing: str) -> None:
+        said = doing.encode("utf-8", "backslashreplace")[: _NOTE - 1]
+        self._note[: len(said) + 1] = said + b"\0"
+
+    def _doing(self) -> str:
+        said = bytes(self._note[:]).partition(b"\0")[0].decode("utf-8", "ignore")
+        return f", while {said}" if said else ""
+
+    def _memory_message(self, allowed: int) -> str:
+        return f"it needs more than {allowed // MIB:,} MiB of memory{self._doing()} (--policy-trial-memory)"
+
+    def _unsaid(self, late: bool, status: int, cpu: float) -> Verdict:
+        """What to say for a trial that was ended before it could say anything itself."""
+        limits, doing = self._limits, self._doing()
+        if (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU) or cpu >= limits.cpu:
+            message = f"it takes more than {limits.cpu:g} s of CPU time{doing} (--policy-trial-cpu)"
+        elif late:
+            message = f"it took more than {limits.wall:g} s{doing} (--policy-trial-cpu)"
+        elif os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL:
+            message = f"its trial was killed, as the kernel does where memory runs short{doing}"
+        else:
+            name = (
+                signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"code {status >> 8}"
+            )
+            return Verdict(
+                Reason.INTERNAL_ERROR, f"its trial ended with {name}{doing}; please report this", cpu=cpu
+            )
+        return Verdict(Reason.LIMIT_EXCEEDED, message, cpu=cpu)

@@ -1,0 +1,37 @@
+"""What is asked of a trial, and what it answers."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph import RuleGraph
+from koordpolicy.runtime.revisions import Reason
+
+Rehearse = Callable[[RuleGraph], None]
+"""Puts a graph to work as the component would, on a small example; raises `Unfit` where it cannot work with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A revision to try. `files` are its texts by path, `asked` the decisions whose programs are made ready too."""
+
+    files: Mapping[str, str]
+    asked: tuple[str, ...] = ()
+    tests: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a trial ended: `reason` is None where the revision may be taken, and `message` one phrase otherwise.
+
+    `packs` are the texts that findings may point into and that the revision itself does not hold. `cpu` are seconds.
+    """
+
+    reason: Reason | None = None
+    message: str = ""
+    found: Diagnostics = field(default_factory=Diagnostics)
+    packs: Mapping[str, str] = field(default_factory=dict)
+    bundle: str = "policies"
+    trace: str = ""
+    """The traceback of a mistake of ours, for the log."""
+    cpu: float = 0.0

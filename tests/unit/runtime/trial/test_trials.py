@@ -1,0 +1,190 @@
+"""Trials: whatever a revision does where it is tried, the process that asks only hears how it ended."""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.runtime.revisions import Reason, Unfit
+from koordpolicy.runtime.trial import Rehearse, Request, TrialLimits, Trials, TrialsLost, start_trials
+from koordpolicy.runtime.trial.limits import MIB
+from tests.unit.runtime.scenes import broken, tree
+
+SMALL = TrialLimits(cpu=2, memory=200 * MIB)
+FAILING = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyTest
+metadata: {name: target}
+spec:
+  cases:
+    - name: it is two
+      expect: {CPUSuppress.target: 2}
+"""
+
+
+@contextmanager
+def trials(rehearse: Rehearse | None = None, limits: TrialLimits = SMALL) -> Iterator[Trials]:
+    started = start_trials(limits, rehearse, packs=lambda name: None)
+    assert started is not None
+    with started:
+        yield started
+
+
+def reasons(one: Trials, *requests: Request) -> list[Reason | None]:
+    return [one.attempt(request).reason for request in requests]
+
+
+def test_good_and_bad_revisions_are_told_apart_one_after_another() -> None:
+    with trials() as one:
+        assert reasons(one, Request(tree(1)), Request(tree(2)), Request(broken()), Request(tree(3))) == [
+            None,
+            None,
+            Reason.COMPILE_FAILED,
+            None,
+        ]
+        refused = one.attempt(Request(broken()))
+    assert refused.message.startswith("all.yaml:5:")
+    assert [found.code for found in refused.found] == ["KP203"]
+    assert refused.bundle == "fleet"
+
+
+def test_tests_count_where_they_are_wanted() -> None:
+    files = tree(1, **{"target.test.yaml": FAILING})
+    with trials() as one:
+        assert reasons(one, Request(files), Request(files, tests=False)) == [Reason.TESTS_FAILED, None]
+
+
+def test_decisions_that_were_asked_before_and_are_gone_do_not_matter() -> None:
+    with trials() as one:
+        assert reasons(one, Request(tree(1), asked=("CPUSuppress.target", "AdmissionRule/gone.require"))) == [
+            None
+        ]
+
+
+def spin(_: RuleGraph) -> None:
+    while True:
+        pass
+
+
+def devour(_: RuleGraph) -> None:
+    kept = []
+    while True:
+        kept.append(bytearray(10 * MIB))
+
+
+def crash(_: RuleGraph) -> None:
+    os.kill(os.getpid(), signal.SIGSYS)
+
+
+def be_killed(_: RuleGraph) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave(_: RuleGraph) -> None:
+    os._exit(3)
+
+
+def be_wrong(_: RuleGraph) -> None:
+    raise ZeroDivisionError("a mistake of ours")
+
+
+def not_fit(_: RuleGraph) -> None:
+    raise Unfit("the policies have no scheduling profile `mine`")
+
+
+def interrupt(_: RuleGraph) -> None:
+    sys.exit(0)
+
+
+DOING = "while the component tried it on an example"
+
+
+@pytest.mark.parametrize(
+    ("rehearse", "reason", "said"),
+    [
+        (spin, Reason.LIMIT_EXCEEDED, f"it takes more than 2 s of CPU time, {DOING} (--policy-trial-cpu)"),
+        (devour, Reason.LIMIT_EXCEEDED, f"MiB of memory, {DOING} (--policy-trial-memory)"),
+        (crash, Reason.INTERNAL_ERROR, f"its trial ended with SIGSYS, {DOING}; please report this"),
+        (
+            be_killed,
+            Reason.LIMIT_EXCEEDED,
+            "its trial was killed, as the kernel does where memory runs short",
+        ),
+        (leave, Reason.INTERNAL_ERROR, f"its trial ended with code 3, {DOING}"),
+        (be_wrong, Reason.INTERNAL_ERROR, "the compiler failed (ZeroDivisionError: a mistake of ours)"),
+        (interrupt, Reason.INTERNAL_ERROR, f"its trial ended with code 1, {DOING}"),
+        (not_fit, Reason.UNFIT, "the policies have no scheduling profile `mine`"),
+    ],
+)
+def test_whatever_happens_in_a_trial_is_a_verdict_and_the_next_trial_goes_on(
+    rehearse: Callable[[RuleGraph], None], reason: Reason, said: str
+) -> None:
+    def only_for_one(graph: RuleGraph) -> None:
+        if graph.value("CPUSuppress.target", node={}) == 666:
+            rehearse(graph)
+
+    with trials(only_for_one) as one:
+        assert one.attempt(Request(tree(1))).reason is None
+        verdict = one.attempt(Request(tree(666)))
+        assert verdict.reason is reason
+        assert said in verdict.message
+        assert one.attempt(Request(tree(2))).reason is None
+
+
+def test_one_that_sleeps_is_given_up_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TrialLimits, "wall", 0.5)
+
+    def sleep(_: RuleGraph) -> None:
+        time.sleep(60)
+
+    with trials(sleep) as one:
+        verdict = one.attempt(Request(tree(1)))
+    assert verdict.reason is Reason.LIMIT_EXCEEDED
+    assert verdict.message.startswith(f"it took more than 0.5 s, {DOING}")
+
+
+def test_an_evaluation_that_takes_long_refuses_the_revision() -> None:
+    with trials(limits=TrialLimits(evaluation=-1.0)) as one:  # any time is too long
+        verdict = one.attempt(Request(tree(1)))
+    assert verdict.reason is Reason.LIMIT_EXCEEDED
+    assert verdict.message == "`CPUSuppress.target` took 0.0 s on an example, more than -1 s"
+
+
+def test_without_the_process_behind_it_nothing_is_tried_and_that_is_told() -> None:
+    with trials() as one:
+        assert one.attempt(Request(tree(1))).reason is None
+        os.kill(one.pid, signal.SIGKILL)
+        for _ in range(2):
+            with pytest.raises(TrialsLost):
+                one.attempt(Request(tree(2)))
+
+
+def test_closing_ends_a_trial_under_way() -> None:
+    pids = Path("/proc")
+
+    def children_of(pid: int) -> list[str]:
+        return (pids / str(pid) / "task" / str(pid) / "children").read_text().split()
+
+    with trials(spin, TrialLimits(cpu=600)) as one:
+
+        def asking() -> None:
+            with pytest.raises(TrialsLost):
+                one.attempt(Request(tree(1)))
+
+        thread = Thread(target=asking)
+        thread.start()
+        deadline = time.monotonic() + 30
+        while not (found := children_of(one.pid)) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        one.close()
+        thread.join(30)
+        assert not thread.is_alive()
+    assert found
+    assert not any((pids / pid).exists() for pid in found)
