@@ -9,7 +9,10 @@ _OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
 _ENDED_FIRST: Final = "1000"
 _CGROUPS: Final = (
     (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory.current")),
-    (Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"), Path("/sys/fs/cgroup/memory/memory.usage_in_bytes")),
+    (
+        Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+        Path("/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ),
 )
 """Limit and usage by version 2 and version 1 of cgroups, as a container sees its own."""
 
