@@ -7,12 +7,13 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from koordpolicy.runtime.live import LivePolicies, Options
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.trial import TrialLimits, Trials, start_trials
 from koordpolicy.source import open_source
 from tests.benchmarks.compiling import FILES, generated
 from tests.benchmarks.measure import Row
@@ -38,8 +39,9 @@ def run() -> Iterator[Row]:
     before = sys.getswitchinterval()
     sys.setswitchinterval(TURN)
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            yield from asyncio.run(_measured(Path(folder)))
+        # As processes do: forked before there are threads and a loop.
+        with tempfile.TemporaryDirectory() as folder, start_trials(TrialLimits()) or nullcontext() as trials:
+            yield from asyncio.run(_measured(Path(folder), trials))
     finally:
         sys.setswitchinterval(before)
 
@@ -131,9 +133,10 @@ async def _asked(live: LivePolicies) -> AsyncIterator[Asking]:
         thread.join()
 
 
-async def _measured(root: Path) -> list[Row]:
+async def _measured(root: Path, trials: Trials | None) -> list[Row]:
     published = Published(root)
-    live = LivePolicies(open_source(published.link), Metrics("bench"), options=Options(quiet=True))
+    options = Options(quiet=True, trials=trials)
+    live = LivePolicies(open_source(published.link), Metrics("bench"), options=options)
     running = asyncio.create_task(live.run())
     began = time.perf_counter()
     await live.ready.wait()
