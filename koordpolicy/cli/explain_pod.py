@@ -23,10 +23,11 @@ from koordpolicy.kube.resources import PODS, RESOURCES, resource_of
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot
 from koordpolicy.language.documents import read_documents
 from koordpolicy.model.pod import Pod, read_pod
-from koordpolicy.model.reading import ObjectError, mapping
+from koordpolicy.model.reading import mapping
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler import Decision
-from koordpolicy.scheduler.feed import HEARD
+from koordpolicy.scheduler.feed import HEARD, hear
 from koordpolicy.scheduler.pods import scheduler_of
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
@@ -128,10 +129,9 @@ def _found(graph: RuleGraph, cluster: Snapshot, name: str, top: int, terminal: T
         for obj in sorted(cluster.of(heard.resource), key=_key):
             if pod.node_name and heard.resource is PODS and _key(obj) == pod.key:
                 continue  # it is asked of as if it came anew; one that waits may be promised a node already
-            try:
-                heard.is_now(scheduler, obj)
-            except ObjectError as problem:
-                terminal.say(f"{heard.resource} {'/'.join(_key(obj))} is passed over: {problem}")
+            why = hear(heard, scheduler, obj)
+            if why is not None:
+                terminal.say(f"{heard.resource} {'/'.join(_key(obj))} is unreadable: {why.reason}")
     spec = {key: value for key, value in mapping(pod.raw, "spec").items() if key != "nodeName"}
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
     decision = scheduler.rehearse(free)
@@ -145,10 +145,10 @@ def _pod(cluster: Snapshot, name: str) -> Pod:
     key = (namespace or "default", short)
     for obj in cluster.pods:
         if _key(obj) == key:
-            try:
-                return read_pod(obj)
-            except ObjectError as problem:
-                raise CannotRunError(f"the pod `{name}` cannot be read: {problem}") from None
+            pod = readable(read_pod, obj)
+            if isinstance(pod, Unreadable):
+                raise CannotRunError(f"the pod `{name}` is unreadable: {pod.reason}")
+            return pod
     others = sorted("/".join(_key(obj)) for obj in cluster.pods if _key(obj)[1] == short)
     help = f"; there is `{others[0]}`" if others else f", of {len(cluster.pods):,} pods"
     raise CannotRunError(f"there is no pod `{'/'.join(key)}`{help}")

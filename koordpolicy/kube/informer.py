@@ -68,8 +68,8 @@ class Informer:
     async def run(self) -> None:
         """List and watch until cancelled.
 
-        Raises what a handler of the mirror raises, and Rejected when the cluster does not understand the
-        request itself (a bad selector): asking again would not help.
+        Raises Rejected when the cluster does not understand the request itself (a bad selector): asking again
+        would not help.
         """
         while True:
             trouble: KubeError | None = None

@@ -1,14 +1,22 @@
 """A local copy of one resource: fed by lists and watch events, read without asking the cluster.
 
 Pure state: no waiting, no requests. The informer feeds it over a network; a simulation feeds it directly.
+
+It is the door through which objects come in. An object without a name is left out; an index or a handler that fails
+over an object concerns that object alone. Of both `on_unreadable` is told.
 """
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from koordpolicy.kube.port import EventType, Object, WatchEvent
+from koordpolicy.model.reading import ObjectError, mapping, text
+from koordpolicy.model.unreadable import Unreadable, readable
+
+LOG: Final = logging.getLogger(__name__)
 
 Key: TypeAlias = tuple[str, str]
 """Namespace ("" for cluster-scoped objects) and name."""
@@ -27,22 +35,34 @@ class Change:
 
 
 Handler: TypeAlias = Callable[[Change], None]
-"""Told of each change, after the mirror shows it. What it raises goes to whoever fed the mirror."""
+"""Told of each change, after the mirror shows it."""
 
 Index: TypeAlias = Callable[[Object], Iterable[str]]
 """The texts under which an object can be found."""
+
+OnUnreadable: TypeAlias = Callable[[Object, Unreadable], None]
+"""Told of an object that has no name, or that an index or a handler fails over. Must not raise."""
+
+
+def _say(obj: Object, why: Unreadable) -> None:
+    LOG.warning("an object is passed over: %s", why.reason, exc_info=why.cause)
 
 
 class Mirror:
     """The objects as last heard of. `indexes` are functions by name; `handlers` are called in order."""
 
     def __init__(
-        self, *, indexes: Mapping[str, Index] | None = None, handlers: Sequence[Handler] = ()
+        self,
+        *,
+        indexes: Mapping[str, Index] | None = None,
+        handlers: Sequence[Handler] = (),
+        on_unreadable: OnUnreadable = _say,
     ) -> None:
         self.resource_version = ""
         """How far this copy has come; "" before the first list."""
         self._objects: dict[Key, Object] = {}
         self._handlers = tuple(handlers)
+        self._on_unreadable = on_unreadable
         self._index_of = dict(indexes or {})
         self._indexed: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._index_of}
 
@@ -61,7 +81,11 @@ class Mirror:
 
     def replace(self, items: Iterable[Object], resource_version: str) -> None:
         """Become what a list says. Handlers hear of the differences only."""
-        present = {key_of(item): item for item in items}
+        present: dict[Key, Object] = {}
+        for item in items:
+            key = self._named(item)
+            if key is not None:
+                present[key] = item
         for key in [key for key in self._objects if key not in present]:
             self._set(key, None)
         for key, item in present.items():
@@ -70,21 +94,35 @@ class Mirror:
 
     def apply(self, event: WatchEvent) -> None:
         """Follow one watch event. An event that was seen already changes nothing."""
-        if event.type is EventType.DELETED:
-            key = key_of(event.object)
-            if key in self._objects:
+        if event.type is not EventType.BOOKMARK:
+            key = self._named(event.object)
+            if key is None:
+                pass
+            elif event.type is not EventType.DELETED:
+                self._take(key, event.object)
+            elif key in self._objects:
                 self._set(key, None)
-        elif event.type is not EventType.BOOKMARK:
-            self._take(key_of(event.object), event.object)
-        self.resource_version = event.resource_version
+        self.resource_version = event.resource_version or self.resource_version
+
+    def _named(self, item: Object) -> Key | None:
+        """Under what an object is known; None when it does not say."""
+        try:
+            return key_of(item)
+        except (LookupError, TypeError, AttributeError):
+            why = readable(_name_of, item)
+            if isinstance(why, Unreadable):
+                self._on_unreadable(item, why)
+                return None
+            return why
 
     def _take(self, key: Key, item: Object) -> None:
         """A present state of an object, perhaps known already."""
-        known = self._objects.get(key)
-        if known is not None and known["metadata"].get("uid") != item["metadata"].get("uid"):
+        known, said = self._objects.get(key), item["metadata"]
+        if known is not None and known["metadata"].get("uid") != said.get("uid"):
             self._set(key, None)
             known = None
-        if known is None or known["metadata"]["resourceVersion"] != item["metadata"]["resourceVersion"]:
+        version = said.get("resourceVersion")
+        if known is None or version is None or known["metadata"].get("resourceVersion") != version:
             self._set(key, item)
 
     def _set(self, key: Key, new: Object | None) -> None:
@@ -94,25 +132,55 @@ class Mirror:
         else:
             self._objects[key] = new
         for name, texts in self._index_of.items():
-            self._reindex(self._indexed[name], key, texts(old) if old else (), texts(new) if new else ())
+            before, after = _texts(texts, old), _texts(texts, new)
+            if isinstance(after, Unreadable):
+                assert new is not None
+                self._on_unreadable(new, after)
+            self._reindex(self._indexed[name], key, _or_none(before), _or_none(after))
         change = Change(key, old, new)
         for handler in self._handlers:
-            handler(change)
+            why = readable(handler, change)
+            if isinstance(why, Unreadable):
+                found = new if new is not None else old
+                assert found is not None
+                self._on_unreadable(found, why)
 
     @staticmethod
     def _reindex(
         index: dict[str, dict[Key, None]], key: Key, before: Iterable[str], after: Iterable[str]
     ) -> None:
-        for text in before:
-            bucket = index.get(text, {})
+        for one in before:
+            bucket = index.get(one, {})
             bucket.pop(key, None)
             if not bucket:
-                index.pop(text, None)
-        for text in after:
-            index.setdefault(text, {})[key] = None
+                index.pop(one, None)
+        for one in after:
+            index.setdefault(one, {})[key] = None
+
+
+def _texts(texts: Index, obj: Object | None) -> tuple[str, ...] | Unreadable:
+    return () if obj is None else readable(lambda one: tuple(texts(one)), obj)
+
+
+def _or_none(found: tuple[str, ...] | Unreadable) -> tuple[str, ...]:
+    return () if isinstance(found, Unreadable) else found
 
 
 def key_of(obj: Object) -> Key:
-    """Namespace ("" when it has none) and name of an object."""
+    """Namespace ("" when it has none) and name of an object. Raises what an object without them does."""
     metadata = obj["metadata"]
-    return (metadata.get("namespace") or "", metadata["name"])
+    namespace, name = metadata.get("namespace") or "", metadata["name"]
+    if type(name) is not str or type(namespace) is not str or not name:
+        raise TypeError
+    return namespace, name
+
+
+def _name_of(obj: Any) -> Key:
+    """The same of an object of any shape. Raises ObjectError."""
+    if not isinstance(obj, Mapping):
+        raise ObjectError("an object that is none")
+    metadata = mapping(obj, "metadata")
+    name = text(metadata, "name", "metadata")
+    if not name:
+        raise ObjectError("metadata.name: an object without a name")
+    return text(metadata, "namespace", "metadata"), name

@@ -35,8 +35,11 @@ class WatchEvent:
 
     @property
     def resource_version(self) -> str:
-        """Where to resume after this event."""
-        return str(self.object["metadata"]["resourceVersion"])
+        """Where to resume after this event; "" where it does not say."""
+        try:
+            return str(self.object["metadata"]["resourceVersion"])
+        except (LookupError, TypeError):
+            return ""
 
 
 @dataclass(frozen=True, slots=True)

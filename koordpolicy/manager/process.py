@@ -7,16 +7,20 @@ from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
-from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.kube.mirror import Change, Handler, Index, Mirror, key_of
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, Outcome, roots_of
 from koordpolicy.manager.controllers.view import BY_NODE, ClusterView, node_of_pod
 from koordpolicy.model.facts import Record
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
 from koordpolicy.runtime.live import Active
 from koordpolicy.runtime.object_status import StatusWriter
 from koordpolicy.runtime.process import Process, Tasks
+from koordpolicy.runtime.unreadable import status_of
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.runtime.workqueue import WorkQueue
 
@@ -60,14 +64,31 @@ class Manager:
         metrics = component.process.metrics
         self.queue = WorkQueue("nodes", metrics, component.backoff(initial=0.5, longest=60.0))
         self.view = ClusterView(
-            nodes=Mirror(handlers=[self._named]),
-            pods=Mirror(indexes={BY_NODE: node_of_pod}, handlers=[self._of_pod]),
-            metrics=Mirror(handlers=[self._named]),
-            topologies=Mirror(handlers=[self._named]),
+            nodes=self._mirror(resources.NODES, self._named),
+            pods=self._mirror(resources.PODS, self._of_pod, {BY_NODE: node_of_pod}),
+            metrics=self._mirror(resources.NODE_METRICS, self._named),
+            topologies=self._mirror(resources.NODE_RESOURCE_TOPOLOGIES, self._named),
+            unreadable=component.unreadable,
         )
         self.controller = OvercommitController(component.live.graph_for, self.view, now_ns, self._heard)
         self._watching = tuple(self._watches())
         self._leading = False
+
+    def _mirror(
+        self, resource: Resource, handler: Handler, indexes: Mapping[str, Index] | None = None
+    ) -> Mirror:
+        """A copy of a resource whose changes reach a handler, and what cannot be read the notes."""
+        unreadable = self._component.unreadable
+
+        def found(obj: Object, why: Unreadable) -> None:
+            key = readable(key_of, obj)
+            unreadable.found(resource, ("", "") if isinstance(key, Unreadable) else key, obj, why)
+
+        def gone(change: Change) -> None:
+            if change.new is None:
+                unreadable.gone(resource, change.key)
+
+        return Mirror(indexes=indexes, handlers=[gone, handler], on_unreadable=found)
 
     def _watches(self) -> Sequence[Watching]:
         cluster, view = self._component.cluster, self.view
@@ -99,6 +120,7 @@ class Manager:
             },
             "nodes": len(self.view.nodes.objects),
             "waiting": len(self.queue),
+            **status_of(self._component.unreadable),
         }
 
     async def _settled(self) -> None:
@@ -167,7 +189,8 @@ class Manager:
         if not self._leading:
             return
         for obj in (change.old, change.new):
-            for node in node_of_pod(obj) if obj is not None else ():
+            found = () if obj is None else readable(node_of_pod, obj)
+            for node in () if isinstance(found, Unreadable) else found:
                 self.queue.add_after(node, self._pace.gather)
 
     def _heard(self, graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:

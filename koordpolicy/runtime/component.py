@@ -14,6 +14,7 @@ from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.events import EventLimits, Recorder
 from koordpolicy.kube.port import Cluster
+from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.compiling import Prepare
 from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog, open_log
@@ -32,6 +33,7 @@ from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.serving import serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.runtime.trial import Trials
+from koordpolicy.runtime.unreadable import unreadable_objects
 from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.sync import GitSync, SyncSettings
@@ -114,6 +116,7 @@ class Component:
     counts: DecisionCounts
     log: DecisionLog | None
     tasks: Tasks
+    unreadable: UnreadableObjects
     election: Election | None = None
 
     @property
@@ -144,6 +147,8 @@ class Component:
         def changed(leads: int) -> None:
             metrics.set("koordpolicy_leader", leads, lease=name)
             self.reporter.again()
+            if leads:
+                self.unreadable.again()
 
         changed(0)
         self.election = Election(
@@ -219,8 +224,9 @@ async def surroundings(
             now=now_ns,
         )
         tasks = await stack.enter_async_context(Tasks())
+        unreadable = unreadable_objects(metrics, recorder, lambda: component is not None and component.leads)
         component = Component(
-            process, settings, cluster, live, objects, reporter, recorder, counts, log, tasks
+            process, settings, cluster, live, objects, reporter, recorder, counts, log, tasks, unreadable
         )
         tasks.start("events", recorder.run())
         tasks.start("policies", live.run())

@@ -222,18 +222,31 @@ METRICS: Final = (
         ("verb",),
         _QUICK,
     ),
+    # --- what cannot be read, and what nobody foresaw
+    Metric(
+        "koordpolicy_unreadable_objects",
+        MetricKind.GAUGE,
+        "Objects of the cluster that cannot be read now, by resource; the log, `/statusz` and Events say why.",
+        ("resource",),
+    ),
+    Metric(
+        "koordpolicy_unreadable_objects_found_total",
+        MetricKind.COUNTER,
+        "Times that an object could not be read for a reason that is new of it, by resource.",
+        ("resource",),
+    ),
+    Metric(
+        "koordpolicy_internal_errors_total",
+        MetricKind.COUNTER,
+        "Errors that nobody foresaw, by what they took (object, decision, write, event); the log has a traceback.",
+        ("place",),
+    ),
     # --- the scheduler
     Metric(
         "koordpolicy_scheduler_attempts_total",
         MetricKind.COUNTER,
         "Attempts to place a pod, by result (scheduled, unschedulable, passed_on, error, bind_failed).",
         ("result",),
-    ),
-    Metric(
-        "koordpolicy_scheduler_malformed_total",
-        MetricKind.COUNTER,
-        "Objects that the scheduler passed over because they are malformed, by resource.",
-        ("resource",),
     ),
     Metric(
         "koordpolicy_extender_calls_total",

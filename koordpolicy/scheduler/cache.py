@@ -299,12 +299,14 @@ class ClusterCache:
         try:
             self._write(state)
         finally:
-            # A fact that does not fit its column leaves the row there nevertheless.
-            row = self.table.index(node.name)
-            if before is None:
+            # A fact of another class than its column's leaves the row there nevertheless.
+            if node.name not in self.table:
+                state.node = before
+            elif before is None:
+                row = self.table.index(node.name)
                 self.around.node_came(node, row, [placed.view for placed in state.pods.values()])
             else:
-                self.around.node_changed(before, node, row)
+                self.around.node_changed(before, node, self.table.index(node.name))
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Its pods stay known until they are removed themselves."""

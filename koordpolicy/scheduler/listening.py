@@ -4,9 +4,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from koordpolicy.kube import Object, Resource
+from koordpolicy.kube import Object
 from koordpolicy.kube.resources import PODS
-from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.collector import hold_back, keep_what_is_there, look_again
 from koordpolicy.runtime.component import Component
 from koordpolicy.runtime.live import Active
@@ -27,7 +26,7 @@ class Listening:
         self.scheduler = scheduler
         self._component = component
         self._wake = wake
-        self._feed = Feed(scheduler, wake=wake, on_trouble=self._malformed)
+        self._feed = Feed(scheduler, wake=wake, unreadable=component.unreadable)
         backoff = component.backoff(longest=15.0)
         self._watching = tuple(
             Watching(
@@ -75,9 +74,3 @@ class Listening:
         if active.graph.digest != self.scheduler.profile.digest:
             self.scheduler.replace_graph(active.graph)
             self._wake()
-
-    def _malformed(self, resource: Resource, obj: Object, problem: ObjectError) -> None:
-        metadata = obj["metadata"]
-        name = f"{metadata.get('namespace', '')}/{metadata['name']}".lstrip("/")
-        LOG.warning("%s %s is passed over: %s", resource, name, problem)
-        self._component.process.metrics.add("koordpolicy_scheduler_malformed_total", resource=str(resource))

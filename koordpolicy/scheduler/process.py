@@ -18,6 +18,7 @@ from koordpolicy.runtime.component import Component, Settings, Wishes, surroundi
 from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.serving import serve
+from koordpolicy.runtime.unreadable import status_of
 from koordpolicy.scheduler.extender_server import LIMITS, ExtenderServer
 from koordpolicy.scheduler.extender_steps import OWN, restricted_to
 from koordpolicy.scheduler.listening import Listening
@@ -155,6 +156,7 @@ class Running:
             "pods": self.scheduler.cache.pod_count,
             "pending": sum(1 for _ in self.scheduler.pending),
             "writing": self.loop.writing,
+            **status_of(self._component.unreadable),
         }
 
     async def _lead(self) -> None:
@@ -207,6 +209,7 @@ class Answering:
             "scores": [step.name for step in profile.scores],
             "nodes": len(self.scheduler.cache),
             "pods": self.scheduler.cache.pod_count,
+            **status_of(self._component.unreadable),
         }
 
     def _heard(self) -> None:

@@ -234,6 +234,14 @@ class Scheduler:
             else:
                 self._waitlist.update(view)
 
+    def hold_back(self, pod: Pod) -> None:
+        """A pod without a node cannot be read as a whole: it is not tried, and stays where it is assumed."""
+        known = self.cache.view(pod.key)
+        if known is not None and known.pod.uid != pod.uid:
+            self.remove_pod(pod.key)
+        self._waitlist.leave(pod.key)
+        self._no_longer_waits(pod.key)
+
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
         self._waitlist.leave(key)

@@ -50,7 +50,7 @@ class SimulatedView(ClusterView):
         node = self.known.get(name)
         if node is None:
             return None
-        pods = [pod for pod in map(self._pod, self.pods.indexed(BY_NODE, name)) if pod is not None]
+        pods = [*map(self._pod, self.pods.indexed(BY_NODE, name))]
         return NodeSight(node, pods, self.reports.get(name))
 
 

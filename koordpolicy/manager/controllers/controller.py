@@ -76,7 +76,7 @@ class OvercommitController:
     _settled: dict[str, int] = field(default_factory=dict)
 
     def decide(self, name: str) -> Reconciliation | None:
-        """What is to be written for a node; None when there is no such node. Raises ObjectError."""
+        """What is to be written for a node; None when there is no such node, or none that can be read."""
         sight = self.view.sight(name)
         if sight is None:
             self._settled.pop(name, None)
@@ -85,7 +85,7 @@ class OvercommitController:
         record = node_record(sight, graph.catalogue, TIMES, now)
         calculations = [calculate(graph, resource, record, now) for resource in graph.subjects(KIND)]
         self.heard(graph, record, calculations)
-        topology = self.view.topologies.get(name)
+        topology = self.view.topologies.get(name) if sight.zones else None
         settled = self._settled.get(name)
         plan = plan_node(graph, sight.node, record, calculations, topology, settled, now)
         return Reconciliation(name, calculations, plan)

@@ -4,14 +4,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from koordpolicy.kube import resources
 from koordpolicy.kube.mirror import Key, Mirror
 from koordpolicy.kube.port import Object
+from koordpolicy.kube.resources import Resource
+from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.mechanism.node_record import NodeSight
 from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.numa import read_zones
 from koordpolicy.model.pod import Pod, read_pod
-from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.reading import mapping, text
+from koordpolicy.model.unreadable import Unreadable, readable
+from koordpolicy.model.unreadable_pod import readable_part
 
 _T = TypeVar("_T")
 
@@ -20,8 +25,8 @@ BY_NODE: Final = "node"
 
 
 def node_of_pod(pod: Object) -> tuple[str, ...]:
-    """The index function for `BY_NODE`."""
-    name = pod["spec"].get("nodeName")
+    """The index function for `BY_NODE`. Raises ObjectError."""
+    name = text(mapping(pod, "spec"), "nodeName", "spec")
     return (name,) if name else ()
 
 
@@ -32,38 +37,54 @@ def pods_mirror() -> Mirror:
 
 @dataclass(slots=True)
 class ClusterView:
-    """Mirrors of the four resources that overcommitment looks at.
+    """Mirrors of the four resources that overcommitment looks at. `unreadable` is where objects are noted that
+    cannot be read.
 
-    Objects are parsed once a version. A malformed pod, report or topology counts as not there: the API server
-    or the agent that wrote it has to answer for it, and one such object must not stop the node's controller.
+    Objects are parsed once a version. A node that cannot be read counts as not there, so that what it offers stays;
+    so does a report or a topology. A pod takes what can be read of it, and all of its node where that cannot be told.
     """
 
     nodes: Mirror = field(default_factory=Mirror)
     pods: Mirror = field(default_factory=pods_mirror)
     metrics: Mirror = field(default_factory=Mirror)
     topologies: Mirror = field(default_factory=Mirror)
-    _parsed: dict[Key, tuple[str, Pod | None]] = field(default_factory=dict)
+    unreadable: UnreadableObjects = field(default_factory=lambda: UnreadableObjects(_nobody_listens))
+    _parsed: dict[Key, tuple[str, Pod]] = field(default_factory=dict)
 
     def sight(self, name: str) -> NodeSight | None:
-        """The node with all that belongs to it; None when there is no such node. Raises ObjectError."""
-        node = self.nodes.get(name)
+        """The node with all that belongs to it; None when there is no such node, or none that can be read."""
+        node = self._read(resources.NODES, self.nodes, name, read_node)
         if node is None:
             return None
-        metric, topology = self.metrics.get(name), self.topologies.get(name)
         return NodeSight(
-            read_node(node),
-            [pod for pod in map(self._pod, self.pods.indexed(BY_NODE, name)) if pod is not None],
-            None if metric is None else _unless_malformed(read_node_metric, metric),
-            () if topology is None else _unless_malformed(read_zones, topology) or (),
+            node,
+            [self._pod(pod) for pod in self.pods.indexed(BY_NODE, name)],
+            self._read(resources.NODE_METRICS, self.metrics, name, read_node_metric),
+            self._read(resources.NODE_RESOURCE_TOPOLOGIES, self.topologies, name, read_zones) or (),
         )
 
-    def _pod(self, obj: Object) -> Pod | None:
+    def _read(self, resource: Resource, mirror: Mirror, name: str, read: Callable[[Object], _T]) -> _T | None:
+        obj = mirror.get(name)
+        return None if obj is None else self._or_noted(resource, ("", name), obj, readable(read, obj))
+
+    def _or_noted(self, resource: Resource, key: Key, obj: Object, found: _T | Unreadable) -> _T | None:
+        if isinstance(found, Unreadable):
+            self.unreadable.found(resource, key, obj, found)
+            return None
+        self.unreadable.gone(resource, key)
+        return found
+
+    def _pod(self, obj: Object) -> Pod:
         metadata = obj["metadata"]
-        key, version = (metadata.get("namespace", ""), metadata["name"]), metadata["resourceVersion"]
+        key, version = (
+            (metadata.get("namespace") or "", metadata["name"]),
+            metadata.get("resourceVersion", ""),
+        )
         known = self._parsed.get(key)
         if known is None or known[0] != version:
             self._forget_the_gone()
-            known = self._parsed[key] = (version, _unless_malformed(read_pod, obj))
+            pod = self._or_noted(resources.PODS, key, obj, readable(read_pod, obj)) or readable_part(obj)
+            known = self._parsed[key] = (version, pod)
         return known[1]
 
     def _forget_the_gone(self) -> None:
@@ -72,8 +93,5 @@ class ClusterView:
             self._parsed = {key: one for key, one in self._parsed.items() if key in self.pods.objects}
 
 
-def _unless_malformed(read: Callable[[Object], _T], obj: Object) -> _T | None:
-    try:
-        return read(obj)
-    except ObjectError:
-        return None
+def _nobody_listens(_resource: Resource, _obj: Object, _why: Unreadable) -> None:
+    pass

@@ -8,7 +8,7 @@ from koordpolicy.manager.controllers.publishing import Publishing
 from koordpolicy.mechanism.publish import differs, normalized_thousandths
 from koordpolicy.model.numa import is_zone
 from koordpolicy.model.protocol import CPU, MEMORY
-from koordpolicy.model.quantity import Quantity, amount
+from koordpolicy.model.quantity import Quantity, QuantityError, amount
 from koordpolicy.model.reading import Json, objects, text
 
 _AMOUNTS: Final = ("capacity", "allocatable", "available")
@@ -58,9 +58,13 @@ def _differing(entry: Json, name: str, quantity: Quantity, share: float, *, forc
     return {
         key: written
         for key in _AMOUNTS
-        if entry.get(key) != written
-        and (
-            force
-            or differs(None if entry.get(key) is None else amount(name, entry[key]), quantity.units, share)
-        )
+        if entry.get(key) != written and (force or differs(_amount(entry, name, key), quantity.units, share))
     }
+
+
+def _amount(entry: Json, name: str, key: str) -> int | None:
+    """What stands there; None for nothing, and for what is no amount."""
+    try:
+        return None if entry.get(key) is None else amount(name, entry[key])
+    except QuantityError:
+        return None

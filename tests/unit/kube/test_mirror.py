@@ -10,6 +10,9 @@ from koordpolicy.kube import EventType, Object, WatchEvent
 from koordpolicy.kube.memory import Store
 from koordpolicy.kube.mirror import Change, Mirror, key_of
 from koordpolicy.kube.resources import PODS
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.unreadable import Unreadable
+from tests.hostile.objects import NAMELESS
 from tests.unit.kube.builders import pod, store
 
 
@@ -97,12 +100,44 @@ def test_handlers_see_the_mirror_as_it_is_after_the_change() -> None:
     assert seen == [obj("a", 1), None]
 
 
-def test_what_a_handler_raises_reaches_who_feeds_the_mirror() -> None:
+def test_what_a_handler_or_an_index_raises_concerns_that_object_alone() -> None:
     def fails(change: Change) -> None:
-        raise ZeroDivisionError(change.key[1])
+        if change.key[1] == "a":
+            raise ZeroDivisionError(change.key[1])
 
-    with pytest.raises(ZeroDivisionError):
-        Mirror(handlers=[fails]).apply(event(EventType.ADDED, obj("a", 1)))
+    def fails_too(one: Object) -> list[str]:
+        raise ObjectError("spec: is no mapping")
+
+    told: list[Unreadable] = []
+    seen: list[str] = []
+    copy = Mirror(
+        indexes={"x": fails_too},
+        handlers=[fails, lambda change: seen.append(change.key[1])],
+        on_unreadable=lambda _, why: told.append(why),
+    )
+    for name in "ab":
+        copy.apply(event(EventType.ADDED, obj(name, 1)))
+    copy.apply(event(EventType.DELETED, obj("a", 2)))
+    assert seen == ["a", "b", "a"]
+    assert [why.reason for why in told] == [
+        "spec: is no mapping",
+        "internal error, please report: ZeroDivisionError: a",
+        "spec: is no mapping",
+        "internal error, please report: ZeroDivisionError: a",
+    ]
+    assert [type(why.cause) for why in told if why.cause] == [ZeroDivisionError] * 2
+
+
+@pytest.mark.parametrize("one", NAMELESS, ids=repr)
+def test_an_object_without_a_name_is_left_out(one: Any) -> None:
+    told: list[Any] = []
+    copy = Mirror(on_unreadable=lambda found, why: told.append((found, why.cause)))
+    copy.replace([obj("a", 1), one], "1")
+    for kind in EventType:
+        copy.apply(WatchEvent(kind, one))
+    assert [key[1] for key in copy.objects] == ["a"]
+    assert told == [(one, None)] * 4
+    assert copy.resource_version == "1"
 
 
 def test_the_view_of_objects_cannot_be_written() -> None:

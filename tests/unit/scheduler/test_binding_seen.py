@@ -9,6 +9,7 @@ import pytest
 from koordpolicy.kube import Object
 from koordpolicy.kube.mirror import Mirror
 from koordpolicy.kube.resources import NODES, PODS
+from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler import Scheduler
@@ -128,8 +129,8 @@ _BY_NODE = {"estimator": {"request": {"cel": "{'cpu': amount(pod.nodeName == '' 
 @pytest.mark.parametrize(("documents", "sees"), [((), True), ((_BY_NODE,), False)])
 def test_a_binding_is_confirmed_either_way(documents: tuple[Any, ...], sees: bool) -> None:
     scheduler = _scheduler(*documents)
-    malformed: list[ObjectError] = []
-    feed = Feed(scheduler, wake=lambda: None, on_trouble=lambda _, __, problem: malformed.append(problem))
+    malformed = UnreadableObjects(lambda *found: pytest.fail(str(found)))
+    feed = Feed(scheduler, wake=lambda: None, unreadable=malformed)
     room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
     node = {"metadata": {"name": "n1", "resourceVersion": "1"}, "status": {"allocatable": room}}
     feed.mirrors[NODES].replace([node], "1")
@@ -141,4 +142,4 @@ def test_a_binding_is_confirmed_either_way(documents: tuple[Any, ...], sees: boo
     mirror.replace([_bound()], "6")
     view = scheduler.cache.view(key)
     assert view == _view(_bound(), scheduler)
-    assert not scheduler.cache.is_assumed(key) and not malformed
+    assert not scheduler.cache.is_assumed(key) and not len(malformed)

@@ -12,6 +12,7 @@ from koordpolicy.kube import KubeError, Resource, Unreachable
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NODES, PODS
+from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.feed import Feed
@@ -53,7 +54,9 @@ class World:
             self.scheduler, self.cluster, lambda: NOW, backoff, on_settled=self.settled.append
         )
         self.feed = Feed(
-            self.scheduler, wake=self.loop.wake, on_trouble=lambda *found: pytest.fail(str(found))
+            self.scheduler,
+            wake=self.loop.wake,
+            unreadable=UnreadableObjects(lambda *found: pytest.fail(str(found))),
         )
         self.watching = [
             Watching(self.cluster, resource, mirror, Backoff(lambda: 0.0, initial=0.01))
