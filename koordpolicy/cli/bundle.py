@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.runtime.packs import BUILT_IN, OWN, find_pack
@@ -50,9 +50,7 @@ def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Com
     """
     tree = read_tree(paths)
     if paths and not tree.touched:
-        why = "\n".join(
-            f"{found.message}; {found.help}" if found.help else found.message for found in tree.found
-        )
+        why = "\n".join(map(told, tree.found))
         raise CannotRunError(
             why or f"there is no policy file (*.yaml, *.yml) below {', '.join(map(_shown, paths))}"
         )
@@ -62,6 +60,13 @@ def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Com
     found.extend(compilation.found)
     graph = None if found.has_errors else compilation.graph
     return Compilation(graph, found, compilation.units, compilation.sources)
+
+
+def told(found: Diagnostic) -> str:
+    """A finding of a tree in a sentence, for where no report is made: with its place, unless that is in its words."""
+    file = found.span.file
+    place = "" if f"`{file}`" in found.message else f"{file}: "
+    return f"{place}{found.message}; {found.help}" if found.help else f"{place}{found.message}"
 
 
 def _shown(path: str) -> str:

@@ -4,7 +4,7 @@ import argparse
 import difflib
 from pathlib import Path
 
-from koordpolicy.cli.bundle import add_paths
+from koordpolicy.cli.bundle import add_paths, told
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
@@ -29,7 +29,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     found.extend(tree.found)
     changed = _changed(tree, found)
     if not tree.touched:
-        why = "\n".join(one.message for one in found)
+        why = "\n".join(map(told, found))
         raise CannotRunError(why or "there is no policy file (*.yaml, *.yml) here")
     dry = arguments.check or arguments.diff
     for file, text in changed.items():

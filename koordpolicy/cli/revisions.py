@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from koordpolicy.cli.bundle import told
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, Compiler, Layer
@@ -104,8 +105,8 @@ def _working_tree(paths: Sequence[str]) -> Side:
 def _readable(tree: Tree, name: str, prefix: str = "") -> dict[str, str]:
     """The files of a tree that was read without fault, the prefix taken from their names."""
     if tree.found.has_errors:
-        told = "\n".join(one.message.replace(prefix, "") if prefix else one.message for one in tree.found)
-        raise CannotRunError(f"{name} cannot be read: {told}")
+        why = "\n".join(told(one).replace(prefix, "") if prefix else told(one) for one in tree.found)
+        raise CannotRunError(f"{name} cannot be read: {why}")
     return {file.removeprefix(prefix): text for file, text in tree.files.items()}
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.diagnostics.escaping import encodable
 from koordpolicy.source.revision import Revision, digest_of
 
 FORMAT: Final = 1
@@ -69,7 +70,7 @@ class LastGood:
         files, digest, commit = content.get("files"), content.get("digest"), content.get("commit")
         if not (isinstance(files, dict) and isinstance(digest, str) and isinstance(commit, str)):
             raise StoreError(f"{self.path} is incomplete")
-        if not all(isinstance(text, str) for text in files.values()):
+        if not all(isinstance(one, str) and encodable(one) == one for pair in files.items() for one in pair):
             raise StoreError(f"{self.path} holds something that is no text")
         if digest_of(files) != digest:
             raise StoreError(f"{self.path} is damaged: its content does not have the digest it names")

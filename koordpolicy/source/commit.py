@@ -6,6 +6,7 @@ from collections.abc import Container
 from pathlib import Path
 from typing import Final
 
+from koordpolicy.diagnostics.escaping import is_plain
 from koordpolicy.source.git.program import Git, GitFailed
 from koordpolicy.source.place import COMMIT
 from koordpolicy.source.survey import SUFFIXES, Stamp, Survey, is_below, stamp, work_tree_of
@@ -71,7 +72,8 @@ def _git_directory(top: str) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     key, _, where = said.partition(":")
-    return os.path.join(top, where.strip()) if key == "gitdir" else None
+    where = where.strip()
+    return os.path.join(top, where) if key == "gitdir" and is_plain(where) else None
 
 
 async def commit_of(git: Git, real: str, seen: Survey) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from koordpolicy.diagnostics import Diagnostics, Span
+from koordpolicy.diagnostics.escaping import one_line
 from koordpolicy.source.survey import Survey, survey, tree_around
 from koordpolicy.source.texts import Texts, Tree
 
@@ -24,8 +25,9 @@ def read_tree(paths: Sequence[str | Path]) -> Tree:
     for path in map(str, paths):
         if not os.path.exists(path):
             why = "is a link to nothing" if os.path.islink(path) else "does not exist"
+            named = one_line(path)
             tree.found.add(
-                "KP001", Span.at(path), f"`{path}` {why}", help="name a file or a directory of policies"
+                "KP001", Span.at(named), f"`{named}` {why}", help="name a file or a directory of policies"
             )
             continue
         real = os.path.realpath(path)
@@ -43,7 +45,7 @@ def _at(path: str, found: Diagnostics) -> Diagnostics:
     """Findings of a file that was named, at the name it was given."""
     placed = Diagnostics()
     for one in found:
-        placed.add(one.code, Span.at(path), one.message, help=one.help)
+        placed.add(one.code, Span.at(one_line(path)), one.message, help=one.help)
     return placed
 
 

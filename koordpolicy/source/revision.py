@@ -12,7 +12,7 @@ from koordpolicy.diagnostics import Diagnostics
 class Revision:
     """One state of a policy tree, read as a whole.
 
-    `files` are texts by path relative to the tree. `commit` is the Git commit (40 or 64 hex digits) where
+    `files` are texts by path relative to the tree, both without surrogates: every format can hold them. `commit` is the Git commit (40 or 64 hex digits) where
     one is known, else "". `found` is what could not be read (KP001, KP004): with an error among it the
     revision is no good, whatever the other files say.
     """
@@ -59,7 +59,7 @@ def digest_of(files: Mapping[str, str]) -> str:
     total = hashlib.sha256()
     for path in sorted(files):
         for part in (path, files[path]):
-            encoded = part.encode()
+            encoded = part.encode("utf-8", "surrogatepass")  # a digest is no place to fail
             total.update(len(encoded).to_bytes(8, "big"))
             total.update(encoded)
     return total.hexdigest()

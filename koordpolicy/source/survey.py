@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from koordpolicy.diagnostics import Diagnostics, Span
+from koordpolicy.diagnostics.escaping import is_plain, one_line
+from koordpolicy.source import limits
 
 SUFFIXES = (".yaml", ".yml")
-MAX_FILES = 20_000
-MAX_ENTRIES = 500_000
-"""Directory entries that are looked at, whatever they are."""
-MAX_DEPTH = 32
 
 Stamp = tuple[int, int, int, int, int]
 """Device, inode, size in bytes, times of the last change of content and of inode in nanoseconds."""
@@ -45,7 +43,7 @@ def survey(root: str, boundary: str, shown: str = "") -> Survey:
 
     Hidden entries are passed over. Links are followed within `boundary`, but never in a circle and never
     into `.git`. Findings name files by their path below `shown`. Raises nothing: what cannot be looked at
-    is a finding.
+    is a finding, and so is a file whose path is not text that everybody sees the same: `files` has none.
     """
     look = _Look(Survey(), boundary, shown)
     try:
@@ -61,7 +59,7 @@ def survey(root: str, boundary: str, shown: str = "") -> Survey:
 
 
 class _Full(Exception):
-    """There is more than anyone would want read."""
+    """There is more than anyone would want read; the message says of what."""
 
 
 @dataclass(slots=True)
@@ -76,14 +74,11 @@ class _Look:
         """Everything below a directory; `path` is what it is called, `trail` the directories above."""
         try:
             self._below(real, path, status, trail)
-        except _Full:
+        except _Full as full:
             if trail:
                 raise
             self.say(
-                "",
-                "KP004",
-                f"there are more than {MAX_FILES:,} files here",
-                "name the directory that holds the policies",
+                "", "KP004", f"there are more than {full} here", "name the directory that holds the policies"
             )
 
     def _below(self, real: str, path: str, status: os.stat_result, trail: tuple[str, ...]) -> None:
@@ -102,7 +97,7 @@ class _Look:
                         continue
                     place, status = led
                 if stat.S_ISDIR(status.st_mode):
-                    if place in trail or len(trail) > MAX_DEPTH:
+                    if place in trail or len(trail) > limits.READ.depth:
                         circle = place in trail
                         self.say(
                             inner,
@@ -110,7 +105,9 @@ class _Look:
                             "the directory contains itself, by a link"
                             if circle
                             else "directories are too deep",
-                            "remove the link" if circle else f"more than {MAX_DEPTH} levels are not read",
+                            "remove the link"
+                            if circle
+                            else f"more than {limits.READ.depth} levels are not read",
                         )
                         continue
                     self.directory(place, inner, status, trail)
@@ -120,15 +117,18 @@ class _Look:
                 self.missing(error, inner)
 
     def _names(self, real: str, path: str) -> Iterator[str]:
+        names: list[str] = []
         try:
-            names = sorted(os.listdir(real))
+            with os.scandir(real) as entries:
+                for entry in entries:
+                    names.append(entry.name)
+                    self.entries += 1
+                    if self.entries > limits.READ.entries:
+                        raise _Full(f"{limits.READ.entries:,} entries")
         except OSError as error:
             self.missing(error, path)
             return
-        self.entries += len(names)
-        if self.entries > MAX_ENTRIES:
-            raise _Full
-        for name in names:
+        for name in sorted(names):
             if not name.startswith("."):
                 yield name
 
@@ -165,8 +165,25 @@ class _Look:
             self.say(path, "KP001", "this is not a regular file", "remove it, or give it another name")
             return
         self.seen.add(real)
-        if len(self.seen) > MAX_FILES:
-            raise _Full
+        if len(self.seen) > limits.READ.files:
+            raise _Full(f"{limits.READ.files:,} files")
+        shown = str(Path(self.shown, path))
+        if not is_plain(shown):
+            self.say(
+                path,
+                "KP001",
+                f"the name `{one_line(shown)}` is not plain text",
+                "rename it: policies cannot be told apart by bytes that are not UTF-8, or by characters that do not show",
+            )
+            return
+        if len(os.fsencode(shown)) > limits.READ.path:
+            self.say(
+                path,
+                "KP004",
+                f"the path has more than {limits.READ.path:,} bytes",
+                "move the file further up",
+            )
+            return
         self.survey.files[path] = Sighting(real, stamp(status))
 
     def missing(self, error: OSError, path: str) -> None:
@@ -178,7 +195,7 @@ class _Look:
 
     def say(self, path: str, code: str, message: str, help: str) -> None:
         place = str(Path(self.shown, path))
-        self.survey.found.add(code, Span.at(place), message, help=help)
+        self.survey.found.add(code, Span.at(one_line(place)), message, help=help)
 
 
 def stamp(status: os.stat_result) -> Stamp:

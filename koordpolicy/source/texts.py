@@ -6,12 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Span
+from koordpolicy.source import limits
 from koordpolicy.source.survey import Stamp, Survey, stamp
-
-MAX_BYTES = 4_000_000
-"""The largest file that is read. What is larger is no policy, and is reported instead of read."""
-MAX_TOTAL_BYTES = 256_000_000
-"""The most that is read of one tree."""
 
 _COARSE: Final = 1_000_000
 """A time of change without a finer part in nanoseconds comes from a file system that may miss a second change."""
@@ -56,12 +52,12 @@ class Texts:
         total = 0
         for path, sighting in seen.files.items():
             shown = str(Path(self._shown, path)) if self._shown else path
-            total += min(sighting.stamp[2], MAX_BYTES)
-            if total > MAX_TOTAL_BYTES:
+            total += min(sighting.stamp[2], limits.READ.file_bytes)
+            if total > limits.READ.bytes:
                 tree.found.add(
                     "KP004",
                     Span.at(shown),
-                    f"the files have more than {MAX_TOTAL_BYTES:,} bytes together",
+                    f"the files have more than {limits.READ.bytes:,} bytes together",
                     help="name the directory that holds the policies",
                 )
                 break
@@ -100,16 +96,21 @@ def _read(real: str, shown: str) -> _Kept:
         )
     try:
         status = os.fstat(opened)
-        content = _content(opened, status.st_size) if status.st_size <= MAX_BYTES else b""
+        content = _content(opened, status.st_size) if status.st_size <= limits.READ.file_bytes else b""
     except OSError as error:
         return _Kept(_stamp_of(real), _problem("KP001", place, f"the file cannot be read: {error.strerror}"))
     finally:
         os.close(opened)
     size = max(status.st_size, len(content))
-    if size > MAX_BYTES:
+    if size > limits.READ.file_bytes:
         return _Kept(
             stamp(status),
-            _problem("KP004", place, f"the file has {size:,} bytes, more than {MAX_BYTES:,}", "split it"),
+            _problem(
+                "KP004",
+                place,
+                f"the file has {size:,} bytes, more than {limits.READ.file_bytes:,}",
+                "split it",
+            ),
         )
     return _Kept(stamp(status), _decoded(content, shown))
 
@@ -117,8 +118,8 @@ def _read(real: str, shown: str) -> _Kept:
 def _content(opened: int, size: int) -> bytes:
     """The bytes of an open file, at most one more than are permitted, should it grow meanwhile."""
     content = os.read(opened, size + 1)
-    while len(content) != size and len(content) <= MAX_BYTES:
-        more = os.read(opened, MAX_BYTES + 1 - len(content))
+    while len(content) != size and len(content) <= limits.READ.file_bytes:
+        more = os.read(opened, limits.READ.file_bytes + 1 - len(content))
         if not more:
             break
         content += more

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from watchfiles import Change, awatch
 
+from koordpolicy.diagnostics.escaping import encodable
 from koordpolicy.source.survey import SUFFIXES
 
 _GROUPING_MS = 100
@@ -43,6 +44,8 @@ class Watcher:
 
         If so, what happened until now may have been missed, and another look is due.
         """
+        # The library that watches takes only names that are UTF-8; no policy is read below others.
+        directories = {path: watched for path, watched in directories.items() if encodable(path) == path}
         if directories == self._over:
             if self._task is not None and self._task.done():
                 await self._begin()  # it could not be done before; whether it can now shows the next poll
@@ -83,8 +86,7 @@ class Watcher:
             # Whatever comes or goes may be a directory or a link; what is written to must be a policy.
             return change is not Change.modified or name.endswith(SUFFIXES)
 
-        # The kernel's limits are reached, or a directory went in this moment.
-        with contextlib.suppress(OSError, RuntimeError):
+        try:
             async for _ in awatch(
                 *over,
                 watch_filter=matters,
@@ -95,3 +97,7 @@ class Watcher:
                 ignore_permission_denied=True,
             ):
                 self._changed.set()
+        except* (OSError, RuntimeError):
+            # The kernel's limits are reached, a directory went in this moment, or something happened to a file
+            # whose name is not UTF-8, which ends the watch as well.
+            pass

@@ -7,8 +7,9 @@ READING: tuple[Code, ...] = (
         "KP001",
         "file cannot be read",
         explanation="""
-            The file is missing, is not a regular file, may not be read by this user, or is not encoded in UTF-8.
-            The message says which.
+            The file is missing, is not a regular file, may not be read by this user, is not encoded in UTF-8, or has a
+            name that is not plain text: bytes that are not UTF-8, control characters, characters that do not show or
+            that turn the reading direction. The message says which; such a name is shown with escapes, `pol\\xff.yaml`.
             """,
         why="""
             A revision is compiled as a whole. If a file that cannot be read were passed over, the cluster would run on
@@ -43,7 +44,7 @@ READING: tuple[Code, ...] = (
         explanation="""
             The text is not YAML. Usual causes are a tab in the indentation, a missing space after a colon, an unclosed
             quote or bracket, and a plain value that begins with a character YAML keeps for itself (`*`, `&`, `!`, `%`,
-            `@`, a backtick).
+            `@`, a backtick). An escape that makes half of a character (`"\\ud800"`) is another: no text can hold it.
             """,
         why="""
             YAML is positional: one wrong column can move a key into another mapping. So nothing of a document with a

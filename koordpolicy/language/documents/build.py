@@ -8,7 +8,7 @@ from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.value import Fix
 from koordpolicy.language.documents import events as yaml
 from koordpolicy.language.documents.scalars import NotANumberHere, plain, tagged
-from koordpolicy.language.documents.text import Lines, content_start
+from koordpolicy.language.documents.text import HALF, Lines, TextMap, content_start, joined
 from koordpolicy.language.documents.tree import Data, Place
 
 MAX_DEPTH = 60
@@ -85,13 +85,16 @@ class _Builder:
         style = event.style or ""
         if event.anchor is not None or event.tag is not None:
             start = content_start(self.lines.text, start, end)
-        data: Data = event.value
         before = len(self.found)
+        text: str = event.value
+        if not text.isascii() and HALF.search(text):
+            text = self.whole(text, start, end, style)
+        data: Data = text
         if event.tag is not None and event.tag != "!":
-            data = self.by_tag(event.tag, event.value, start, end, event.start_mark.index + self.base)
+            data = self.by_tag(event.tag, text, start, end, event.start_mark.index + self.base)
         elif style == "" and event.tag is None:
             try:
-                data = plain(event.value)
+                data = plain(text)
             except NotANumberHere as reason:
                 self.found.add("KP107", self.lines.span(start, end), str(reason))
         text_end = None
@@ -101,6 +104,21 @@ class _Builder:
         if event.anchor is not None:
             self.anchors[event.anchor] = place
         self.attach(place)
+
+    def whole(self, text: str, start: int, end: int, style: str) -> str:
+        """The text without halves of characters, which only escapes can write; those that stand alone are reported."""
+        text = joined(text)
+        half = HALF.search(text)
+        if half is None:
+            return text
+        place = TextMap(self.lines, start, end, style, text).span(half.start(), half.end())
+        self.found.add(
+            "KP002",
+            place,
+            f"`\\u{ord(half.group()):04X}` is half of a character, which no text can hold",
+            help="write the character itself",
+        )
+        return HALF.sub("\N{REPLACEMENT CHARACTER}", text)
 
     def by_tag(self, tag: str, text: str, start: int, end: int, tag_start: int) -> Data:
         """The value of a scalar with a tag; the text itself where the tag is not one of ours."""

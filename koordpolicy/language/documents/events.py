@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 _MARKER = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
+_BEYOND = re.compile(r"\\U(?!000|0010)[0-9a-fA-F]{8}")
 _DIRECTIVE = re.compile(r"^%", re.MULTILINE)
 
 
@@ -71,8 +72,17 @@ def _only_directives(text: str) -> bool:
 
 def events(text: str) -> Iterator[object]:
     """The events of one document. Raises `SyntaxFault`."""
+    after = 0
     try:
-        yield from YAML(typ="safe", pure=True).parse(text)
+        for event in YAML(typ="safe", pure=True).parse(text):
+            after = event.end_mark.index
+            yield event
+    except (ValueError, OverflowError):
+        # The library makes characters and numbers of whatever digits stand there.
+        beyond = _BEYOND.search(text, after)
+        if beyond is None:
+            raise SyntaxFault("found a number with too many digits", after) from None
+        raise SyntaxFault("found a character beyond U+10FFFF", beyond.start()) from None
     except MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         context = fault.context_mark

@@ -13,6 +13,9 @@ _ESCAPES = {
     "e": "\x1b", " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028",
     "P": "\u2029",
 }  # fmt: skip
+HALF = re.compile("[\ud800-\udfff]")
+"""A surrogate, which is no character by itself."""
+PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HEX_DIGITS = {"x": 2, "u": 4, "U": 8}
 _PROPERTY = re.compile(r"(?:[&!][^\s]*)(?:\s+|\Z)|#[^\r\n]*(?:\s+|\Z)")
 
@@ -93,6 +96,11 @@ class TextMap:
                 sources = [self.start] * (len(self.value) + 1)
             self._sources = sources
         return self._sources
+
+
+def joined(text: str) -> str:
+    """The text with one character for each pair of surrogates."""
+    return PAIR.sub(lambda pair: pair.group().encode("utf-16", "surrogatepass").decode("utf-16"), text)
 
 
 def decode(text: str, start: int, end: int, style: str) -> tuple[str, list[int]]:
@@ -178,6 +186,7 @@ def _escape(text: str, at: int, end: int, out: "_Out") -> int:
     if code in _HEX_DIGITS:
         stop = at + 2 + _HEX_DIGITS[code]
         out.add(chr(int(text[at + 2 : stop], 16)), at)
+        out.join()
         return stop
     if code in ("\r", "\n"):  # an escaped line break joins the lines, keeping further empty lines
         stop = at + (3 if text.startswith("\r\n", at + 1) else 2)
@@ -294,6 +303,13 @@ class _Out:
     def add(self, character: str, source: int) -> None:
         self.characters.append(character)
         self.sources.append(source)
+
+    def join(self) -> None:
+        """Make one character of two halves, as JSON writes what lies beyond U+FFFF."""
+        pair = "".join(self.characters[-2:])
+        if PAIR.fullmatch(pair):
+            self.characters[-2:] = [joined(pair)]
+            self.sources.pop()
 
     def done(self, end: int) -> tuple[str, list[int]]:
         self.sources.append(end)

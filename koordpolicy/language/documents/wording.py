@@ -46,6 +46,12 @@ _WORDS: tuple[tuple[str, str, str | None], ...] = (
         "an escape that YAML does not know",
         "double the backslash, or use single quotes",
     ),
+    (
+        "found a character beyond",
+        "an escape beyond U+10FFFF, where the characters end",
+        "write the character itself",
+    ),
+    ("found a number with too many digits", "a number with too many digits", None),
     ("expected escape sequence", "an escape with too few hexadecimal digits", None),
     ("expected chomping or indentation", "after `|` and `>` only `+`, `-` and a digit may stand", None),
     ("expected indentation indicator", "the indentation of a block text is 1 to 9", None),

@@ -1,13 +1,12 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from koordpolicy.source import Tree, read_tree
-from koordpolicy.source import survey as surveying
-from koordpolicy.source import texts as reading
+from koordpolicy.source import Tree, limits, read_tree
 
 
 @pytest.fixture
@@ -174,7 +173,7 @@ class TestWhatCannotBeRead:
         assert (problem.span.start.line, problem.span.start.column) == (2, 5)
 
     def test_a_file_that_is_too_large(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "MAX_BYTES", 10)
+        monkeypatch.setattr(limits, "READ", replace(limits.READ, file_bytes=10))
         write("a.yaml", "x" * 10)
         write("b.yaml", "x" * 11)
         tree = read_tree(["."])
@@ -187,20 +186,20 @@ class TestWhatCannotBeRead:
         assert [code for code, *_ in found(read_tree(["."]))] == ["KP004"]
 
     def test_too_much_together(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(reading, "MAX_TOTAL_BYTES", 25)
+        monkeypatch.setattr(limits, "READ", replace(limits.READ, bytes=25))
         for name in "abc":
             write(f"{name}.yaml", "x" * 10)
         tree = read_tree(["."])
         assert list(tree.files) == ["a.yaml", "b.yaml"]
         assert found(tree) == [("KP004", "c.yaml", "the files have more than 25 bytes together")]
 
-    @pytest.mark.parametrize("limit", ["MAX_FILES", "MAX_ENTRIES"])
+    @pytest.mark.parametrize("limit", ["files", "entries"])
     def test_too_many(self, here: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
-        monkeypatch.setattr(surveying, limit, 3)
+        monkeypatch.setattr(limits, "READ", replace(limits.READ, **{limit: 3}))
         for number in range(4):
             write(f"p/{number}/a.yaml")
         tree = read_tree(["p"])
-        assert [(code, file) for code, file, _ in found(tree)] == [("KP004", "p")]
+        assert found(tree) == [("KP004", "p", f"there are more than 3 {limit} here")]
 
     def test_directories_that_are_too_deep(self, here: Path) -> None:
         deep = "p/" + "/".join("d" * 40)

@@ -120,3 +120,17 @@ def test_whatever_stands_in_a_file_reading_and_formatting_go_well(text: str) -> 
     assert [one.data for one in read_documents("f.yaml", result, Diagnostics())] == [
         one.data for one in documents
     ]
+
+
+def test_numbers_of_directives_have_limits() -> None:
+    found = Diagnostics()
+    assert read_documents("a.yaml", "%YAML " + "9" * 5_000 + ".1\n---\na: 1\n", found) == []
+    assert [(one.code, one.message) for one in found] == [("KP002", "a number with too many digits")]
+
+
+def test_halves_make_a_character_as_in_json() -> None:
+    found = Diagnostics()
+    (document,) = read_documents("a.yaml", '{"a \\ud83d\\ude00": "\\uD83D\\uDE00"}', found)
+    assert (document.data, list(found)) == ({"a 😀": "😀"}, [])
+    span = document.positions.text_span(("a 😀",), 0, 1)
+    assert (span.start.column, span.end.column) == (21, 33)
