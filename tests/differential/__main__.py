@@ -1,55 +1,116 @@
-"""The command: `python -m tests.differential [--count 20000] [--seed N] [--output DIRECTORY]`.
+"""The command: `python -m tests.differential [--count 20000] [--seed N] [--jobs N] [--families A,B] [--referees A,B]`.
 
 Ends with what was counted. Each disagreement is written as a case of its own into the directory. Exit code 1
 when there is any.
 """
 
 import argparse
+import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.differential.cases import Source, to_json
-from tests.differential.run import Totals
+from tests.differential.cases import FAMILIES, Source, to_json
+from tests.differential.engines import REFEREES
+from tests.differential.referees import PARTS, Referee
+from tests.differential.run import Run, Totals
+from tests.parts import Missing, find
 
-BATCH = 1_000
+BATCH = 250
+MOST_KEPT = 2_000
+"""Disagreements after which a run ends."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run, print, write."""
-    parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=20_000, help="expressions (20,000)")
-    parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same cases (1)")
-    parser.add_argument(
-        "--output", type=Path, default=Path("build/differential"), help="where cases are written"
-    )
-    options = parser.parse_args(arguments)
+    options = _options(arguments)
     totals = Totals()
-    told = 0
     begin = time.perf_counter()
-    source = Source(options.seed)
-    while totals.expressions < options.count:
-        totals.visit(source.case())
-        if totals.expressions % BATCH == 0 and totals.expressions != told:
-            told = totals.expressions
-            spent = time.perf_counter() - begin
-            print(
-                f"{told:,} expressions, {len(totals.disagreements)} disagreements, {spent:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-    _report(totals, options.output)
+    shares = [
+        options.count // options.jobs + (at < options.count % options.jobs) for at in range(options.jobs)
+    ]
+    work = [(options.seed + at, share, options.families, options.referees) for at, share in enumerate(shares)]
+    if options.jobs == 1:
+        totals = _work(work[0])
+    else:
+        with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
+            for part in pool.imap_unordered(_work, work):
+                totals.add(part)
+    _report(totals, options.output, time.perf_counter() - begin)
     return 1 if totals.disagreements else 0
 
 
-def _report(totals: Totals, output: Path) -> None:
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    everything = (*REFEREES, *PARTS)
+    parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__.split("\n")[0])
+    parser.add_argument("--count", type=int, default=20_000, help="expressions (20,000)")
+    parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same cases (1)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes, each with a seed of its own (1)")
+    parser.add_argument(
+        "--families", type=_among(FAMILIES), default=FAMILIES, metavar="NAME,..", help=", ".join(FAMILIES)
+    )
+    parser.add_argument(
+        "--referees",
+        type=_among(everything),
+        default=everything,
+        metavar="NAME,..",
+        help=", ".join(everything),
+    )
+    parser.add_argument(
+        "--output", type=Path, default=Path("build/differential"), help="where cases are written"
+    )
+    return parser.parse_args(arguments)
+
+
+class _among:  # noqa: N801  # a converter, which argparse names in its messages
+    """Some of several names, with commas between."""
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def __call__(self, text: str) -> Sequence[str]:
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        if unknown := [name for name in names if name not in self._known]:
+            raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; there are {', '.join(self._known)}")
+        return names
+
+
+def _work(share: tuple[int, int, Sequence[str], Sequence[str]]) -> Totals:
+    """What one process counts: a seed, so many expressions, families and referees."""
+    seed, count, families, referees = share
+    programs: list[Referee] = []
+    for name in referees:
+        if name in PARTS:
+            try:
+                programs.append(Referee(name, find(name).path))
+            except Missing as missing:
+                print(f"without {name}: {missing}", file=sys.stderr)
+    run, source = Run(referees, programs), Source(seed, families)
+    begin, told = time.perf_counter(), 0
+    while run.totals.expressions < count and len(run.totals.disagreements) < MOST_KEPT:
+        run.visit([source.case() for _ in range(min(BATCH, count - run.totals.expressions))])
+        if run.totals.expressions - told >= 20 * BATCH:
+            told, spent = run.totals.expressions, time.perf_counter() - begin
+            found = len(run.totals.disagreements)
+            print(
+                f"seed {seed}: {told:,} expressions, {found} disagreements, {spent:.0f} s",
+                file=sys.stderr,
+                flush=True,
+            )
+    for program in programs:
+        program.close()
+    run.totals.seen.clear()
+    return run.totals
+
+
+def _report(totals: Totals, output: Path, spent: float) -> None:
     for number, found in enumerate(totals.disagreements):
         print(f"\n{found}")
         output.mkdir(parents=True, exist_ok=True)
         (output / f"case-{number}.json").write_text(to_json(found.case, str(found)), encoding="utf-8")
     print(
-        f"\n{totals.expressions:,} different expressions, of which {totals.errors:,} end in an error in every row"
+        f"\n{totals.expressions:,} different expressions in {spent:.0f} s, of which {totals.errors:,} end in an error in every row"
     )
     for engine, count in totals.compared.items():
         print(f"  compared with {engine}: {count:,}")

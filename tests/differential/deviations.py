@@ -1,14 +1,18 @@
-"""What keeps an expression from Google's C++ runtime: names of ours, and known deviations with their reason.
+"""What keeps an expression from a referee: names of ours, and known deviations with their reason.
 
 Those of cel-python are in `koordpolicy.graph.testing.celpython`, which users have too.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.types import DURATION, TIMESTAMP
+from koordpolicy.language.cel.types import DOUBLE, DURATION, DYN, TIMESTAMP, optional_of
 from koordpolicy.language.cel.walk import children
+from tests.differential.libraries import ALL_NAMES
+from tests.differential.outcomes import Error, Failed, Refused
 
 _NAME = re.compile(r"\.?([^(]*)")
 
@@ -74,4 +78,227 @@ def google_outside(root: ir.Node) -> str | None:
             if test(node):
                 return reason
         waiting.extend(children(node))
+    return None
+
+
+def program_outside(root: ir.Node, names: frozenset[str]) -> str | None:
+    """Why an expression is not put to a referee that has the functions of `names`; None when it is."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ir.Call):
+            found = _NAME.match(node.overload)
+            name = found.group(1) if found else ""
+            if name in OURS - {"number", "sum", "isSorted", "indexOf", "min", "max"} or (
+                name in ALL_NAMES and name not in names
+            ):
+                return "functions and units of ours, or of the other referee"
+        if isinstance(node, ir.Comprehension) and node.macro == "sortBy" and "lists.range" not in names:
+            return "sortBy is of cel-go's lists"
+        if isinstance(node, ir.HasField) and len(node.paths) != 1:
+            return "has() of a group of facts"
+        if isinstance(node, ir.Field | ir.OptField) and node.type.unit is not None:
+            return "facts with units"
+        waiting.extend(children(node))
+    return None
+
+
+# --- differences of values that are known ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """A known difference: the nodes that bring it about, how it shows, and what it is."""
+
+    at: Callable[[ir.Node], bool]
+    shows: Callable[[Any, Any], bool]
+    reason: str
+    referees: frozenset[str] = frozenset(("cel-go", "kubernetes-cel"))
+
+
+def _calls(*prefixes: str) -> Callable[[ir.Node], bool]:
+    return lambda node: isinstance(node, ir.Call) and node.overload.lstrip(".").startswith(prefixes)
+
+
+def _text_of_duration(node: ir.Node) -> bool:
+    if not isinstance(node, ir.Call):
+        return False
+    if node.overload.lstrip(".").startswith("format("):
+        return any(_may_hold_duration(inner) for inner in _below(node.args[1]))
+    return node.overload in ("string(google.protobuf.Duration)", "string(dyn)")
+
+
+def _may_hold_duration(node: ir.Node) -> bool:
+    return any(one in (DURATION, DYN) for one in (node.type, *node.type.params))
+
+
+def _below(node: ir.Node) -> Iterator[ir.Node]:
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting.extend(children(node))
+
+
+def _asks_anything(node: ir.Node) -> bool:
+    """`.?a`, `[?0]` and `has()` of a value whose type only run time knows."""
+    if isinstance(node, ir.Select) and (
+        node.optional or node.test or node.operand.type.name == "optional_type"
+    ):
+        return node.operand.type in (DYN, optional_of(DYN))
+    if isinstance(node, ir.Index) and (node.optional or node.operand.type.name == "optional_type"):
+        return node.operand.type in (DYN, optional_of(DYN))
+    return False
+
+
+def _sorts_doubles(node: ir.Node) -> bool:
+    if isinstance(node, ir.Comprehension) and node.macro == "sortBy" and node.transform is not None:
+        return node.transform.type in (DOUBLE, DYN)
+    return isinstance(node, ir.Call) and node.overload in ("sort(list(double))", "sort(dyn)")
+
+
+def _anything(node: ir.Node) -> bool:
+    return True
+
+
+def _either(ours: Any, theirs: Any) -> bool:
+    return True
+
+
+def _theirs_says(*words: str) -> Callable[[Any, Any], bool]:
+    return lambda ours, theirs: any(word in getattr(theirs, "reason", "") for word in words)
+
+
+def _ours_fails(ours: Any, theirs: Any) -> bool:
+    return isinstance(ours, Failed) and not isinstance(theirs, Error | Refused)
+
+
+DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
+    Deviation(_text_of_duration, _either, "texts of durations: by way of a double, which loses nanoseconds"),
+    Deviation(
+        _calls("getMilliseconds("),
+        _either,
+        "getMilliseconds() of a duration: all of them, not those within the second",
+    ),
+    Deviation(
+        _calls("math.least(", "math.greatest("),
+        _theirs_says("no such overload: math.@m"),
+        "math.least and math.greatest of a NaN: no overload",
+    ),
+    Deviation(_sorts_doubles, _either, "sorting with a NaN: wherever it comes to stand"),
+    Deviation(
+        _calls("indexOf(string,string,int", "lastIndexOf(string,string,int"),
+        _ours_fails,
+        "indexOf from beyond the end: -1, where the conformance cases want an error",
+    ),
+    Deviation(
+        _asks_anything,
+        _ours_fails,
+        "`.?`, `[?]` and has() of a value without members: none and false, no error",
+    ),
+    Deviation(
+        _calls("_-_(google.protobuf.Timestamp,", "_-_(dyn,"),
+        _theirs_says("integer overflow"),
+        "a time less the least duration, or times that far apart: an overflow on the way",
+    ),
+    Deviation(
+        _anything, _theirs_says("NaN values cannot be ordered"), "comparisons with a NaN: an error, not false"
+    ),
+    Deviation(
+        _calls("string(google.protobuf.Timestamp", "string(dyn", "format("),
+        _either,
+        "texts of times: with the offset that they were read with, ours in UTC",
+    ),
+    Deviation(
+        _calls("quantity("),
+        _either,
+        "binary quantities above 2^63 - 1: cut to it",
+        frozenset({"kubernetes-cel"}),
+    ),
+    Deviation(
+        _calls("ip(", "isIP(", "isCanonical(", "ip.isCanonical(", "containsIP("),
+        _either,
+        "IPv4 mapped to IPv6 as `::ffff:102:304`: refused, where the conformance cases want the IPv4 address",
+    ),
+    Deviation(
+        _anything,
+        _theirs_says("unhashable type types.Bytes"),
+        "bytes looked for among the keys of a map: a panic",
+    ),
+    Deviation(
+        _anything,
+        _theirs_says("invalid qualifier type"),
+        "a list or map as an optional index: an error, not none",
+    ),
+    Deviation(
+        lambda node: isinstance(node, ir.MakeMap),
+        _ours_fails,
+        "literals of maps with a key twice: the last value holds",
+    ),
+    Deviation(
+        _calls("bool(string", "bool(dyn"),
+        _ours_fails,
+        "bool('T') and bool('F'): taken beside the language's ten spellings",
+    ),
+    Deviation(_calls("double(string"), _ours_fails, "double() of hexadecimal texts: as Go reads numbers"),
+    Deviation(
+        _calls("-_(dyn)"), _ours_fails, "a minus before a duration whose type only run time knows: taken"
+    ),
+    Deviation(
+        _calls("asApproximateFloat("), _either, "a quantity as a double: by powers of ten, not the nearest"
+    ),
+    Deviation(
+        _calls("isInteger(", "asInteger("),
+        _either,
+        "whether a quantity is whole: by its form, `1.5Gi` is not",
+    ),
+    Deviation(
+        _calls("sign("),
+        _theirs_says("overload for 'sign'"),
+        "sign() of a quantity: not declared as documented",
+    ),
+    Deviation(
+        _anything, _theirs_says("reference to undefined type"), "lists of types: refused by the older cel-go"
+    ),
+    Deviation(
+        _calls("get"),
+        _ours_fails,
+        "zones such as `24:00`: taken by the older cel-go",
+        frozenset({"kubernetes-cel"}),
+    ),
+    Deviation(
+        _calls("timestamp(string"),
+        _ours_fails,
+        "times with a comma: taken by the older cel-go",
+        frozenset({"kubernetes-cel"}),
+    ),
+    Deviation(
+        _calls("int(dyn)"), _ours_fails, "int() of a duration whose type only run time knows: its nanoseconds"
+    ),
+    Deviation(
+        lambda node: isinstance(node, ir.Select | ir.Index) and node.operand.type == DYN,
+        _ours_fails,
+        "a member of an optional whose type only run time knows: an optional again",
+    ),
+    Deviation(
+        _calls("math.least(", "math.greatest("),
+        _theirs_says("invalid single argument value"),
+        "math.least and math.greatest of a literal list: looked at when checked",
+    ),
+    Deviation(_calls("url(", "isURL("), _either, "URLs: taken with characters that RFC 3986 does not have"),
+    Deviation(
+        _calls("format("),
+        _theirs_says("string.format"),
+        "formats with too many arguments: refused when checked",
+    ),
+)
+
+
+def deviation(referee: str, root: ir.Node, ours: Any, theirs: Any) -> str | None:
+    """Why a referee that is a program may differ here; None when it may not."""
+    known = [one for one in DEVIATIONS_OF_GO if referee in one.referees and one.shows(ours, theirs)]
+    for node in _below(root):
+        for one in known:
+            if one.at(node):
+                return one.reason
     return None

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from koordpolicy.graph.testing.celpython import FAILED, CelPython, CelPythonRefuses, outside
@@ -12,16 +12,20 @@ from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.errors import CelError, LimitExceeded
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import rewrite
-from koordpolicy.language.cel.lower.columns import compile_columns, table_schema
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns, table_schema
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.row import compile_row
-from koordpolicy.language.cel.types import record
+from koordpolicy.language.cel.types import DURATION, TIMESTAMP, Type, record
 from koordpolicy.language.cel.values import Duration, Timestamp, UInt
 from koordpolicy.language.facts import FACTS, Fact, FactTable
 from koordpolicy.language.facts.table import EVERYWHERE, Record
 from koordpolicy.model.table import NodeTable
 from tests.differential.cases import Case, Values
 from tests.differential.deviations import google_outside
+from tests.differential.language import KINDS
+from tests.differential.language import VARIABLES as LANGUAGE_VARIABLES
+from tests.differential.outcomes import Failed
 from tests.unit.language.cel.back.expressions import ENVIRONMENT as VALUES_ENVIRONMENT
 from tests.unit.language.cel.back.expressions import VARIABLES, typed
 from tests.unit.language.cel.columns.support import ENVIRONMENT as FACTS_ENVIRONMENT
@@ -38,35 +42,102 @@ class Skipped(Exception):
     """The engine is not asked; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """A case with its typed form, before folding, and the roots that it may read."""
+ROW_VARIABLES: Mapping[str, Mapping[str, Type]] = {
+    "standard": {name: type for name, (_, type) in VARIABLES.items()},
+    "library": {name: KINDS[kind] for name, kind in LANGUAGE_VARIABLES.items()},
+    "kubernetes": {name: KINDS[kind] for name, kind in LANGUAGE_VARIABLES.items()},
+}
+"""The families whose variables become facts of one record, so that they have columns and may be missing."""
 
-    case: Case
-    node: ir.Node
-    roots: tuple[str, ...]
+
+def _environment(family: str) -> Environment:
+    match family:
+        case "facts":
+            return FACTS_ENVIRONMENT
+        case "library" | "kubernetes":
+            return Environment(variables=ROW_VARIABLES[family], functions=FUNCTIONS)
+    return VALUES_ENVIRONMENT
+
+
+_ENVIRONMENTS = {
+    family: _environment(family) for family in ("standard", "extended", "facts", "library", "kubernetes")
+}
+_TABLES = {
+    family: FactTable(
+        [Record("row", "all", tuple(Fact(name, type, name, EVERYWHERE) for name, type in variables.items()))]
+    )
+    for family, variables in ROW_VARIABLES.items()
+}
+_ROOTS = {"facts": ("node", "pod", "now"), "extended": (*VARIABLES, "node", "pod", "x")}
+
+
+class Checked:
+    """A case with its typed form: as it was read (`node`), and as our programs are made from it."""
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        self.node = typed(case.text, _ENVIRONMENTS[case.family])
+        self.row_of = "row" if case.family in ROW_VARIABLES else "node"
+        self.roots: tuple[str, ...] = _ROOTS.get(case.family, ("row",))
+        self.whole = self.node
+        if self.row_of == "row":
+            variables = ROW_VARIABLES[case.family]
+            self.whole = rewrite(self.node, lambda node: _as_fact(node, variables))
+
+    @cached_property
+    def folded(self) -> ir.Node:
+        return fold(self.whole)
+
+    @cached_property
+    def column_program(self) -> ColumnProgram:
+        return compile_columns(self.folded, self.row_of, self.roots)
+
+    @cached_property
+    def table(self) -> NodeTable:
+        """The rows, as facts of nodes or of rows."""
+        table = NodeTable(_SCHEMAS[self.case.family])
+        for at, row in enumerate(self.case.rows):
+            table.put(f"n{at}", row if self.row_of == "row" else row["node"])
+        return table
 
     def values(self, row: Values) -> dict[str, Any]:
+        """The values of the roots in a row."""
+        if self.row_of == "row":
+            return {"row": row}
         return {"now": NOW, **row} if "now" in self.roots else dict(row)
 
+    def others(self, row: Values) -> dict[str, Any]:
+        """The values of the roots beside that which the rows are of."""
+        if self.row_of == "row":
+            return {}
+        values = self.values(row)
+        return {name: values[name] for name in self.column_program.roots}
 
-def checked(case: Case) -> Checked:
-    """The case, checked in its family's environment."""
-    environment: Environment = FACTS_ENVIRONMENT if case.family == "facts" else VALUES_ENVIRONMENT
-    roots = ("node", "pod", "now") if case.family == "facts" else (*VARIABLES, "node", "pod", "x")
-    return Checked(case, typed(case.text, environment), roots)
+
+_SCHEMAS = {
+    family: table_schema(_TABLES.get(family, FACTS), "row" if family in _TABLES else "node")
+    for family in _ENVIRONMENTS
+}
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """An error of ours: its kind is part of what row and column programs agree on."""
-
-    kind: str
+def _as_fact(node: ir.Node, variables: Mapping[str, Type]) -> ir.Node:
+    if isinstance(node, ir.Var) and not node.local and node.name in variables:
+        return ir.Field(node.type, ir.Var(record("row"), "row"), node.name)
+    return node
 
 
 def rows(one: Checked) -> list[Any]:
     """The row program's value of each row, or `Failed`."""
-    program = compile_row(one.roots, fold(one.node))
+    return _row_by_row(one, one.folded)
+
+
+def unfolded(one: Checked) -> list[Any]:
+    """The same from the form before constants are folded."""
+    return _row_by_row(one, one.whole)
+
+
+def _row_by_row(one: Checked, node: ir.Node) -> list[Any]:
+    program = compile_row(one.roots, node)
     found: list[Any] = []
     for row in one.case.rows:
         values = one.values(row)
@@ -79,32 +150,14 @@ def rows(one: Checked) -> list[Any]:
     return found
 
 
-_ROW = FactTable(
-    [Record("row", "all", tuple(Fact(name, type, name, EVERYWHERE) for name, (_, type) in VARIABLES.items()))]
-)
-
-
 def columns(one: Checked) -> list[Any]:
-    """The column program's value of each row, or `Failed`.
-
-    Plain variables become facts of one record, so that they have columns; records keep theirs.
-    """
-    facts, node, row_of = FACTS, fold(one.node), "node"
-    if one.case.family == "standard":
-        facts, row_of = _ROW, "row"
-        node = rewrite(node, _as_fact)
-    roots = (row_of,) if row_of == "row" else one.roots
-    program = compile_columns(node, row_of, roots)
-    table = NodeTable(table_schema(facts, row_of))
-    for at, row in enumerate(one.case.rows):
-        table.put(f"n{at}", row if row_of == "row" else row["node"])
+    """The column program's value of each row, or `Failed`."""
     found: list[Any] = []
     shared = one.case.family != "extended"  # there each row has values of its own for the other roots
     results: list[ColumnResult] = []
     for at, row in enumerate(one.case.rows):
         if at == 0 or not shared:
-            values = {} if row_of == "row" else one.values(row)
-            results.append(program.call(table, {name: values[name] for name in program.roots}))
+            results.append(one.column_program.call(one.table, one.others(row)))
         result = results[-1]
         if result.errors is None or not result.errors[at]:
             found.append(result.value(at))
@@ -114,14 +167,24 @@ def columns(one: Checked) -> list[Any]:
     return found
 
 
-def _as_fact(node: ir.Node) -> ir.Node:
-    if isinstance(node, ir.Var) and not node.local and node.name in VARIABLES:
-        return ir.Field(node.type, ir.Var(record("row"), "row"), node.name)
-    return node
+def bound(one: Checked) -> list[Any]:
+    """What the column program answers for one row after another, its other roots bound; times are nanoseconds."""
+    found: list[Any] = []
+    for at, row in enumerate(one.case.rows):
+        (answer,) = one.column_program.bound(one.others(row)).ask(one.table.row(at))
+        if isinstance(answer, CelError):
+            found.append(Failed(answer.kind))
+        elif one.node.type in (DURATION, TIMESTAMP) and isinstance(answer, int):
+            found.append((Duration if one.node.type == DURATION else Timestamp)(answer))
+        else:
+            found.append(answer)
+    return found
 
 
 def cel_python(one: Checked) -> list[Any]:
     """cel-python's value of each row, or `FAILED`."""
+    if one.case.family not in ("standard", "extended", "facts"):
+        raise Skipped("another family")
     reason = outside(one.node)
     if reason:
         raise Skipped(reason)
@@ -129,13 +192,15 @@ def cel_python(one: Checked) -> list[Any]:
         program = CelPython(one.case.text)
     except CelPythonRefuses:
         raise Skipped("not parsed") from None
-    return [program.value(_trees(one, row)) for row in one.case.rows]
+    return [program.value(trees(one, row)) for row in one.case.rows]
 
 
 def google(one: Checked) -> list[Any]:
     """The value of Google's C++ runtime for each row, or `FAILED`."""
     if google_cel is None:
         raise Skipped("cel-expr-python is not installed")
+    if one.case.family not in ("standard", "extended", "facts"):
+        raise Skipped("another family")
     reason = google_outside(one.node)
     if reason:
         raise Skipped(reason)
@@ -145,18 +210,16 @@ def google(one: Checked) -> list[Any]:
         raise Skipped("refused by its checker") from None
     found = []
     for row in one.case.rows:
-        values = {name: _to_google(value) for name, value in _trees(one, row).items()}
+        values = {name: _to_google(value) for name, value in trees(one, row).items()}
         result = program.eval(data=values)
         found.append(FAILED if result.type() == google_cel.Type.ERROR else result.plain_value())
     return found
 
 
-def _trees(one: Checked, row: Values) -> dict[str, Any]:
+def trees(one: Checked, row: Values) -> dict[str, Any]:
     """The values of a row, records as maps in maps."""
-    return {
-        name: nested(name, value) if name in ("node", "pod") else value
-        for name, value in one.values(row).items()
-    }
+    values = dict(row) if one.row_of == "row" else one.values(row)
+    return {name: nested(name, value) if name in ("node", "pod") else value for name, value in values.items()}
 
 
 def _google_environment() -> Any:
@@ -193,9 +256,12 @@ def _to_google(value: Any) -> Any:
     return value
 
 
-ENGINES: Mapping[str, Callable[[Checked], list[Any]]] = {
+OURS: Mapping[str, Callable[[Checked], list[Any]]] = {
+    "unfolded": unfolded,
     "columns": columns,
-    "cel-python": cel_python,
-    "Google's C++": google,
+    "bound": bound,
 }
-"""What is compared with the row program."""
+"""Our own other ways to a value, which are compared with the row program."""
+
+REFEREES: Mapping[str, Callable[[Checked], list[Any]]] = {"cel-python": cel_python, "Google's C++": google}
+"""Others' implementations in this process. Those that are programs of their own are in `referees`."""

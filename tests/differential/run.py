@@ -1,14 +1,19 @@
-"""Comparing: every engine against the row program, counted, disagreements kept."""
+"""Comparing: everything against the row program, counted, disagreements kept."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from koordpolicy.graph.testing.celpython import FAILED, same
+from koordpolicy.graph.testing.celpython import FAILED
+from koordpolicy.graph.testing.celpython import same as loosely_same
 from koordpolicy.language.cel.values_equality import equal
+from tests.conformance.values import same
 from tests.differential.cases import Case
-from tests.differential.engines import ENGINES, Checked, Failed, Skipped, checked, rows
+from tests.differential.deviations import deviation
+from tests.differential.engines import OURS, REFEREES, Checked, Skipped, rows
+from tests.differential.outcomes import Bound, Error, Failed, Refused
+from tests.differential.referees import Referee
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +27,8 @@ class Disagreement:
     theirs: Any
 
     def __str__(self) -> str:
-        ours = f"{type(self.ours).__name__} {self.ours!r}"
         return (
-            f"{self.engine}: {self.case.text}\n  row program: {ours}\n"
+            f"{self.engine}: {self.case.text}\n  row program: {_shown(self.ours)}\n"
             f"  {self.engine}: {_shown(self.theirs)}\n  values: {dict(self.case.rows[self.row])}"
         )
 
@@ -38,48 +42,116 @@ class Totals:
     compared: Counter[str] = field(default_factory=Counter)
     skipped: dict[str, Counter[str]] = field(default_factory=dict)
     disagreements: list[Disagreement] = field(default_factory=list)
-    texts: set[str] = field(default_factory=set)
+    seen: set[int] = field(default_factory=set)
 
-    def visit(self, case: Case) -> None:
-        """Ask all engines of one case; an expression drawn again is not asked again."""
-        if case.text in self.texts:
-            return
-        self.texts.add(case.text)
-        self.expressions += 1
-        one = checked(case)
+    def add(self, other: "Totals") -> None:
+        """Take in what another process counted."""
+        self.expressions += other.expressions
+        self.errors += other.errors
+        self.compared.update(other.compared)
+        for engine, reasons in other.skipped.items():
+            self.skipped.setdefault(engine, Counter()).update(reasons)
+        self.disagreements.extend(other.disagreements)
+
+
+class Run:
+    """Visits cases with some referees: those in this process by name, and programs of their own."""
+
+    def __init__(self, named: Sequence[str] = tuple(REFEREES), programs: Sequence[Referee] = ()) -> None:
+        self._engines = {**OURS, **{name: REFEREES[name] for name in named if name in REFEREES}}
+        self._programs = programs
+        self.totals = Totals()
+
+    def visit(self, cases: Sequence[Case]) -> None:
+        """Ask everything about some cases; an expression met before is not asked again."""
+        totals = self.totals
+        fresh: list[Checked] = []
+        for case in cases:
+            key = hash((case.family, case.text))
+            if key not in totals.seen:
+                totals.seen.add(key)
+                fresh.append(Checked(case))
+        asked = [(program, self._hand_in(program, fresh)) for program in self._programs]
+        ours = {id(one): self._ours(one) for one in fresh}
+        for program, batch in asked:
+            if not batch:
+                continue
+            for one, theirs in zip(batch, program.answers(), strict=True):
+                mine = ours[id(one)]
+                if mine is not None:
+                    self.compare(one, program.name, mine, theirs)
+
+    def _hand_in(self, program: Referee, cases: Sequence[Checked]) -> list[Checked]:
+        batch: list[Checked] = []
+        for one in cases:
+            reason = program.outside(one)
+            if reason is None:
+                batch.append(one)
+            else:
+                self._skip(program.name, reason)
+        if batch:
+            program.ask(batch)
+        return batch
+
+    def _ours(self, one: Checked) -> list[Any] | None:
+        """The row program's values, compared with every engine in this process; None past a limit of ours."""
+        totals = self.totals
+        totals.expressions += 1
         try:
             ours = rows(one)
         except Skipped as reason:
             self._skip("row program", str(reason))
-            return
-        self.errors += sum(isinstance(value, Failed) for value in ours) == len(ours)
-        for name, engine in ENGINES.items():
+            return None
+        except Exception as defect:  # noqa: BLE001  # any exception is what a run is to find
+            totals.disagreements.append(Disagreement(one.case, "row program", 0, None, defect))
+            return None
+        totals.errors += sum(isinstance(value, Failed) for value in ours) == len(ours)
+        for name, engine in self._engines.items():
             try:
                 theirs = engine(one)
             except Skipped as reason:
                 self._skip(name, str(reason))
                 continue
             except Exception as defect:  # noqa: BLE001  # any exception is what a run is to find
-                self.disagreements.append(Disagreement(case, name, 0, ours[0], defect))
+                totals.disagreements.append(Disagreement(one.case, name, 0, ours[0], defect))
                 continue
-            self.compared[name] += 1
-            self._compare(one, name, ours, theirs)
+            totals.compared[name] += 1
+            for at, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+                if not (_agree(mine, other) if name in OURS else loosely_same(_foreign(mine), other)):
+                    totals.disagreements.append(Disagreement(one.case, name, at, mine, other))
+                    break
+        return ours
+
+    def compare(self, one: Checked, name: str, ours: Sequence[Any], answer: Refused | Sequence[Any]) -> None:
+        """Count what a referee that is a program answers, and keep the first row where it says otherwise."""
+        refused = isinstance(answer, Refused)
+        theirs: Sequence[Any] = [answer] * len(ours) if isinstance(answer, Refused) else answer
+        for at, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
+            if other is Bound:
+                self._skip(name, "a limit of its own")
+                return
+            failed = isinstance(other, Error | Refused)
+            if isinstance(mine, Failed) and failed:
+                continue
+            if not isinstance(mine, Failed) and not failed and same(mine, other):
+                continue
+            reason = deviation(name, one.node, mine, other)
+            if reason is not None:
+                self._skip(name, reason)
+                return
+            self.totals.disagreements.append(Disagreement(one.case, name, at, mine, other))
+            return
+        self.totals.compared[f"{name}, refused by both" if refused else name] += 1
 
     def _skip(self, engine: str, reason: str) -> None:
-        self.skipped.setdefault(engine, Counter())[reason] += 1
-
-    def _compare(self, one: Checked, engine: str, ours: list[Any], theirs: list[Any]) -> None:
-        for at, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-            if not (_agree(mine, other) if engine == "columns" else same(_foreign(mine), other)):
-                self.disagreements.append(Disagreement(one.case, engine, at, mine, other))
-                return
+        self.totals.skipped.setdefault(engine, Counter())[reason] += 1
 
 
-def disagreements(case: Case) -> list[Disagreement]:
+def disagreements(case: Case, programs: Sequence[Referee] = ()) -> list[Disagreement]:
     """What there is to say about one case."""
-    totals = Totals()
-    totals.visit(case)
-    return totals.disagreements
+    run = Run(programs=programs)
+    run.visit([case])
+    return run.totals.disagreements
 
 
 def _agree(one: Any, other: Any) -> bool:
@@ -89,7 +161,7 @@ def _agree(one: Any, other: Any) -> bool:
     """
     if isinstance(one, Failed) or isinstance(other, Failed):
         return isinstance(one, Failed) and isinstance(other, Failed)
-    return type(one) is type(other) and (equal(one, other) or (one != one and other != other))
+    return same(one, other) or (type(one) is type(other) and equal(one, other))
 
 
 def _foreign(value: Any) -> Any:

@@ -21,11 +21,17 @@ HEARTBEAT = 20.0
 
 @dataclass(frozen=True, slots=True)
 class GoModule:
-    """A directory of `go/` and the programs that it builds: name -> package. `stamp` are linker variables."""
+    """A directory of `go/` and the programs that it builds: name -> package. `stamp` are linker variables.
+
+    A program of our own has its source beside `go.mod`. `borrows` names another directory whose source it takes,
+    and `instead` the import paths that are others here.
+    """
 
     directory: str
     packages: Mapping[str, str]
     stamp: Mapping[str, str] = field(default_factory=dict)
+    borrows: str = ""
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     def says(self) -> str:
         return f"built with Go from tests/parts/go/{self.directory}"
@@ -46,11 +52,23 @@ class GoModule:
         return built
 
     def source_files(self) -> Sequence[Path]:
-        """What decides the outcome, in order."""
-        return [MODULES / self.directory / name for name in ("go.mod", "go.sum")]
+        """The module's own files, in order."""
+        folder = MODULES / self.directory
+        return [folder / "go.mod", folder / "go.sum", *sorted(folder.glob("*.go"))]
+
+    def sources(self) -> Mapping[str, bytes]:
+        """What decides the outcome: files by name, borrowed ones with their imports changed."""
+        found = {file.name: file.read_bytes() for file in self.source_files()}
+        borrowed = sorted((MODULES / self.borrows).glob("*.go")) if self.borrows else []
+        for file in borrowed:
+            text = file.read_text("utf-8")
+            for path, other in self.instead.items():
+                text = text.replace(path, other)
+            found.setdefault(file.name, text.encode())
+        return found
 
     def _place(self, program: str) -> Path:
-        contents = [file.read_bytes() for file in self.source_files()]
+        contents = self.sources().values()
         key = cache.content_key(*contents, self.packages[program], repr(sorted(self.stamp.items())))
         return cache.directory() / f"{program}-{key}" / program
 
@@ -72,8 +90,8 @@ class GoModule:
         # A copy, so that no build ever writes into the checkout.
         module = unfinished / "module"
         module.mkdir(parents=True)
-        for file in self.source_files():
-            shutil.copy(file, module)
+        for name, text in self.sources().items():
+            (module / name).write_bytes(text)
         environment = {
             **os.environ,
             "CGO_ENABLED": "0",

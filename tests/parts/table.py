@@ -25,6 +25,13 @@ _KWOK = GoModule(
 )
 _FLUX = GoModule("kustomize-controller", {"kustomize-controller": "github.com/fluxcd/kustomize-controller"})
 _ARGO = GoModule("gitops-agent", {"gitops-agent": "github.com/argoproj/gitops-engine/agent"})
+_CEL = GoModule("cel", {"cel-go": "."})
+_KUBERNETES_CEL = GoModule(
+    "kubernetes-cel",
+    {"kubernetes-cel": "."},
+    borrows="cel",
+    instead={"cel.dev/cel-go": "github.com/google/cel-go"},
+)
 
 _NEW = (1, 34)
 """The oldest Kubernetes whose programs the tests are known to run with."""
@@ -60,6 +67,10 @@ PARTS: Mapping[str, Part] = {
         Part("kubectl", "what users type", ("version", "--client"), (1, 30), _KUBERNETES),
         Part("kwok", "kubelets", ("--version",), (0, 7), _KWOK),
         Part("kustomize-controller", "Flux applies policies", ("--help",), (), _FLUX),
+        Part("cel-go", "a referee of expressions", ("--version",), (), _CEL),
+        Part(
+            "kubernetes-cel", "a referee of the functions of Kubernetes", ("--version",), (), _KUBERNETES_CEL
+        ),
         Part("gitops-agent", "Argo CD's engine applies policies", ("--help",), (), _ARGO),
     )
 }

@@ -35,8 +35,9 @@ def check_call(context: Context, node: ast.Call) -> ir.Node:
     root = root_of(node.target)
     if prefix is not None and isinstance(root, ast.Ident):
         name = f".{prefix}.{node.function}" if root.absolute else f"{prefix}.{node.function}"
+        # A function goes before a variable of a macro that is called as its namespace: `x.map(math, math.abs(math))`.
         hidden = root.name in context.scope and not root.absolute
-        if not hidden and (_known(context, name) or _is_namespace(context, root.name)):
+        if _known(context, name) or (not hidden and _is_namespace(context, root.name)):
             return _global_call(context, node, name)
     return _method_call(context, node, node.target)
 

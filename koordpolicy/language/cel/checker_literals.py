@@ -19,7 +19,7 @@ _PATTERNS = {
 }  # fmt: skip
 """Functions with a pattern, and its place among the arguments."""
 
-_SAMPLES: dict[str, object] = {"string": "", "int": 0}
+_SAMPLES: dict[str, object] = {"string": "", "int": 1}
 """What stands in for the arguments beside a pattern: any will do, the pattern is what is tried."""
 
 

@@ -82,10 +82,16 @@ def to_plain(value: Value) -> object:
         case CIDR():
             return f"{value.address}/{value.length}"
         case Quantity():
-            return value.nanos // 10**9 if value.nanos % 10**9 == 0 else value.nanos / 10**9
+            return _number(value.nanos)
         case URL():
             return value.text
     raise TypeError(f"{type(value).__name__} is not a CEL value")
+
+
+def _number(nanos: int) -> float:
+    """A quantity as a number of JSON: whole where it is, and where it is too large for a fraction to matter."""
+    whole, part = divmod(nanos, 10**9)
+    return whole if part == 0 or abs(whole) >= 2**53 else nanos / 10**9
 
 
 def _key_text(key: object) -> str:

@@ -73,7 +73,10 @@ def uint_from_string(text: str) -> UInt:
 def double_from_string(text: str) -> float:
     """Read a decimal number, `NaN` or `Infinity`."""
     if len(text) <= 400 and _DECIMAL.fullmatch(text):
-        return float(text)
+        value = float(text)
+        if math.isinf(value):
+            raise Overflow(f"`{text[:_SHOWN]}` does not fit double")
+        return value
     special = _SPECIAL.get(text.lstrip("+-").lower()) if len(text) < 12 else None
     if special is None or text.count("+") + text.count("-") > 1:
         raise InvalidArgument(f"`{text[:_SHOWN]}` is no double")
@@ -81,7 +84,7 @@ def double_from_string(text: str) -> float:
 
 
 def bool_from_string(text: str) -> bool:
-    """Read one of the ten spellings that Go knows."""
+    """Read one of the ten spellings that the language has."""
     if text in _TRUE:
         return True
     if text in _FALSE:

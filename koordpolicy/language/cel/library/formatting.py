@@ -149,10 +149,8 @@ def show(value: Value, depth: int = 0) -> str:
     raise NoSuchOverload(f"`%s` cannot show {type_name(value)}")
 
 
-def _decimal(value: int, _: int) -> str:
-    if type(value) is float:
-        raise NoSuchOverload("`%d` cannot show double")
-    return int.__repr__(value)
+def _decimal(value: Value, _: int) -> str:
+    return plain_decimal(value) if type(value) is float else int.__repr__(value)  # type: ignore[arg-type]
 
 
 def _hex(value: int | str | bytes, _: int) -> str:

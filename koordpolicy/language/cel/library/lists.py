@@ -120,6 +120,8 @@ def _reverse(values: List) -> List:
 
 
 def _range(count: int) -> list[Value]:
+    if count < 0:
+        raise InvalidArgument(f"a range of {count} numbers")
     check_list(count)
     return list(range(count))
 

@@ -156,10 +156,10 @@ _NUMBERS = (INT, UINT, DOUBLE)
 
 
 def _pick(name: str, many: Callable[..., Value], one: Callable[..., Value]) -> tuple[Overload, ...]:
-    lists = (*map(list_of, _NUMBERS), list_of(DYN))
     return (
         *(signature(name, (kind,), kind, many, variadic=True) for kind in _NUMBERS),
-        *(signature(name, (kind,), kind.params[0], one, cost=walks(0)) for kind in lists),
+        *(signature(name, (list_of(kind),), kind, one, cost=walks(0)) for kind in _NUMBERS),
+        signature(name, (list_of(DYN),), DYN, numbers_only(many), cost=walks(0)),
     )
 
 

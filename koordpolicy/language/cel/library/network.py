@@ -16,7 +16,10 @@ _TEXT_LIMIT = 64
 
 
 def parse_ip(text: str) -> IP:
-    """Read an address. Raises InvalidArgument, also for zones and dotted IPv4 within IPv6."""
+    """Read an address. Raises InvalidArgument, also for zones and for `::ffff:1.2.3.4`.
+
+    An IPv4 address mapped to IPv6 and written without dots is the IPv4 address, as the conformance cases want.
+    """
     return IP(_address(text))
 
 
@@ -24,13 +27,13 @@ def _address(text: str) -> IPv4Address | IPv6Address:
     shown = text[:_TEXT_LIMIT]
     if "%" in text:
         raise InvalidArgument(f"`{shown}`: an address with a zone is not taken")
-    if ":" in text and "." in text:
-        raise InvalidArgument(f"`{shown}`: IPv4 written within IPv6 is not taken")
     try:
         address = ip_address(text)
     except ValueError:
         raise InvalidArgument(f"`{shown}` is no IP address") from None
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        if "." in text:
+            raise InvalidArgument(f"`{shown}`: IPv4 mapped to IPv6 is not taken, write it as IPv4")
         return address.ipv4_mapped
     return address
 
@@ -43,7 +46,7 @@ def parse_cidr(text: str) -> CIDR:
         raise InvalidArgument(f"`{shown}` is no CIDR block such as 10.0.0.0/8")
     address = _address(address_text)
     if isinstance(address, IPv4Address) and ":" in address_text:
-        raise InvalidArgument(f"`{shown}`: IPv4 written within IPv6 is not taken")
+        raise InvalidArgument(f"`{shown}`: IPv4 mapped to IPv6 is not taken, write it as IPv4")
     if int(length_text) > address.max_prefixlen or length_text != str(int(length_text)):
         raise InvalidArgument(f"`{shown}` has an impossible prefix length")
     return CIDR(address, int(length_text))

@@ -61,7 +61,10 @@ def _as_integer(value: Quantity) -> int:
 
 
 def _as_float(value: Quantity) -> float:
-    return value.nanos / _NANO
+    try:
+        return value.nanos / _NANO
+    except OverflowError:
+        raise Overflow("the quantity does not fit double") from None
 
 
 def _sign(value: Quantity) -> int:

@@ -1,74 +1,167 @@
-"""Regular expressions with RE2's syntax and its linear running time."""
+r"""Regular expressions with RE2's syntax and its linear running time.
 
+The engine is RE2 in C++; what is taken and found is what Go's `regexp` takes and finds, which the other
+implementations of the language follow. Texts are searched as UTF-8, and positions are octets.
+"""
+
+import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 import re2
 
 from koordpolicy.language.cel.errors import InvalidArgument
 from koordpolicy.language.cel.functions import Function
+from koordpolicy.language.cel.library.convert import bytes_from_string
 from koordpolicy.language.cel.library.limits import MAX_PATTERN, check_list, check_text
 from koordpolicy.language.cel.library.row import Cost, function, signature
 from koordpolicy.language.cel.types import BOOL, INT, STRING, list_of, optional_of
 from koordpolicy.language.cel.values import NONE, Optional
 
 _MEMORY = 1 << 20
+_SHOWN = 100
+_PART = re.compile(
+    r"""
+      \\Q.*?(?:\\E|\Z)
+    | (?P<octet>\\C)
+    | \\.
+    | \[\^?\]?(?:\[:\^?[a-z]+:\]|\\.|[^\]\\])*\]
+    | \(\?P?<(?P<name>[^>]*)>
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
 @lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> "re2._Regexp":
-    """The compiled pattern. Raises InvalidArgument when RE2 doesn't take it."""
+    """The compiled pattern, which searches octets. Raises InvalidArgument when it is not RE2's, or too long."""
     if len(pattern) > MAX_PATTERN:
         raise InvalidArgument(f"a regular expression of more than {MAX_PATTERN} characters")
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MEMORY
+    octets = bytes_from_string(pattern)
+    _check_as_go(pattern)
     try:
-        return re2.compile(pattern, options)
+        return re2.compile(octets, options)
     except re2.error as found:
         reason = found.args[0] if found.args else "bad syntax"
         text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise InvalidArgument(f"`{pattern}` is no regular expression: {text}") from None
+        raise _refusal(pattern, text) from None
+
+
+def _check_as_go(pattern: str) -> None:
+    r"""Refuse what RE2 in C++ takes and RE2 in Go does not: `\C`, and names that are no words."""
+    for part in _PART.finditer(pattern):
+        if part["octet"]:
+            raise _refusal(pattern, r"`\C` would take a character apart")
+        name = part["name"]
+        if name is not None and not _NAME.fullmatch(name):
+            raise _refusal(pattern, f"`{name}` cannot name a group")
+
+
+def _refusal(pattern: str, reason: str) -> InvalidArgument:
+    return InvalidArgument(f"`{pattern[:_SHOWN]}` is no regular expression: {reason}")
+
+
+def _first(compiled: "re2._Regexp", text: bytes, position: int = 0) -> "re2._Match | None":
+    r"""The first match from a position on that does not begin within a character, where RE2 sees a `\B`."""
+    found = compiled.search(text, position)
+    while found is not None and _within(text, found.start()):
+        found = compiled.search(text, _next(text, found.start()))
+    return found
+
+
+def _all(compiled: "re2._Regexp", text: bytes) -> "Iterator[re2._Match]":
+    """Matches one after another, none of them empty right behind the one before."""
+    position, end, before = 0, len(text), -1
+    while position <= end and (found := _first(compiled, text, position)) is not None:
+        start, stop = found.span()
+        if stop > position:
+            position = stop
+        else:
+            position = _next(text, position) if position < end else end + 1
+        if start < stop or start != before:
+            yield found
+        before = stop
+
+
+def _within(text: bytes, position: int) -> bool:
+    """Whether a position of UTF-8 lies inside of a character."""
+    return position < len(text) and text[position] & 0xC0 == 0x80
+
+
+def _next(text: bytes, position: int) -> int:
+    """Where the next character begins."""
+    position += 1
+    while _within(text, position):
+        position += 1
+    return position
+
+
+def _group(found: "re2._Match", number: int) -> str:
+    """What a group holds, the empty string where it took no part."""
+    held = found.group(number)
+    return "" if held is None else held.decode("utf-8")
 
 
 def matches(text: str, pattern: str) -> bool:
     """Whether the pattern is found anywhere in the text."""
-    return compile_pattern(pattern).search(text) is not None
+    return _first(compile_pattern(pattern), bytes_from_string(text)) is not None
+
+
+def tester(pattern: str) -> Callable[[str], bool]:
+    """`matches` of a pattern known beforehand. Raises InvalidArgument when it is no regular expression."""
+    compiled = compile_pattern(pattern)
+
+    def found(text: str) -> bool:
+        return _first(compiled, bytes_from_string(text)) is not None
+
+    return found
 
 
 def find(text: str, pattern: str) -> str:
     """The first match, or the empty string."""
-    found = compile_pattern(pattern).search(text)
-    return "" if found is None else str(found.group())
+    found = _first(compile_pattern(pattern), bytes_from_string(text))
+    return "" if found is None else _group(found, 0)
 
 
 def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
     """All matches from the left, at most `limit` of them unless it is negative."""
+    compiled = compile_pattern(pattern)
     result: list[str] = []
     if limit == 0:
         return result
-    for found in compile_pattern(pattern).finditer(text):
-        result.append(found.group())
+    for found in _all(compiled, bytes_from_string(text)):
+        result.append(_group(found, 0))
+        check_list(len(result))
         if len(result) == limit:
             break
-    check_list(len(result))
     return result
 
 
 def replace(text: str, pattern: str, replacement: str, limit: int = -1) -> str:
-    r"""Replace matches; `\1` to `\9` in the replacement are groups, `\0` the match."""
-    compiled = compile_pattern(pattern)
-    pieces = _pieces(replacement, compiled.groups)
+    r"""Replace matches, the first `limit` of them unless it is negative.
+
+    `\1` to `\9` in the replacement are groups, `\0` the match; a replacement that is never used is not looked at.
+    """
+    if limit == 0:
+        return text
+    compiled, octets = compile_pattern(pattern), bytes_from_string(text)
+    pieces: list[str | int] | None = None
     result: list[str] = []
     size = end = 0
-    for done, found in enumerate(compiled.finditer(text)):
+    for done, found in enumerate(_all(compiled, octets)):
         if done == limit:
             break
-        result.append(text[end : found.start()])
-        result.extend(part if isinstance(part, str) else found.group(part) or "" for part in pieces)
+        pieces = pieces if pieces is not None else _pieces(replacement, compiled.groups)
+        result.append(octets[end : found.start()].decode("utf-8"))
+        result.extend(part if isinstance(part, str) else _group(found, part) for part in pieces)
         end = found.end()
         size += sum(map(len, result[-1 - len(pieces) :]))
         check_text(size)
-    result.append(text[end:])
+    result.append(octets[end:].decode("utf-8"))
     check_text(size + len(result[-1]))
     return "".join(result)
 
@@ -96,20 +189,25 @@ def _pieces(replacement: str, groups: int) -> list[str | int]:
 
 
 def extract(text: str, pattern: str) -> Optional:
-    """The first match, or its one capture group, as an optional."""
-    found = _single_group(pattern).search(text)
+    """The first match, or its one capture group unless that is empty, as an optional."""
+    compiled = _single_group(pattern)
+    found = _first(compiled, bytes_from_string(text))
     if found is None:
         return NONE
-    value = found.group(found.re.groups)
-    return NONE if value is None else Optional(value)
+    value = _group(found, compiled.groups)
+    return Optional(value) if value or not compiled.groups else NONE
 
 
 def extract_all(text: str, pattern: str) -> list[str]:
-    """All matches, or their one capture group where it took part."""
+    """All matches, or their one capture group where it is not empty."""
     compiled = _single_group(pattern)
-    values = [found.group(compiled.groups) for found in compiled.finditer(text)]
-    check_list(len(values))
-    return [value for value in values if value is not None]
+    values: list[str] = []
+    for found in _all(compiled, bytes_from_string(text)):
+        value = _group(found, compiled.groups)
+        if value or not compiled.groups:
+            values.append(value)
+            check_list(len(values))
+    return values
 
 
 def _single_group(pattern: str) -> "re2._Regexp":

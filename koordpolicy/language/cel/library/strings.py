@@ -51,6 +51,8 @@ def _last_index_of(text: str, part: str, start: int | None = None) -> int:
     if start is None:
         return text.rfind(part)
     _within(text, start)
+    if start == len(text) and part:
+        return -1
     return text.rfind(part, 0, start + len(part))
 
 

@@ -21,13 +21,14 @@ def parse_url(text: str) -> URL:
     if len(text) > _TEXT_LIMIT or _FORBIDDEN.search(text):
         raise _refusal(text)
     try:
-        parts = urlsplit(text, allow_fragments=False)
+        parts = urlsplit(text)
         port = parts.port
     except ValueError:
         raise _refusal(text) from None
     if not parts.scheme and not text.startswith("/"):
         raise _refusal(text)
-    return URL(text, parts.scheme, _host(parts, port), parts.path, parts.query)
+    opaque = parts.scheme and not parts.netloc and not parts.path.startswith("/")  # as `mailto:a@b`
+    return URL(text, parts.scheme, _host(parts, port), "" if opaque else parts.path, parts.query)
 
 
 def _refusal(text: str) -> InvalidArgument:

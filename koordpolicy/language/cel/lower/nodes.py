@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import InvalidArgument
-from koordpolicy.language.cel.library.regex import compile_pattern
+from koordpolicy.language.cel.library.regex import tester
 from koordpolicy.language.cel.lower.dispatch import dispatcher
 from koordpolicy.language.cel.lower.operators import OPERATORS, SPANS, Inline, specialise
 from koordpolicy.language.cel.lower.source import Block, one_line
@@ -126,13 +126,13 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
 def _match(body: "Body", pattern: object, operand: int) -> str | None:
     """`matches` with a constant pattern, compiled now; None for a pattern that has to fail later."""
     try:
-        compiled = compile_pattern(pattern) if isinstance(pattern, str) else None
+        found = tester(pattern) if isinstance(pattern, str) else None
     except InvalidArgument:
         return None
-    if compiled is None:
+    if found is None:
         return None
-    search = body.program.constant(compiled.search, ("pattern", pattern))
-    return f"({search}({body.text(operand)}) is not None)"
+    body.may_fail = True  # a text that is no Unicode
+    return f"{body.program.constant(found, ('pattern', pattern))}({body.text(operand)})"
 
 
 def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:
