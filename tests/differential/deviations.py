@@ -174,6 +174,12 @@ def _ours_fails(ours: Any, theirs: Any) -> bool:
 
 
 DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
+    Deviation(
+        _calls("optional.ofNonZeroValue("),
+        _either,
+        "optional.none() as a value: not the zero of its type to the older cel-go",
+        frozenset({"kubernetes-cel"}),
+    ),
     Deviation(_text_of_duration, _either, "texts of durations: by way of a double, which loses nanoseconds"),
     Deviation(
         _calls("getMilliseconds("),

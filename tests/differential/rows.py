@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 from koordpolicy.language.cel.values import NONE, TRUE_KEY, Duration, Optional, Timestamp, UInt
-from tests.differential.language import VARIABLES
+from tests.differential.grammar import VARIABLES
 
 NANOS = 10**9
 _INTS = (0, 1, -1, 2, 3, 7, 10, 63, 2**31, 2**53 + 1, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)

@@ -150,7 +150,7 @@ def show(value: Value, depth: int = 0) -> str:
 
 
 def _decimal(value: Value, _: int) -> str:
-    return plain_decimal(value) if type(value) is float else int.__repr__(value)  # type: ignore[arg-type]
+    return plain_decimal(value) if type(value) is float else int.__repr__(value)
 
 
 def _hex(value: int | str | bytes, _: int) -> str:
