@@ -9,10 +9,10 @@ from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.repository import add_repository_flags, repository_settings
+from koordpolicy.cli.serving import add_serving_flags, http_of
 from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.runtime.component import NAMESPACE, Settings, state_directory_problem
-from koordpolicy.runtime.http import Tls
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import Process, run_process
 from koordpolicy.runtime.trial import Rehearse, TrialLimits, start_trials
@@ -88,26 +88,8 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
             default=True,
             help="work only while leading, when there are several replicas (default: yes)",
         )
+    add_serving_flags(parser.add_argument_group("serving"), f"127.0.0.1:{port}")
     shown = parser.add_argument_group("observing")
-    shown.add_argument(
-        "--http",
-        metavar="[HOST]:PORT",
-        default=f":{port}",
-        help=f"serve /healthz, /readyz, /metrics and /statusz there; port 0 takes a free one, `off` none (:{port})",
-    )
-    shown.add_argument(
-        "--tls-cert-file",
-        metavar="FILE",
-        type=Path,
-        help="serve by TLS with this certificate; read again when it changes",
-    )
-    shown.add_argument("--tls-private-key-file", metavar="FILE", type=Path, help="the certificate's key")
-    shown.add_argument(
-        "--tls-client-ca-file",
-        metavar="FILE",
-        type=Path,
-        help="serve only clients whose certificate this CA has signed",
-    )
     shown.add_argument(
         "--log-format", choices=[str(one) for one in LogFormat], default="text", help="of the log (text)"
     )
@@ -132,7 +114,6 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings that the flags make. Raises `CannotRunError`."""
-    host, port = address_of(arguments.http)
     if arguments.decision_log_every < 1:
         raise CannotRunError("--decision-log-every takes a number from 1")
     if arguments.state_dir and (problem := state_directory_problem(arguments.state_dir)):
@@ -146,30 +127,13 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         kubeconfig=arguments.kubeconfig,
         context=arguments.context,
         namespace=arguments.namespace,
-        host=host,
-        port=port,
-        tls=_tls(arguments),
+        http=http_of(arguments),
         leader_elect=getattr(arguments, "leader_elect", False),
         decision_log=arguments.decision_log,
         decision_log_every=arguments.decision_log_every,
         policy_tests=not arguments.no_policy_tests,
         instance=arguments.instance,
     )
-
-
-def _tls(arguments: argparse.Namespace) -> Tls | None:
-    certificate, key, clients = (
-        arguments.tls_cert_file,
-        arguments.tls_private_key_file,
-        arguments.tls_client_ca_file,
-    )
-    if (certificate is None) != (key is None):
-        raise CannotRunError("--tls-cert-file and --tls-private-key-file belong together")
-    if certificate is None:
-        if clients is not None:
-            raise CannotRunError("--tls-client-ca-file needs --tls-cert-file")
-        return None
-    return Tls(certificate, key, clients)
 
 
 def run_component(
@@ -217,16 +181,3 @@ def _repository(arguments: argparse.Namespace) -> SyncSettings | None:
     if not directory:
         raise CannotRunError("--policies-repo needs --policies-dir or --state-dir, to be kept there")
     return repository_settings(arguments, arguments.policies_repo, Path(directory), prefix="policies-")
-
-
-def address_of(said: str) -> tuple[str, int | None]:
-    """Host and port of `--http`, no port where nothing shall be served. Raises `CannotRunError`."""
-    return ("", None) if said == "off" else endpoint_of("--http", said, " or `off`")
-
-
-def endpoint_of(flag: str, said: str, otherwise: str = "") -> tuple[str, int]:
-    """Host and port of a flag, an empty host for every address. Raises `CannotRunError`."""
-    host, colon, port = said.rpartition(":")
-    if not colon or not port.isdecimal() or int(port) > 65_535:
-        raise CannotRunError(f"{flag} takes [HOST]:PORT{otherwise}, not `{said}`")
-    return host.strip("[]"), int(port)

@@ -3,17 +3,24 @@
 import argparse
 
 from koordpolicy.cli.command import CannotRunError, Command
-from koordpolicy.cli.process import EPILOG, add_process_flags, endpoint_of, run_component, settings_of
+from koordpolicy.cli.process import EPILOG, add_process_flags, run_component, settings_of
+from koordpolicy.cli.serving import endpoint_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
+from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.process import Process
+from koordpolicy.scheduler.extender_server import MEMORY
 from koordpolicy.scheduler.extender_steps import OWN
 from koordpolicy.scheduler.loop import IN_FLIGHT
 from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
 from koordpolicy.scheduler.rehearsal import rehearse
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
 from koordpolicy.scheduler.shards import MOST
+
+EXTENDER = "--extender"
+_SMALLEST = 2**20
+"""Bytes: with less not even one pod may be asked about."""
 
 
 def add_flags(parser: argparse.ArgumentParser) -> None:
@@ -41,11 +48,23 @@ def add_flags(parser: argparse.ArgumentParser) -> None:
     )
     beside = parser.add_argument_group("beside kube-scheduler")
     beside.add_argument(
-        "--extender",
+        EXTENDER,
         metavar="[HOST]:PORT",
         default="",
-        help="place no pods, but serve kube-scheduler's extender calls filter, prioritize, preempt and bind there;"
-        " by TLS with --tls-cert-file",
+        help="place no pods, but serve kube-scheduler's extender calls filter, prioritize, preempt and bind there, by TLS"
+        " to callers with a client certificate (--tls-cert-file, --tls-client-ca-file) or a token",
+    )
+    beside.add_argument(
+        f"{EXTENDER}-anonymous-auth",
+        action="store_true",
+        help="answer callers without credentials on a loopback address: every process there may place pods",
+    )
+    beside.add_argument(
+        f"{EXTENDER}-memory",
+        metavar="SIZE",
+        default=f"{MEMORY // 2**20}Mi",
+        help="memory that one call may take when it is read; its body may have a quarter of that"
+        f" (default: {MEMORY // 2**20}Mi)",
     )
     beside.add_argument(
         "--extender-steps",
@@ -79,10 +98,21 @@ def choice_of(arguments: argparse.Namespace) -> Choice:
     return Choice(
         arguments.profile,
         arguments.in_flight,
-        endpoint_of("--extender", arguments.extender) if arguments.extender else None,
+        endpoint_of(arguments, EXTENDER, arguments.extender, writes=True) if arguments.extender else None,
         arguments.extender_steps,
         _shard(arguments.shard) if arguments.shard else None,
+        _memory(arguments.extender_memory),
     )
+
+
+def _memory(said: str) -> int:
+    try:
+        memory = amount("memory", said)
+    except ValueError:
+        memory = 0
+    if memory < _SMALLEST:
+        raise CannotRunError(f"{EXTENDER}-memory takes a quantity from 1Mi, such as 512Mi; not `{said}`")
+    return memory
 
 
 def _shard(said: str) -> tuple[int, int]:

@@ -2,11 +2,12 @@
 
 import argparse
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from koordpolicy.cli.command import CANNOT_RUN, FINDINGS, CannotRunError, Command
-from koordpolicy.cli.process import address_of
 from koordpolicy.cli.repository import add_repository_flags, repository_settings
+from koordpolicy.cli.serving import add_serving_flags, http_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import CannotStart, Process, run_process
@@ -44,14 +45,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="end after more failures in a row; -1 goes on for ever (default: -1, with --once 0)",
     )
     add_repository_flags(parser)
+    add_serving_flags(parser.add_argument_group("serving"), "off", delegates=False)
     service = parser.add_argument_group("observing")
     service.add_argument(
-        "--http",
-        metavar="[HOST]:PORT",
-        default="off",
-        help="serve /healthz, /readyz, /metrics and /statusz there; port 0 takes a free one (default: off)",
+        "--webhook",
+        action="store_true",
+        help="sync at once on POST /webhook; without a secret for callers with credentials, or on a loopback address",
     )
-    service.add_argument("--webhook", action="store_true", help="sync at once on POST /webhook")
     service.add_argument(
         "--webhook-secret-file",
         metavar="FILE",
@@ -66,9 +66,17 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     settings = repository_settings(arguments, arguments.repo, arguments.dir, arguments.link)
-    host, port = address_of(arguments.http)
-    hook = arguments.webhook or arguments.webhook_secret_file is not None
-    if hook and (port is None or arguments.once):
+    http = http_of(arguments)
+    secret = arguments.webhook_secret_file
+    if http is not None and arguments.webhook and secret is None:
+        # Said by the flag, and for this host alone: beyond it a sync is for those who sign, or show who they are.
+        http = replace(
+            http,
+            authentication=replace(http.authentication, anonymous_writes=True),
+            remedies=f"--webhook-secret-file, {http.remedies}",
+        )
+    hook = arguments.webhook or secret is not None
+    if hook and (http is None or arguments.once):
         raise CannotRunError("the webhook needs --http, and no --once")
     if settings.depth < 0 or settings.period <= 0 or settings.timeout <= 0:
         raise CannotRunError("--depth takes a number from 0, --period and --timeout more than nothing")
@@ -87,9 +95,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             if arguments.once:
                 await sync_once(process, sync, failures)
             else:
-                await run_sync(
-                    process, sync, Service(host, port, hook, arguments.webhook_secret_file), failures
-                )
+                await run_sync(process, sync, Service(http, hook, secret), failures)
         except SyncError as error:
             # The log has its message already.
             ended.append(FINDINGS if is_refusal(error) else CANNOT_RUN)

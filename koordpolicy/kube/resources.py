@@ -108,6 +108,11 @@ PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses",
 LEASES: Final = Resource(
     "coordination.k8s.io", "v1", "leases", "Lease", True, strict_update=True, counts_generations=False
 )
+TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False)
+SUBJECT_ACCESS_REVIEWS: Final = Resource(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False
+)
+"""Both are questions to the server in the shape of objects: they can be created, and are never kept."""
 CUSTOM_RESOURCE_DEFINITIONS: Final = Resource(
     "apiextensions.k8s.io",
     "v1",

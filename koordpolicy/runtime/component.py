@@ -15,12 +15,13 @@ from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.events import EventLimits, Recorder
 from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.unreadable import UnreadableObjects
+from koordpolicy.runtime.authentication import Reviews
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.compiling import Prepare
 from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog, open_log
 from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.health import More, health_routes
-from koordpolicy.runtime.http import Route, Tls
+from koordpolicy.runtime.http import Route
 from koordpolicy.runtime.lastgood import LastGood
 from koordpolicy.runtime.leader import Callbacks, Election, own_identity
 from koordpolicy.runtime.live import Gate, LivePolicies, Options
@@ -29,8 +30,9 @@ from koordpolicy.runtime.packs import BARE
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reporting import Reporter, Who
 from koordpolicy.runtime.requests import RequestCounts
+from koordpolicy.runtime.reviews import ClusterReviews
 from koordpolicy.runtime.rollout.process import cluster_gate
-from koordpolicy.runtime.serving import serve
+from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.runtime.trial import Trials
 from koordpolicy.runtime.unreadable import unreadable_objects
@@ -62,11 +64,8 @@ class Settings:
     kubeconfig: str | None = None
     context: str | None = None
     namespace: str = NAMESPACE
-    host: str = "127.0.0.1"
-    port: int | None = None
+    http: Endpoint | None = None
     """Where health, metrics and status are served; None serves nothing."""
-    tls: Tls | None = None
-    """How; None is plain HTTP."""
     leader_elect: bool = True
     decision_log: str = ""
     decision_log_every: int = 100
@@ -109,6 +108,7 @@ class Component:
     process: Process
     settings: Settings
     cluster: Cluster
+    reviews: Reviews
     live: LivePolicies
     source: ClusterSource | None
     reporter: Reporter
@@ -201,10 +201,10 @@ async def surroundings(
             observe(sync, metrics)
             if settings.webhook_secret is not None:
                 routes = (*routes, hook_route(sync, metrics, settings.webhook_secret))
-        if settings.port is not None:
-            address = settings.host, settings.port
-            server = await serve(stack, address, routes, metrics, tls=settings.tls)
-            process.note_address(settings.host, server.port)
+        reviews = ClusterReviews(cluster)
+        if settings.http is not None:
+            server = await serve(stack, settings.http, routes, metrics, reviews=reviews)
+            process.note_address(settings.http.host, server.port)
         recorder = Recorder(
             cluster,
             component=f"koordpolicy-{process.component}",
@@ -226,7 +226,18 @@ async def surroundings(
         tasks = await stack.enter_async_context(Tasks())
         unreadable = unreadable_objects(metrics, recorder, lambda: component is not None and component.leads)
         component = Component(
-            process, settings, cluster, live, objects, reporter, recorder, counts, log, tasks, unreadable
+            process,
+            settings,
+            cluster,
+            reviews,
+            live,
+            objects,
+            reporter,
+            recorder,
+            counts,
+            log,
+            tasks,
+            unreadable,
         )
         tasks.start("events", recorder.run())
         tasks.start("policies", live.run())

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from koordpolicy import __version__
 from koordpolicy.diagnostics.render import render
+from koordpolicy.runtime.authentication import Protection
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.live import LivePolicies
@@ -43,10 +44,10 @@ def health_routes(process: Process, live: LivePolicies | None = None, more: More
         return Response.text(status_text(told, live))
 
     return (
-        Route("GET", "/healthz", healthy),
-        Route("GET", "/readyz", ready),
-        Route("GET", "/metrics", metrics),
-        Route("GET", "/statusz", status),
+        Route("GET", "/healthz", healthy, Protection.OPEN),
+        Route("GET", "/readyz", ready, Protection.OPEN),
+        Route("GET", "/metrics", metrics, Protection.READ),
+        Route("GET", "/statusz", status, Protection.READ),
     )
 
 

@@ -1,18 +1,23 @@
 """One small HTTP server for whatever a process shows or answers: health, metrics, status, and routes of its own.
 
-Handlers are plain functions of values: nobody else needs to know the HTTP library.
+Handlers are plain functions of values: nobody else needs to know the HTTP library. What comes from outside passes here
+before any of them sees it: who asks (`authentication`), how much and for how long (`connections`, `bodies`). A route
+says what it lets its callers do; without credentials only reading is served.
 """
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from aiohttp import web
 
+from koordpolicy.runtime.authentication import Authenticator, Protection
+from koordpolicy.runtime.bodies import BodyProblem, Room, read_body
+from koordpolicy.runtime.certificates import Certificates, Tls
+from koordpolicy.runtime.connections import Connection, Connections, Limits, listen
 from koordpolicy.runtime.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
@@ -20,10 +25,15 @@ LOG: Final = logging.getLogger(__name__)
 TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 
+_USUAL: Final = Limits()
+_KINDS: Final = 200
+"""Kinds of failures that are told apart in the log; the metric counts all of them."""
+_WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked. Header names are in lower case."""
+    """What was asked. Header names are in lower case; what is not ASCII in values is as Latin-1 reads it."""
 
     method: str
     path: str
@@ -52,35 +62,19 @@ Handler = Callable[[Request], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What answers requests of one method to one path."""
+    """What answers requests of one method to one path, and who may ask."""
 
     method: str
     path: str
     handler: Handler
-
-
-@dataclass(frozen=True, slots=True)
-class Tls:
-    """Certificate and key as PEM files; they are read again when they change. `clients` verifies clients by a CA."""
-
-    certificate: Path
-    key: Path
-    clients: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What one request may take: bytes of its body, seconds until it is answered. `backlog` may wait to connect."""
-
-    body: int = 4_000_000
-    seconds: float = 30.0
-    backlog: int = 1024
-    reread: float = 10.0
-    """Seconds between looks at the certificate's files."""
+    protection: Protection = Protection.WRITE
 
 
 class Server:
-    """Serves routes on one address while its `async with` block runs. Port 0 takes a free one."""
+    """Serves routes on one address while its `async with` block runs. Port 0 takes a free one.
+
+    `authenticator` knows who may ask; without one, reading is for everyone and writing for nobody.
+    """
 
     def __init__(
         self,
@@ -90,67 +84,103 @@ class Server:
         metrics: Metrics | None = None,
         *,
         tls: Tls | None = None,
-        limits: Limits = Limits(),
+        limits: Limits = _USUAL,
+        authenticator: Authenticator | None = None,
     ) -> None:
         self.port = port
         self._host = host
-        self._routes = {(route.method, route.path): route.handler for route in routes}
+        self._routes = {(route.method, route.path): route for route in routes}
         self._paths = {route.path for route in routes}
         self._metrics = metrics
         self._limits = limits
         self._tls = tls
-        self._runner: web.ServerRunner | None = None
-        self._reread: asyncio.Task[None] | None = None
+        self._authenticator = authenticator or Authenticator()
+        self._room = Room(limits.bodies)
+        self._failures: set[tuple[object, ...]] = set()
+        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        context = None
-        if self._tls is not None:
-            context = _context(self._tls)
-            self._reread = asyncio.create_task(self._follow(self._tls, context), name="certificate")
-        server = web.Server(self._answer, access_log=None, keepalive_timeout=75.0)
-        self._runner = web.ServerRunner(server, shutdown_timeout=self._limits.seconds)
-        await self._runner.setup()
-        site = web.TCPSite(
-            self._runner, self._host, self.port, ssl_context=context, backlog=self._limits.backlog
-        )
-        try:
-            await site.start()
-        except OSError:
-            await self.__aexit__()
-            raise
-        addresses = self._runner.addresses
-        self.port = int(addresses[0][1]) if addresses else self.port
+        async with AsyncExitStack() as stack:
+            certificates = None
+            if self._tls is not None:
+                certificates = await stack.enter_async_context(Certificates(self._tls, self._limits.reread))
+            sockets = listen(self._host, self.port, self._limits.backlog)
+            for one in sockets:
+                stack.callback(one.close)
+            connections = Connections(web.Server(self._answer), self._limits, certificates, self)
+            await stack.enter_async_context(connections.accepting(sockets))
+            self.port = int(sockets[0].getsockname()[1])
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        if self._reread is not None:
-            self._reread.cancel()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._stack.aclose()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        connection = request.protocol
+        assert isinstance(connection, Connection)
+        connection.asks()
+        try:
+            return await self._routed(request, connection)
+        finally:
+            connection.waits()
+
+    async def _routed(self, request: web.BaseRequest, connection: Connection) -> web.StreamResponse:
         path = request.path
-        handler = self._routes.get((request.method, path))
+        route = self._routes.get((request.method, path))
+        if route is None and request.method == "HEAD":
+            route = self._routes.get(("GET", path))
         known = path if path in self._paths else "other"
-        if handler is None and request.method == "HEAD":
-            handler = self._routes.get(("GET", path))
-        if handler is None:
+        if route is None:
             return self._said(known, Response.text("not found\n", 404) if known == "other" else _NOT_SO)
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                body = await _body(request, self._limits.body)
-                if body is None:
-                    return self._said(known, Response.text("the body is too large\n", 413))
-                headers = {name.lower(): value for name, value in request.headers.items()}
-                asked = Request(request.method, path, dict(request.query), headers, body)
-                return self._said(known, await handler(asked))
-        except TimeoutError:
-            return self._said(known, Response.text("took too long\n", 504))
+            response = await self._refused(request, route, connection)
+            if response is None:
+                response = await self._handled(request, route, connection)
+        except BodyProblem as problem:
+            response = Response(problem.status, f"{problem}\n".encode(), headers=problem.headers)
         except (ConnectionError, asyncio.CancelledError):
             raise
-        except Exception:
-            LOG.exception("%s %s failed", request.method, path)
-            return self._said(known, Response.text("internal error\n", 500))
+        except Exception as error:  # noqa: BLE001  # logged once a kind, and counted
+            self.failed(known, error)
+            response = Response.text("internal error\n", 500)
+        return self._said(known, response)
+
+    async def _refused(
+        self, request: web.BaseRequest, route: Route, connection: Connection
+    ) -> Response | None:
+        """Why the caller may not ask; looked at before a byte of the body is taken."""
+        authenticator = self._authenticator
+        if authenticator.is_open(route.protection):
+            return None
+        refused = await authenticator.refusal(
+            route.protection,
+            route.method,
+            route.path,
+            request.headers.get("Authorization", ""),
+            connection.certificate,
+        )
+        if refused is None:
+            return None
+        # RFC 9110 wants a challenge with each 401; only that of tokens has a name.
+        headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else {}
+        return Response(refused.status, f"{refused.message}\n".encode(), headers=headers)
+
+    async def _handled(self, request: web.BaseRequest, route: Route, connection: Connection) -> Response:
+        """The answer of a route's handler. Raises `BodyProblem`."""
+        body = b""
+        try:
+            if request.method in _WITH_BODY:
+                body = await read_body(request, self._limits.body, self._limits.body_seconds, self._room)
+            headers = {name.lower(): _plain(value) for name, value in request.headers.items()}
+            asked = Request(request.method, request.path, dict(request.query), headers, body)
+            connection.works()
+            async with asyncio.timeout(self._limits.seconds):
+                return await route.handler(asked)
+        except TimeoutError:
+            return Response.text("took too long\n", 504)
+        finally:
+            self._room.give_back(len(body))
 
     def _said(self, path: str, response: Response) -> web.Response:
         if self._metrics is not None:
@@ -161,56 +191,29 @@ class Server:
             headers={**response.headers, "Content-Type": response.content_type},
         )
 
-    async def _follow(self, tls: Tls, context: ssl.SSLContext) -> None:
-        """Take renewed certificates for new connections; a half-written pair waits for the next look."""
-        seen = _stamp(tls)
-        while True:
-            await asyncio.sleep(self._limits.reread)
-            now = _stamp(tls)
-            if now == seen:
-                continue
-            try:
-                _context(tls)  # certificate and key must fit each other before the live context takes them
-                context.load_cert_chain(tls.certificate, tls.key)
-            except (OSError, ssl.SSLError) as error:
-                LOG.warning("the renewed certificate is of no use yet: %s", error)
-                continue
-            seen = now
-            LOG.info("the certificate was renewed")
+    def failed(self, path: str, error: BaseException) -> None:
+        """Count what nobody foresaw, and log the first of a kind: whoever asks must not fill the log."""
+        name, trace = type(error).__name__, error.__traceback__
+        if self._metrics is not None:
+            self._metrics.add("koordpolicy_http_failures_total", path=path, error=name)
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        place = None if trace is None else (trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+        kind = (path, name, place)
+        if kind in self._failures or len(self._failures) >= _KINDS:
+            return
+        self._failures.add(kind)
+        LOG.error("%s failed; further failures of this kind are only counted", path, exc_info=error)
+
+    def closed(self, reason: str) -> None:
+        """Count a connection that was ended by us."""
+        if self._metrics is not None:
+            self._metrics.add("koordpolicy_http_connections_closed_total", reason=reason)
 
 
 _NOT_SO: Final = Response.text("method not allowed\n", 405)
 
 
-async def _body(request: web.BaseRequest, most: int) -> bytes | None:
-    """The whole body, None when it is larger than permitted."""
-    if request.content_length is not None and request.content_length > most:
-        return None
-    parts = bytearray()
-    async for part in request.content.iter_any():
-        parts += part
-        if len(parts) > most:
-            return None
-    return bytes(parts)
-
-
-def _context(tls: Tls) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(tls.certificate, tls.key)
-    if tls.clients is not None:
-        context.load_verify_locations(tls.clients)
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-def _stamp(tls: Tls) -> tuple[Any, ...]:
-    """What changes when the files do, through links as well."""
-    stamp: list[Any] = []
-    for path in (tls.certificate, tls.key):
-        try:
-            stat = path.stat()
-            stamp.append((stat.st_dev, stat.st_ino, stat.st_mtime_ns, stat.st_size))
-        except OSError:
-            stamp.append(None)
-    return tuple(stamp)
+def _plain(value: str) -> str:
+    """A header's value in characters that every encoding of text can write: bytes come as half surrogates."""
+    return value if value.isascii() else value.encode("utf-8", "surrogateescape").decode("latin-1")

@@ -208,6 +208,20 @@ METRICS: Final = (
         "Requests to the process's own server, by path and status code.",
         ("path", "code"),
     ),
+    Metric(
+        "koordpolicy_http_connections_closed_total",
+        MetricKind.COUNTER,
+        "Connections to the process's own server that it ended, by reason: a request came too slowly, nothing came for"
+        " long, what came was no HTTP, others needed the room (slow, idle, malformed, room).",
+        ("reason",),
+    ),
+    Metric(
+        "koordpolicy_http_failures_total",
+        MetricKind.COUNTER,
+        "Requests to the process's own server that failed as nobody foresaw, by path and kind of error; of each kind the"
+        " first is in the log.",
+        ("path", "error"),
+    ),
     # --- the cluster
     Metric(
         "koordpolicy_kube_requests_total",

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.runtime.authentication import Protection
+from koordpolicy.runtime.bodies import read_json
 from koordpolicy.runtime.health import health_routes
-from koordpolicy.runtime.http import Request, Response, Route, Server
+from koordpolicy.runtime.http import Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import CannotStart, Process
+from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.source.git.sync import Attempt, GitSync, Outcome, SyncSettings
 from koordpolicy.source.git.trouble import SyncError
 from koordpolicy.source.git.webhook import Heard, judge
@@ -29,13 +32,12 @@ _STATUS: Final = {Heard.TRIGGERS: 202, Heard.IGNORED: 200, Heard.REFUSED: 403}
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a process that syncs offers over HTTP; `port` None offers nothing.
+    """What a process that syncs offers over HTTP; `http` None offers nothing.
 
     `hook` serves `POST /webhook`, with the secret in `secret_file`, which is read at each message.
     """
 
-    host: str = ""
-    port: int | None = None
+    http: Endpoint | None = None
     hook: bool = False
     secret_file: Path | None = None
 
@@ -98,13 +100,14 @@ def hook_route(sync: GitSync, metrics: Metrics, secret_file: Path | None) -> Rou
                 LOG.warning("the secret of the webhook cannot be read: %s", secret_file)
             if not secret:
                 return Response.text("the secret is not there\n", 503)
-        worth = judge(secret, sync.settings.ref, request.headers, request.body)
+        worth = judge(secret, sync.settings.ref, request.headers, request.body, read_json)
         metrics.add("koordpolicy_sync_hooks_total", worth=worth)
         if worth is Heard.TRIGGERS:
             sync.trigger()
         return Response.text(f"{worth}\n", _STATUS[worth])
 
-    return Route("POST", HOOK, heard)
+    # Without a secret of its own a message proves nothing.
+    return Route("POST", HOOK, heard, Protection.WRITE if secret_file is None else Protection.SIGNED)
 
 
 def status_of(sync: GitSync) -> Mapping[str, Any]:
@@ -136,19 +139,12 @@ async def run_sync(process: Process, sync: GitSync, service: Service, max_failur
 
     sync.subscribe(published)
     async with contextlib.AsyncExitStack() as stack:
-        if service.port is not None:
+        if service.http is not None:
             routes = list(health_routes(process, more=lambda: status_of(sync)))
             if service.hook:
                 routes.append(hook_route(sync, process.metrics, service.secret_file))
-            try:
-                server = await stack.enter_async_context(
-                    Server(service.host, service.port, routes, process.metrics)
-                )
-            except OSError as error:
-                raise CannotStart(
-                    f"{service.host}:{service.port} cannot be served: {error.strerror}"
-                ) from None
-            process.note_address(service.host, server.port)
+            server = await serve(stack, service.http, routes, process.metrics)
+            process.note_address(service.http.host, server.port)
         await _until_stopped(process, sync.run(max_failures))
 
 

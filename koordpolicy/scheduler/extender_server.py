@@ -5,17 +5,22 @@ where it has a place for that (filter, bind), and by the status of the response 
 """
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from typing import Any, Final
+
+import msgspec
 
 from koordpolicy.kube import Cluster, KubeError, Object
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.pod_volumes import read_pod_volumes
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.runtime.authentication import Protection
+from koordpolicy.runtime.bodies import read_json
 from koordpolicy.runtime.clock import monotonic
-from koordpolicy.runtime.http import JSON, Limits, Request, Response, Route
+from koordpolicy.runtime.connections import Limits
+from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.cycle import CycleProblem
 from koordpolicy.scheduler.extender import Extender
@@ -32,11 +37,13 @@ from koordpolicy.scheduler.extender_wire import (
 )
 from koordpolicy.scheduler.scheduler import Scheduler
 
-LIMITS: Final = Limits(body=128_000_000, seconds=30.0)
-"""A filter call may carry every node of a cluster as an object."""
+MEMORY: Final = 512 * 2**20
+"""Bytes that a call may take when it is read: a filter call may carry every node of a cluster as an object."""
+_PACKED: Final = 4
+"""Objects of Kubernetes take at least so many bytes of memory for each byte of JSON."""
 
 _SHORT: Final = 1_000_000
-"""Bytes of a body above which it is read in a thread: the event loop has others to serve."""
+"""Bytes of a body above which calls are answered one after another: memory is limited for each, not for all."""
 
 NOT_READY: Final = "the extender has not read the cluster yet"
 
@@ -48,7 +55,8 @@ class ExtenderServer:
     """The routes of the four calls, by a scheduler that hears of a cluster.
 
     `known` gives a pod as last heard of, by namespace and name. Nothing is answered before `ready` is set. A
-    pod's binding is waited for `patience` seconds at most before the nodes of the next pod are filtered.
+    pod's binding is waited for `patience` seconds at most before the nodes of the next pod are filtered. A call takes `memory` bytes at most when
+    it is read.
     """
 
     def __init__(
@@ -58,6 +66,7 @@ class ExtenderServer:
         cluster: Cluster,
         metrics: Metrics,
         patience: float = PATIENCE,
+        memory: int = MEMORY,
     ) -> None:
         self._scheduler = scheduler
         self._known = known
@@ -65,6 +74,8 @@ class ExtenderServer:
         self._cluster = cluster
         self._metrics = metrics
         self._underway = Underway(patience)
+        self._memory = memory
+        self._one_large = asyncio.Lock()
         self.ready = False
 
     def heard(self) -> None:
@@ -134,27 +145,33 @@ class ExtenderServer:
             self._metrics.observe("koordpolicy_extender_duration_seconds", monotonic() - began, verb=verb)
             return response
 
-        return Route("POST", f"/{verb}", answer)
+        return Route("POST", f"/{verb}", answer, Protection.WRITE)
 
     async def _answer(self, call: Call, request: Request, *, tells: bool) -> tuple[str, Response]:
         if not self.ready:
             return "not_ready", _failed(NOT_READY, 503, tells=tells)
         try:
-            told = await call(await _decoded(request.body))
-        except (ValueError, RecursionError) as problem:  # ObjectError is a ValueError, too
+            async with self._one_large if len(request.body) > _SHORT else nullcontext():
+                told = await call(await self._decoded(request.body))
+        except ValueError as problem:  # JsonProblem and ObjectError
             return "malformed", _failed(str(problem), 400, tells=tells)
         except (CycleProblem, KubeError) as problem:
             return "error", _failed(str(problem), 500, tells=tells)
-        return "ok", Response(200, json.dumps(told, separators=(",", ":")).encode(), JSON)
+        return "ok", Response(200, msgspec.json.encode(told), JSON)
+
+    async def _decoded(self, body: bytes) -> Any:
+        if len(body) < _SHORT:
+            return read_json(body, self._memory)
+        return await asyncio.to_thread(read_json, body, self._memory)
 
 
-async def _decoded(body: bytes) -> Any:
-    if len(body) < _SHORT:
-        return json.loads(body)
-    return await asyncio.to_thread(json.loads, body)
+def limits_of(memory: int) -> Limits:
+    """What the server of the calls takes, when each may take so much memory."""
+    body = max(memory // _PACKED, 1)
+    return Limits(body=body, bodies=2 * body)
 
 
 def _failed(message: str, status: int, *, tells: bool) -> Response:
     if tells:
-        return Response(200, json.dumps(error_json(message)).encode(), JSON)
+        return Response(200, msgspec.json.encode(error_json(message)), JSON)
     return Response.text(f"{message}\n", status)

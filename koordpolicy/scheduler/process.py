@@ -17,9 +17,9 @@ from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
 from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
-from koordpolicy.runtime.serving import serve
+from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.unreadable import status_of
-from koordpolicy.scheduler.extender_server import LIMITS, ExtenderServer
+from koordpolicy.scheduler.extender_server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender_steps import OWN, restricted_to
 from koordpolicy.scheduler.listening import Listening
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
@@ -49,15 +49,16 @@ _DRAIN: Final = 10.0
 class Choice:
     """What this scheduler does: for pods of which profile, with how many writes on their way at most.
 
-    With `extender`, host and port, it answers kube-scheduler there instead, about the profile's `steps`. With
+    With `extender` it answers kube-scheduler there instead, about the profile's `steps`; `extender_memory` is in bytes. With
     `shard`, which of how many, it places pods on its share of the nodes alone.
     """
 
     profile: str = DEFAULT_PROFILE
     in_flight: int = IN_FLIGHT
-    extender: tuple[str, int] | None = None
+    extender: Endpoint | None = None
     steps: str = OWN
     shard: tuple[int, int] | None = None
+    extender_memory: int = MEMORY
 
     def role(self) -> Role:
         """Its part beside others."""
@@ -180,22 +181,31 @@ class Answering:
         self.scheduler = _scheduler(component, choice)
         self._listening = Listening(component, self.scheduler, self._heard)
         self._server = ExtenderServer(
-            self.scheduler, self._listening.pod, component.cluster, component.process.metrics
+            self.scheduler,
+            self._listening.pod,
+            component.cluster,
+            component.process.metrics,
+            memory=choice.extender_memory,
         )
 
-    async def run(self, tasks: Tasks, address: tuple[str, int]) -> None:
+    async def run(self, tasks: Tasks, endpoint: Endpoint) -> None:
         """Listen and answer until the process is told to stop."""
         self._listening.start(tasks)
         end = self._listening.follow_policies()
         # Someone has to speak for all of them where only one may, in reports.
         tasks.start("lead", self._component.lead(EXTENDER_LEASE, _for_ever))
         tasks.start("answer", self._when_ready())
-        process, settings = self._component.process, self._component.settings
+        process = self._component.process
         async with AsyncExitStack() as stack:
             server = await serve(
-                stack, address, self._server.routes(), process.metrics, tls=settings.tls, limits=LIMITS
+                stack,
+                endpoint,
+                self._server.routes(),
+                process.metrics,
+                reviews=self._component.reviews,
+                limits=limits_of(self._choice.extender_memory),
             )
-            LOG.info("kube-scheduler is answered on %s:%d", address[0], server.port)
+            LOG.info("kube-scheduler is answered on %s:%d", endpoint.host, server.port)
             await process.stopped()
         end()
 

@@ -1,9 +1,9 @@
 """What a host of repositories tells when something was pushed."""
 
 import hmac
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
+from typing import Any
 
 
 class Heard(StrEnum):
@@ -16,20 +16,22 @@ class Heard(StrEnum):
     """Not from anyone who knows the secret."""
 
 
-def judge(secret: str, ref: str, headers: Mapping[str, str], body: bytes) -> Heard:
+def judge(
+    secret: str, ref: str, headers: Mapping[str, str], body: bytes, read: Callable[[bytes], Any]
+) -> Heard:
     """What to make of a POST.
 
     Header names are in lower case. With a `secret` the message must be signed with it, as GitHub, Gitea and
     Forgejo do (`X-Hub-Signature-256`), or name it, as GitLab does (`X-Gitlab-Token`). A message that names
-    another ref than ours needs no sync.
+    another ref than ours needs no sync. `read` takes JSON within limits, and raises ValueError beyond them.
     """
     if secret and not _knows(secret.encode(), headers, body):
         return Heard.REFUSED
     if headers.get("x-github-event") == "ping":
         return Heard.IGNORED
     try:
-        message = json.loads(body) if body else None
-    except (ValueError, RecursionError):
+        message = read(body) if body else None
+    except ValueError:
         return Heard.TRIGGERS  # whoever it is says that something happened; looking costs little
     pushed = message.get("ref") if isinstance(message, dict) else None
     if not isinstance(pushed, str) or ref == "HEAD":

@@ -8,8 +8,10 @@ import pytest
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.process import add_process_flags, settings_of
+from koordpolicy.runtime.authentication import Authentication
+from koordpolicy.runtime.certificates import Tls
 from koordpolicy.runtime.component import Settings
-from koordpolicy.runtime.http import Tls
+from koordpolicy.runtime.serving import Endpoint
 
 
 def given(*arguments: str) -> Settings:
@@ -19,7 +21,7 @@ def given(*arguments: str) -> Settings:
 
 
 def test_without_flags_it_is_the_built_in_pack_in_the_usual_namespace() -> None:
-    assert given() == Settings(host="", port=8080, instance="m1")
+    assert given() == Settings(http=Endpoint("--http", "127.0.0.1", 8080), instance="m1")
 
 
 @pytest.mark.parametrize(
@@ -27,9 +29,9 @@ def test_without_flags_it_is_the_built_in_pack_in_the_usual_namespace() -> None:
     [
         (["--policies", "/p"], {"policies": "/p"}),
         (["--policies-from-cluster"], {"policies_from_cluster": True}),
-        (["--http", "127.0.0.1:0"], {"host": "127.0.0.1", "port": 0}),
-        (["--http", "[::1]:9"], {"host": "::1", "port": 9}),
-        (["--http", "off"], {"port": None}),
+        (["--http", "127.0.0.1:0"], {"http": Endpoint("--http", "127.0.0.1", 0)}),
+        (["--http", "[::1]:9"], {"http": Endpoint("--http", "::1", 9)}),
+        (["--http", "off"], {"http": None}),
         (["--no-leader-elect"], {"leader_elect": False}),
         (["--no-policy-tests"], {"policy_tests": False}),
         (["--namespace", "ops", "--context", "c"], {"namespace": "ops", "context": "c"}),
@@ -39,7 +41,15 @@ def test_without_flags_it_is_the_built_in_pack_in_the_usual_namespace() -> None:
         ),
         (
             ["--tls-cert-file", "a", "--tls-private-key-file", "b", "--tls-client-ca-file", "c"],
-            {"tls": Tls(Path("a"), Path("b"), Path("c"))},
+            {"http": Endpoint("--http", "127.0.0.1", 8080, Tls(Path("a"), Path("b"), Path("c")))},
+        ),
+        (
+            ["--http", ":9", "--bearer-token-file", "t", "--delegated-auth"],
+            {"http": Endpoint("--http", "", 9, None, Authentication((), Path("t"), True))},
+        ),
+        (
+            ["--http", ":9", "--http-anonymous-auth"],
+            {"http": Endpoint("--http", "", 9, None, Authentication(anonymous_reads=True))},
         ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -57,6 +67,9 @@ def test_flags_become_settings(arguments: list[str], expected: dict[str, Any]) -
         (["--decision-log-every", "0"], "from 1"),
         (["--tls-cert-file", "a"], "belong together"),
         (["--tls-client-ca-file", "a"], "needs --tls-cert-file"),
+        (["--tls-client-names", "a"], "needs --tls-client-ca-file"),
+        (["--http", ":²"], "--http takes"),
+        (["--http", ":" + "1" * 5000], "--http takes"),
         (["--state-dir", "/dev/null/state"], "--state-dir: /dev/null/state cannot be made"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -7,6 +7,8 @@ import pytest
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.scheduler import add_flags, choice_of
+from koordpolicy.runtime.authentication import Authentication
+from koordpolicy.runtime.serving import Endpoint
 from koordpolicy.scheduler.process import Choice
 
 
@@ -21,8 +23,20 @@ def given(*arguments: str) -> Choice:
     [
         ([], {}),
         (["--profile", "own", "--in-flight", "3"], {"profile": "own", "in_flight": 3}),
-        (["--extender", ":10261"], {"extender": ("", 10261), "steps": "own"}),
-        (["--extender", "[::1]:0", "--extender-steps", "A,B"], {"extender": ("::1", 0), "steps": "A,B"}),
+        (["--extender", ":10261"], {"extender": Endpoint("--extender", "", 10261), "steps": "own"}),
+        (
+            ["--extender", "[::1]:0", "--extender-steps", "A,B"],
+            {"extender": Endpoint("--extender", "::1", 0), "steps": "A,B"},
+        ),
+        (
+            ["--extender", "localhost:1", "--extender-anonymous-auth", "--extender-memory", "64Mi"],
+            {
+                "extender": Endpoint(
+                    "--extender", "localhost", 1, None, Authentication(anonymous_writes=True)
+                ),
+                "extender_memory": 64 * 2**20,
+            },
+        ),
         (["--shard", "0/1"], {"shard": (0, 1)}),
         (["--shard", "255/256"], {"shard": (255, 256)}),
     ],
@@ -39,6 +53,8 @@ def test_flags_become_a_choice(arguments: list[str], expected: dict[str, Any]) -
         (["--extender", "10261"], "--extender takes [HOST]:PORT, not `10261`"),
         (["--extender", "off"], "--extender takes"),
         (["--extender-steps", "all"], "needs --extender"),
+        (["--extender-memory", "1"], "from 1Mi"),
+        (["--extender-memory", "much"], "from 1Mi"),
         (["--extender", ":1", "--shard", "0/2"], "do not go together"),
         (["--shard", "2/2"], "takes I/N"),
         (["--shard", "1"], "takes I/N"),

@@ -9,9 +9,12 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from koordpolicy.runtime.authentication import Protection
+from koordpolicy.runtime.certificates import Tls
+from koordpolicy.runtime.connections import Limits
 from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.health import health_routes
-from koordpolicy.runtime.http import Limits, Request, Response, Route, Server, Tls
+from koordpolicy.runtime.http import Request, Response, Route, Server
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import Process
 from tests.unit.runtime.certificates import certificate
@@ -44,7 +47,11 @@ async def sleep(_: Request) -> Response:
     return Response.text("late")
 
 
-ROUTES = (Route("POST", "/echo", echo), Route("GET", "/fail", fail), Route("GET", "/sleep", sleep))
+ROUTES = (
+    Route("POST", "/echo", echo, Protection.OPEN),
+    Route("GET", "/fail", fail, Protection.OPEN),
+    Route("GET", "/sleep", sleep, Protection.OPEN),
+)
 
 
 def test_routes_answer_and_others_do_not(caplog: pytest.LogCaptureFixture) -> None:
@@ -153,9 +160,8 @@ def test_a_renewed_certificate_is_taken_and_a_half_written_pair_is_not(
     both.write_bytes(first.pem + second.pem)
 
     async def scene() -> None:
-        routes = (Route("GET", "/fail", fail),)
         tls = Tls(pem, key)
-        async with Server("127.0.0.1", 0, routes, tls=tls, limits=Limits(reread=0.02)) as server:
+        async with Server("127.0.0.1", 0, ROUTES, tls=tls, limits=Limits(reread=0.02)) as server:
             before = await serial(server, both)
             pem.write_bytes(second.pem)  # the key is still the old one's
             await until(lambda: "of no use yet" in caplog.text)

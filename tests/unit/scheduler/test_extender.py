@@ -14,10 +14,11 @@ from ruamel.yaml import YAML
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import read_pod
+from koordpolicy.runtime.authentication import Authentication, Authenticator
 from koordpolicy.runtime.http import Server
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.extender import Extender
-from koordpolicy.scheduler.extender_server import LIMITS, NOT_READY, ExtenderServer
+from koordpolicy.scheduler.extender_server import MEMORY, NOT_READY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender_steps import OWN, TWINS, restricted_to
 from koordpolicy.scheduler.extender_wire import Asked, AskedRoom, Going
 from koordpolicy.scheduler.mechanisms import MECHANISMS
@@ -111,7 +112,14 @@ class Site:
             self.world.scheduler, lambda *key: self.heard.get(key), self.cluster, self.metrics, patience
         )
         self.answering.ready = True
-        self.server = Server("127.0.0.1", 0, self.answering.routes(), self.metrics, limits=LIMITS)
+        self.server = Server(
+            "127.0.0.1",
+            0,
+            self.answering.routes(),
+            self.metrics,
+            limits=limits_of(MEMORY),
+            authenticator=Authenticator(Authentication(anonymous_writes=True)),
+        )
 
     async def post(self, verb: str, body: Any) -> tuple[int, Any]:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -244,8 +252,8 @@ def test_a_pod_that_is_not_bound_keeps_nobody_waiting() -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        (b"{", "Expecting"),
-        (b"[" * 100_000, ""),
+        (b"{", "not JSON: Input data was truncated"),
+        (b"[" * 100_000, "nested more than 100 levels deep"),
         ([], "body is not an object"),
         ({"Pod": POD}, "NodeNames is not a list"),
         ({"NodeNames": ["a"]}, "Pod is not an object"),

@@ -1,0 +1,114 @@
+"""The flags that say where a process serves, and who may ask it there."""
+
+import argparse
+from pathlib import Path
+
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.repository import Flags
+from koordpolicy.runtime.authentication import Authentication
+from koordpolicy.runtime.certificates import Tls
+from koordpolicy.runtime.serving import Endpoint
+
+HTTP = "--http"
+
+
+def add_serving_flags(parser: Flags, default: str, *, delegates: bool = True) -> None:
+    """Declare them; `delegates` says whether there is a cluster that can be asked about callers."""
+    parser.add_argument(
+        HTTP,
+        metavar="[HOST]:PORT",
+        default=default,
+        help="serve /healthz, /readyz, /metrics and /statusz there, and at / who may read what; port 0 takes a free one,"
+        f" no host every address, `off` none ({default})",
+    )
+    parser.add_argument(
+        "--tls-cert-file",
+        metavar="FILE",
+        type=Path,
+        help="serve by TLS with this certificate; read again when it changes, as the next two are",
+    )
+    parser.add_argument("--tls-private-key-file", metavar="FILE", type=Path, help="the certificate's key")
+    parser.add_argument(
+        "--tls-client-ca-file",
+        metavar="FILE",
+        type=Path,
+        help="let in callers whose certificate this CA has signed; /healthz and /readyz answer everyone",
+    )
+    parser.add_argument(
+        "--tls-client-names",
+        metavar="NAMES",
+        default="",
+        help="of those certificates, only the ones with these common names, separated by commas (default: all)",
+    )
+    parser.add_argument(
+        "--bearer-token-file",
+        metavar="FILE",
+        type=Path,
+        help="let in callers who send this token (Authorization: Bearer); read at each request",
+    )
+    if delegates:
+        parser.add_argument(
+            "--delegated-auth",
+            action="store_true",
+            help="let in callers with a token that the API server knows (TokenReview), and ask it of them and of"
+            " certificates' users whether they may do that to the path (SubjectAccessReview)",
+        )
+    parser.add_argument(
+        f"{HTTP}-anonymous-auth",
+        action="store_true",
+        help="let everyone who reaches --http read /metrics and /statusz; on a loopback address without credentials"
+        " everyone may",
+    )
+
+
+def endpoint_of(arguments: argparse.Namespace, flag: str, said: str, *, writes: bool = False) -> Endpoint:
+    """Where a flag says that something is served, by the flags of `add_serving_flags`. Raises `CannotRunError`.
+
+    `writes` says whether the flag `<flag>-anonymous-auth` is about what callers may do, not what they may read.
+    """
+    host, port = host_and_port(flag, said, " or `off`" if flag == HTTP else "")
+    names = tuple(filter(None, (name.strip() for name in arguments.tls_client_names.split(","))))
+    tls = _tls(arguments)
+    if names and (tls is None or tls.clients is None):
+        raise CannotRunError("--tls-client-names needs --tls-client-ca-file")
+    open_to_all = getattr(arguments, f"{flag[2:].replace('-', '_')}_anonymous_auth")
+    authentication = Authentication(
+        names,
+        arguments.bearer_token_file,
+        getattr(arguments, "delegated_auth", False),
+        anonymous_reads=open_to_all and not writes,
+        anonymous_writes=open_to_all and writes,
+    )
+    if hasattr(arguments, "delegated_auth"):
+        return Endpoint(flag, host, port, tls, authentication)
+    return Endpoint(flag, host, port, tls, authentication, "--tls-client-ca-file or --bearer-token-file")
+
+
+def http_of(arguments: argparse.Namespace) -> Endpoint | None:
+    """Where `--http` says, None where nothing shall be served. Raises `CannotRunError`."""
+    if arguments.http == "off":
+        return None
+    return endpoint_of(arguments, HTTP, arguments.http)
+
+
+def host_and_port(flag: str, said: str, otherwise: str = "") -> tuple[str, int]:
+    """Host and port of a flag, an empty host for every address. Raises `CannotRunError`."""
+    host, colon, port = said.rpartition(":")
+    if not colon or not (port.isascii() and port.isdecimal()) or int(port[:6]) > 65_535:
+        raise CannotRunError(f"{flag} takes [HOST]:PORT{otherwise}, not `{said}`")
+    return host.strip("[]"), int(port)
+
+
+def _tls(arguments: argparse.Namespace) -> Tls | None:
+    certificate, key, clients = (
+        arguments.tls_cert_file,
+        arguments.tls_private_key_file,
+        arguments.tls_client_ca_file,
+    )
+    if (certificate is None) != (key is None):
+        raise CannotRunError("--tls-cert-file and --tls-private-key-file belong together")
+    if certificate is None:
+        if clients is not None:
+            raise CannotRunError("--tls-client-ca-file needs --tls-cert-file")
+        return None
+    return Tls(certificate, key, clients)
