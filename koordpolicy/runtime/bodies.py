@@ -162,6 +162,11 @@ def read_json(body: bytes, memory: int = MEMORY, depth: int = DEPTH) -> Any:
         raise JsonProblem(f"not JSON: {error}") from None
 
 
+def write_json(value: Any) -> bytes:
+    """JSON values as a body."""
+    return msgspec.json.encode(value)
+
+
 def memory_needed(body: bytes) -> int:
     """Bytes that a body takes at most as JSON values, itself not counted: told from its punctuation alone."""
     structure = (

@@ -31,6 +31,7 @@ _PAUSE: Final = 0.05
 """Seconds until the next try to accept where the process may open no more files."""
 _GOODBYE: Final = 5.0
 """Seconds for the end of a TLS connection."""
+_NEVER: Final = 1e9
 _DROP: Final = 1.0
 """Seconds in which the rest of a body that nobody wants is read, so that the client sees the answer."""
 
@@ -81,7 +82,7 @@ class Connection(web.RequestHandler):
         super().__init__(
             among.server,
             loop=asyncio.get_running_loop(),
-            keepalive_timeout=limits.idle,
+            keepalive_timeout=_NEVER,  # deadlines are ours
             access_log=None,  # type: ignore[arg-type]  # None is how the library takes it for none
             max_line_size=limits.line,
             max_field_size=limits.line,
@@ -154,7 +155,7 @@ class Connection(web.RequestHandler):
         """End it at once."""
         if self.starting is not None and not self.starting.done():
             self.starting.cancel()
-        elif isinstance(self.transport, asyncio.Transport):
+        elif self.transport is not None:
             self.transport.abort()
         self._among.forget(self)
 
@@ -205,9 +206,11 @@ class Connections:
             yield
         finally:
             tasks += self._starts
-            for one in tasks:
-                one.cancel()
+            for task in tasks:
+                task.cancel()
             await asyncio.wait(tasks)
+            for one in [one for waiting in self._waiting.values() for one in waiting if not one.is_idle]:
+                one.cut()  # nobody knows whether the rest of its request would ever come
             self.server.pre_shutdown()
             await self.server.shutdown(self.limits.seconds)
 

@@ -81,7 +81,7 @@ class ClusterReviews:
     async def _ask(self, resource: Any, spec: Mapping[str, Any]) -> Mapping[str, Any]:
         try:
             async with asyncio.timeout(self._seconds), self._turn:
-                answer = await self._cluster.create(resource, {"spec": spec})
+                answer = await self._cluster.create(resource, {"metadata": {}, "spec": spec})
         except TimeoutError:
             raise CannotReview(f"the API server did not answer within {self._seconds:g} s") from None
         except KubeError as error:

@@ -9,15 +9,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import Any, Final
 
-import msgspec
-
 from koordpolicy.kube import Cluster, KubeError, Object
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.pod_volumes import read_pod_volumes
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.authentication import Protection
-from koordpolicy.runtime.bodies import read_json
+from koordpolicy.runtime.bodies import read_json, write_json
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.connections import Limits
 from koordpolicy.runtime.http import JSON, Request, Response, Route
@@ -157,7 +155,7 @@ class ExtenderServer:
             return "malformed", _failed(str(problem), 400, tells=tells)
         except (CycleProblem, KubeError) as problem:
             return "error", _failed(str(problem), 500, tells=tells)
-        return "ok", Response(200, msgspec.json.encode(told), JSON)
+        return "ok", Response(200, write_json(told), JSON)
 
     async def _decoded(self, body: bytes) -> Any:
         if len(body) < _SHORT:
@@ -173,5 +171,5 @@ def limits_of(memory: int) -> Limits:
 
 def _failed(message: str, status: int, *, tells: bool) -> Response:
     if tells:
-        return Response(200, msgspec.json.encode(error_json(message)), JSON)
+        return Response(200, write_json(error_json(message)), JSON)
     return Response.text(f"{message}\n", status)

@@ -56,6 +56,8 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("impersonate", "users", "", NONE),
     ("patch", "validatingwebhookconfigurations.admissionregistration.k8s.io", "", NONE),
     ("create", "serviceaccounts/token", SYSTEM_NAMESPACE, NONE),
+    ("create", "tokenreviews.authentication.k8s.io", "", ("scheduler", "manager")),
+    ("create", "subjectaccessreviews.authorization.k8s.io", "", ("scheduler", "manager")),
 )
 
 
@@ -121,6 +123,9 @@ RULES = [
 @pytest.mark.parametrize(("role", "rule"), RULES)
 def test_no_rule_is_wider_than_it_says(role: str, rule: dict[str, Any]) -> None:
     assert "*" not in rule["verbs"]
+    if "nonResourceURLs" in rule:
+        assert not any("*" in path for path in rule["nonResourceURLs"])
+        return
     assert "*" not in rule["apiGroups"]
     if any("*" in resource for resource in rule["resources"]):
         assert rule["apiGroups"] == ["koordpolicy.io"], role

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,10 +53,14 @@ class Scheduler:
     name: str
     authority: str = ""
     """The certificate by which its server is known, where it serves by TLS."""
+    certificate: str = ""
+    """The certificate that it lets in, its key beside it."""
 
     def read(self, path: str) -> tuple[int, str]:
         """What its server answers; status 0 when it does not."""
         context = ssl.create_default_context(cafile=self.authority) if self.authority else None
+        if context is not None and self.certificate:
+            context.load_cert_chain(self.certificate, str(Path(self.certificate).with_suffix(".key")))
         url = f"{'https' if self.authority else 'http'}://127.0.0.1:{self.port}{path}"
         try:
             with urllib.request.urlopen(url, timeout=10, context=context) as answer:  # noqa: S310
@@ -111,8 +116,9 @@ class Site:
         ]  # fmt: skip
         log = self.folder / f"{name}.log"
         with Running(command, log, environment={"PYTHONPATH": str(REPOSITORY)}) as running:
-            flag = "--tls-cert-file"
-            one = Scheduler(running, port, name, more[more.index(flag) + 1] if flag in more else "")
+            given = dict(pairwise(more))
+            files = given.get("--tls-cert-file", ""), given.get("--tls-client-ca-file", "")
+            one = Scheduler(running, port, name, *files)
             self.schedulers.append(one)
             try:
                 if ready:

@@ -22,12 +22,15 @@ Part = Callable[[str], Path]
 
 @contextmanager
 def kube_scheduler(site: Site, program: Path, port: int, changes: dict[str, Any]) -> Iterator[Running]:
-    """kube-scheduler as shipped, but for where the extender is, and alone."""
+    """kube-scheduler as shipped, but for where the extender is and by what it is trusted, and alone."""
     config = YAML(typ="safe").load(SHIPPED)
     config["leaderElection"] = {"leaderElect": False}
     config["clientConnection"] = {"kubeconfig": str(site.access.kubeconfig("kube-scheduler"))}
-    scheme = "https" if changes.get("enableHTTPS") else "http"
-    config["extenders"][0] |= {"urlPrefix": f"{scheme}://127.0.0.1:{port}", "httpTimeout": "60s", **changes}
+    extender = config["extenders"][0]
+    extender |= {"urlPrefix": f"https://127.0.0.1:{port}", "httpTimeout": "60s", **changes}
+    extender["tlsConfig"] = {
+        key: str(site.folder / Path(file).name) for key, file in extender["tlsConfig"].items()
+    }
     file = site.folder / "kube-scheduler.json"
     file.write_text(json.dumps(config), "utf-8")
     command = [str(program), f"--config={file}", "--secure-port=0", "--v=4"]
@@ -37,15 +40,35 @@ def kube_scheduler(site: Site, program: Path, port: int, changes: dict[str, Any]
 
 @contextmanager
 def both(site: Site, part: Part, *flags: str, **changes: Any) -> Iterator[Scheduler]:
-    """The extender, ready, and kube-scheduler beside it."""
+    """The extender, ready, and kube-scheduler beside it, each with a certificate."""
     program, port = part("kube-scheduler"), free_port()
     with (
-        site.scheduler("extender", "--extender", f"127.0.0.1:{port}", *flags) as extender,
+        site.scheduler(
+            "extender", "--extender", f"127.0.0.1:{port}", *certificates(site), *flags
+        ) as extender,
         kube_scheduler(site, program, port, changes) as peer,
     ):
         site.eventually(lambda: extender.status.get("answering"), "it answers")
         yield extender
         assert peer.running, peer.tail()
+
+
+def certificates(site: Site) -> tuple[str, ...]:
+    """Certificates for both, under the names that the shipped configuration gives; the flags of the extender."""
+    own, client = certificate(1), certificate(2, "/CN=kube-scheduler")
+    for name, data in (
+        ("ca.crt", own.pem),
+        ("tls.key", own.key),
+        ("client.crt", client.pem),
+        ("client.key", client.key),
+    ):
+        (site.folder / name).write_bytes(data)
+    files = {
+        "--tls-cert-file": "ca.crt",
+        "--tls-private-key-file": "tls.key",
+        "--tls-client-ca-file": "client.crt",
+    }
+    return tuple(part for flag, name in files.items() for part in (flag, str(site.folder / name)))
 
 
 def fleet(site: Site) -> None:
@@ -97,17 +120,39 @@ def test_pods_go_where_policy_prefers_and_follow_its_changes(site: Site, part: P
         site.check_capacity()
 
 
-def test_kube_scheduler_reaches_it_by_tls(site: Site, part: Part) -> None:
-    pair, pem, key = certificate(1), site.folder / "tls.crt", site.folder / "tls.key"
-    pem.write_bytes(pair.pem)
-    key.write_bytes(pair.key)
+def test_a_sidecar_may_do_without_credentials_where_that_is_said(site: Site, part: Part) -> None:
     fleet(site)
-    flags = ("--tls-cert-file", str(pem), "--tls-private-key-file", str(key))
-    with both(site, part, *flags, enableHTTPS=True, tlsConfig={"caFile": str(pem)}, weight=20) as extender:
+    port = free_port()
+    flags = ("--extender", f"127.0.0.1:{port}")
+    with site.scheduler("refused", *flags, ready=False) as refused:
+        site.eventually(lambda: not refused.running.running, "it does not start")
+        assert "--extender-anonymous-auth if all of them may" in refused.running.tail()
+    plain = {"urlPrefix": f"http://127.0.0.1:{port}", "enableHTTPS": False, "tlsConfig": {}}
+    with (
+        site.scheduler("sidecar", *flags, "--extender-anonymous-auth") as extender,
+        kube_scheduler(site, part("kube-scheduler"), port, plain),
+    ):
+        site.eventually(lambda: extender.status.get("answering"), "it answers")
         site.pod("p", "10m", scheduler=KUBE)
         site.eventually(lambda: not site.waiting(), "it is placed")
         assert site.where() == {"p": "idle"}
-        assert extender.metric('koordpolicy_extender_calls_total{result="ok",verb="bind"}') == 1
+
+
+def test_a_node_is_found_whatever_the_first_hundred_are_like(site: Site, part: Part) -> None:
+    # kube-scheduler would stop at a hundred of them, and leave it to us to say that none of those will do.
+    for number in range(110):
+        site.node(f"busy-{number}")
+        site.measured(f"busy-{number}", "3900m")
+    for number in range(4):
+        site.node(f"idle-{number}")
+        site.measured(f"idle-{number}", "100m")
+    with both(site, part) as extender:
+        site.eventually(lambda: extender.status["nodes"] == 114, "the nodes are known")
+        for number in range(8):
+            site.pod(f"p-{number}", "10m", scheduler=KUBE)
+        site.eventually(lambda: not site.waiting(), "they are placed")
+        assert {where.partition("-")[0] for where in site.where().values()} == {"idle"}
+        assert [message for _, reason, message, _ in site.events() if reason == "FailedScheduling"] == []
 
 
 def test_a_burst_counts_each_pod_for_the_next(site: Site, part: Part) -> None:
@@ -157,10 +202,11 @@ def test_room_is_made_only_where_load_permits(site: Site, part: Part) -> None:
 def test_without_the_extender_pods_wait_and_go_on_afterwards(site: Site, part: Part) -> None:
     fleet(site)
     port = free_port()
+    flags = certificates(site)
     with kube_scheduler(site, part("kube-scheduler"), port, {"httpTimeout": "2s"}):
         site.pod("p", "10m", scheduler=KUBE)
         site.eventually(lambda: "connection refused" in site.refusal("p")[1], "it waits")
-        with site.scheduler("extender", "--extender", f"127.0.0.1:{port}"):
+        with site.scheduler("extender", "--extender", f"127.0.0.1:{port}", *flags):
             # kube-scheduler tries again within its back-off of ten seconds once something happens.
             site.node("another")
             site.eventually(lambda: "p" in site.where(), "it is placed")

@@ -17,8 +17,8 @@ class Pair:
     key: bytes
 
 
-def certificate(serial: int) -> Pair:
-    """A new pair; skips by name where there is no openssl."""
+def certificate(serial: int, subject: str = "") -> Pair:
+    """A new pair, of a subject as openssl writes it (`/O=group/CN=name`); skips by name where there is no openssl."""
     program = shutil.which("openssl")
     if program is None:
         pytest.skip("no `openssl` on this machine (Debian: openssl)")
@@ -27,7 +27,7 @@ def certificate(serial: int) -> Pair:
         request = (
             f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -set_serial {serial}"
         )
-        names = ["-subj", f"/CN=test {serial}", "-addext", "subjectAltName=IP:127.0.0.1"]
+        names = ["-subj", subject or f"/CN=test {serial}", "-addext", "subjectAltName=IP:127.0.0.1"]
         files = ["-out", str(pem), "-keyout", str(key)]
         subprocess.run([program, *request.split(), *names, *files], check=True, capture_output=True)
         return Pair(pem.read_bytes(), key.read_bytes())

@@ -18,6 +18,7 @@ from koordpolicy.runtime.http import Request, Response, Route, Server
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import Process
 from tests.unit.runtime.certificates import certificate
+from tests.unit.runtime.clients import client
 from tests.unit.runtime.scenes import broken, live_of, running, tree, until
 
 
@@ -83,6 +84,37 @@ def test_routes_answer_and_others_do_not(caplog: pytest.LogCaptureFixture) -> No
 
     asyncio.run(scene())
     assert "a secret" in caplog.text
+
+
+def test_what_nobody_foresaw_is_logged_once_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    async def fail_otherwise(_: Request) -> Response:
+        raise LookupError
+
+    async def scene() -> None:
+        metrics = Metrics("test")
+        routes = (*ROUTES, Route("GET", "/otherwise", fail_otherwise, Protection.OPEN))
+        async with Server("127.0.0.1", 0, routes, metrics) as server:
+            for _ in range(5):
+                assert (await ask(server, "/fail"))[0] == 500
+                assert (await ask(server, "/otherwise"))[0] == 500
+            assert (await ask(server, "/echo", "POST"))[0] == 201
+        for path, error in (("/fail", "RuntimeError"), ("/otherwise", "LookupError")):
+            assert metrics.value("koordpolicy_http_failures_total", path=path, error=error) == 5
+
+    asyncio.run(scene())
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{path} failed; further failures of this kind are only counted" for path in ("/fail", "/otherwise")
+    ]
+
+
+def test_headers_reach_handlers_as_text() -> None:
+    async def scene() -> None:
+        async with Server("127.0.0.1", 0, ROUTES) as server, client(server) as one:
+            one.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nX-Test: a\xff\xc3\xa4\r\nContent-Length: 0\r\n\r\n")
+            _, said = await one.answer()
+        assert json.loads(said)["x"].encode() == "a\xff\xc3\xa4".encode()
+
+    asyncio.run(scene())
 
 
 def test_a_port_that_is_taken_is_an_error() -> None:
