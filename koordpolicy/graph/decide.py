@@ -7,7 +7,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
-from koordpolicy.language.cel.types import INT
+from koordpolicy.language.cel.types import DOUBLE, INT
 
 NO_RULE = -1
 """The index that stands for "no rule matched" in the expression of the deciding rule."""
@@ -50,7 +50,8 @@ class Expressions:
         known = self._values.get(decision.key)
         if known is None:
             values = [self.resolved(rule.value, rule.key) for rule in decision.rules]
-            known = self._values[decision.key] = self._chain(decision, values, decision.default)
+            *alike, nothing = _alike([*values, decision.default])
+            known = self._values[decision.key] = self._chain(decision, alike, nothing)
         return known
 
     def index(self, decision: Decision) -> ir.Node:
@@ -79,3 +80,27 @@ class Expressions:
             else:
                 chain = ir.Cond(value.type, self.resolved(rule.match.test, rule.key), value, chain)
         return chain
+
+
+def _alike(values: Sequence[ir.Node]) -> Sequence[ir.Node]:
+    """Values of one type, whichever of them decides: whole numbers become doubles where others are doubles.
+
+    Only a slot that takes both has both; a default that is whole goes with ints.
+    """
+    *given, default = values
+    whole = isinstance(default, ir.Const) and isinstance(default.value, float) and default.value.is_integer()
+    if whole and default.type == DOUBLE and {value.type for value in given} == {INT}:
+        return [*given, constant(INT, int(default.value))]  # type: ignore[attr-defined]
+    return (
+        [_as_double(value) for value in values]
+        if {value.type for value in values} == {INT, DOUBLE}
+        else values
+    )
+
+
+def _as_double(value: ir.Node) -> ir.Node:
+    if value.type != INT:
+        return value
+    if isinstance(value, ir.Const) and isinstance(value.value, int):
+        return constant(DOUBLE, float(value.value), value.start, value.end)
+    return ir.Call(DOUBLE, "double(int)", (value,), start=value.start, end=value.end)

@@ -1,16 +1,20 @@
 """Whether an expression's type is what its place asks for."""
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.casts import cast
 from koordpolicy.language.cel.types import DOUBLE, DYN, ERROR, INT, UINT, Type
 
 
 def fitted(node: ir.Node, wanted: Type, also: tuple[Type, ...] = ()) -> ir.Node | None:
     """The expression as a value of `wanted` or one of `also`; None when it is something else.
 
-    A whole number stands for a double; everything else must be exactly what is asked.
+    A whole number stands for a double; everything else must be exactly what is asked. What only run time can tell is
+    checked there, against `wanted`.
     """
-    if wanted == DYN or node.type in (DYN, ERROR, wanted, *also) or _emptied(node.type, wanted):
+    if wanted == DYN or node.type in (ERROR, wanted, *also):
         return node
+    if node.type == DYN or _emptied(node.type, wanted):
+        return cast(node, wanted)
     if wanted == DOUBLE and node.type in (INT, UINT):
         return ir.Call(DOUBLE, f"double({node.type.name})", (node,), start=node.start, end=node.end)
     return None

@@ -11,6 +11,7 @@ from koordpolicy.graph.rules import RuleMatch
 from koordpolicy.graph.selectors import as_cel, requirements
 from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel import ast, ir
+from koordpolicy.language.cel.casts import cast
 from koordpolicy.language.cel.ir_walk import substitute
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, Type
 from koordpolicy.language.kinds import Match, PolicySpec, type_name
@@ -139,7 +140,7 @@ def true_or_false(unit: Unit, texts: Texts, scope: Scope, path: Path) -> ir.Node
             help="compare it with something",
         )
         return None
-    return inline(condition, scope.variables)
+    return inline(cast(condition, BOOL), scope.variables)
 
 
 def _text_at(unit: Unit, path: Path) -> str:

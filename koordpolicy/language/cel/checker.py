@@ -5,6 +5,7 @@ place of what it could not understand, and goes on; whatever contains that node 
 """
 
 from koordpolicy.language.cel import ast, ir, units
+from koordpolicy.language.cel.casts import cast
 from koordpolicy.language.cel.checker_calls import check_call
 from koordpolicy.language.cel.checker_context import Context, Problem
 from koordpolicy.language.cel.checker_macros import check_macro
@@ -61,7 +62,7 @@ def check_as(
     found = context.visit(node)
     if found.type != ERROR:
         found = _fitted(context, found, wanted)
-    return _finished(context, found)
+    return cast(_finished(context, found), wanted)
 
 
 def _context(environment: Environment, problems: list[Problem], source: str) -> Context:
@@ -199,7 +200,7 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
         return zero
     if given == INT and wanted == DOUBLE and isinstance(node, ir.Const):
         return as_double(node)
-    if context.unifier.fits((given,), (wanted,)):
+    if given.name != "null_type" and context.unifier.fits((given,), (wanted,)):
         return node
     text = context.text(node)
     help: str | None = None

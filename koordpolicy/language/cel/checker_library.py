@@ -1,6 +1,7 @@
 """Calls of the functions that Library documents define: the body takes the place of the call."""
 
 from koordpolicy.language.cel import ast, ir, units
+from koordpolicy.language.cel.casts import cast
 from koordpolicy.language.cel.checker_context import Context
 from koordpolicy.language.cel.checker_names import error_at
 from koordpolicy.language.cel.checker_quantities import operand, zero_as
@@ -47,7 +48,7 @@ def _argument(context: Context, function: UserFunction, name: str, kind: Type, a
         return zero
     given = context.type(arg)
     if context.unifier.fits((given,), (kind,)):
-        return arg
+        return arg if given == kind else cast(arg, kind)
     code, help = "KP205", None
     if given.is_number and kind.is_number and given.unit is not kind.unit:
         code = "KP204"

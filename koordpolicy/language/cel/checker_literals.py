@@ -2,6 +2,7 @@
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.checker_context import Context
+from koordpolicy.language.cel.defects import guarded
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.library.formatting import check_format
@@ -43,7 +44,7 @@ def check_literals(context: Context, call: ir.Call, function: Function, overload
     else:
         return call
     try:
-        overload.implementation(*values)
+        guarded(lambda: overload.implementation(*values))
     except CelError as error:
         return context.fail("KP209", error.message, shown.start, shown.end)
     return call
@@ -56,8 +57,9 @@ def _checked_format(context: Context, call: ir.Call) -> ir.Node:
         isinstance(template, ir.Const) and isinstance(template.value, str) and isinstance(values, ir.MakeList)
     ):
         return call
+    text = template.value
     try:
-        check_format(template.value, [context.type(value) for value in values.elements])
+        guarded(lambda: check_format(text, [context.type(value) for value in values.elements]))
     except CelError as error:
         return context.fail("KP209", error.message, template.start, template.end)
     return call

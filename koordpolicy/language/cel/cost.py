@@ -122,7 +122,7 @@ class _Estimator:
                 return _NOTHING
             case ir.Field(base=part) | ir.HasField(base=part) | ir.OptField(base=part):
                 return _ONE + self._sum(part)
-            case ir.Select(operand=part):
+            case ir.Select(operand=part) | ir.Cast(operand=part):
                 return _ONE + self._sum(part)
             case ir.Index(operand=part, index=at):
                 return _ONE + self._sum(part, at)
@@ -204,6 +204,8 @@ class _Estimator:
                 return _Range(0 if node.predicate is not None else walked.low, walked.high)
             case ir.Bind():
                 return self.sizes[id(node.body)]
+            case ir.Cast():
+                return self.sizes[id(node.operand)]
             case ir.OrElse():
                 held, other = self.sizes[id(node.operand)], self.sizes[id(node.other)]
                 return _Range(min(held.low, other.low), max(held.high, other.high))

@@ -4,15 +4,20 @@ CelError
 ├── LimitExceeded          a size or step limit: ends the evaluation, nothing absorbs it
 └── EvaluationError        absorbed by a decisive operand of `&&`, `||`, `all`, `exists`
     ├── NoSuchOverload     operand types that no operator or function takes
+    ├── WrongType          a value of any type (dyn) that is not of the type its place declares
     ├── NoSuchKey          a key of a map, or an index of a list, that is not there
     ├── MissingFact        a fact nobody supplied: missing or stale data
     ├── DivisionByZero     integer division or remainder by zero
     ├── Overflow           a result outside its type's range
     ├── InvalidArgument    a malformed text, pattern, time zone, offset, ...
-    └── Unbound            a name or function unknown to an unchecked expression
+    ├── Unbound            a name or function unknown to an unchecked expression
+    └── InternalError      an exception that is none of these: a defect of this program (see `defects`)
 """
 
 from typing import ClassVar
+
+_SHOWN = 300
+"""Characters of an unforeseen exception's message."""
 
 
 class CelError(Exception):
@@ -44,6 +49,12 @@ class NoSuchOverload(EvaluationError):
     """No operator or function takes operands of these types."""
 
     kind = "no_such_overload"
+
+
+class WrongType(EvaluationError):
+    """A value that only run time knows is not of the type that its place declares."""
+
+    kind = "wrong_type"
 
 
 class NoSuchKey(EvaluationError):
@@ -84,3 +95,13 @@ class Unbound(EvaluationError):
     """A name or function that nothing declares; only unchecked expressions can hold one."""
 
     kind = "unbound"
+
+
+class InternalError(EvaluationError):
+    """A mistake of this program, not of the expression: `defect` is the exception."""
+
+    kind = "internal"
+
+    def __init__(self, defect: Exception) -> None:
+        super().__init__(f"{type(defect).__name__}: {defect}"[:_SHOWN])
+        self.defect = defect

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.casts import cast
 from koordpolicy.language.cel.constants import constant
+from koordpolicy.language.cel.defects import guarded
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.ir_walk import rewrite, walk
@@ -42,6 +44,8 @@ def _folded(node: ir.Node, functions: Mapping[str, Function]) -> ir.Node:
             return _condition(node)
         case ir.OrElse():
             return _or_else(node)
+        case ir.Cast():
+            return _cast(node)
         case ir.MakeList() | ir.MakeMap():
             return _literal(node)
         case ir.Select(operand=ir.Const(value=value)):
@@ -66,7 +70,7 @@ def _constant(node: ir.Node, value: Value) -> ir.Const:
 def _attempt(node: ir.Node, compute: Callable[[], Value]) -> ir.Node:
     """The constant that a computation gives, or the node when it fails or gets too large."""
     try:
-        value = compute()
+        value = guarded(compute)
     except CelError:
         return node
     if isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > _MAX_SIZE:
@@ -114,6 +118,13 @@ def _condition(node: ir.Cond) -> ir.Node:
 def _widened(chosen: ir.Node, whole: ir.Node) -> ir.Node:
     """A part in the place of the whole, whose type may be wider (dyn)."""
     return chosen if chosen.type == whole.type else replace(chosen, type=whole.type)
+
+
+def _cast(node: ir.Cast) -> ir.Node:
+    operand = node.operand
+    if isinstance(operand, ir.Call) and operand.overload == "dyn(A)" and operand.args[0].type == node.type:
+        return operand.args[0]  # what `dyn` hid is known
+    return cast(operand, node.type) if isinstance(operand, ir.Const) else node
 
 
 def _or_else(node: ir.OrElse) -> ir.Node:

@@ -158,6 +158,13 @@ class OrElse(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Cast(Node):
+    """The operand's value, which is an error (`WrongType`) unless it is of this node's type: see `casts`."""
+
+    operand: Node
+
+
+@dataclass(frozen=True, slots=True)
 class MakeList(Node):
     """A list literal; elements at the positions in `optional` are left out when none."""
 

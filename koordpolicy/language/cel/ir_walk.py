@@ -194,7 +194,7 @@ def _own_parts(node: ir.Node) -> object:
             return node.path
         case ir.Var():
             return node.name, node.local
-        case ir.And() | ir.Or() | ir.Cond():
+        case ir.And() | ir.Or() | ir.Cond() | ir.Cast():
             return None  # nothing but operands
         case ir.HasField():
             return node.paths

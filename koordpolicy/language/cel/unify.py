@@ -12,6 +12,10 @@ _VALUES = frozenset(("bool", "int", "uint", "double", "string", "bytes", "list",
 """Types that have no null."""
 
 
+_NULLABLE = frozenset(("record", "null_type", "dyn", "param"))
+"""Types whose values programs take for null as well."""
+
+
 class Unifier:
     """Free type parameters of one expression and what they have been found to be."""
 
@@ -138,7 +142,9 @@ class Unifier:
 
     def _wider(self, one: Type, other: Type) -> Type:
         if "null_type" in (one.name, other.name):
-            return other if one.name == "null_type" else one
+            wider = other if one.name == "null_type" else one
+            # Programs know the values of these types by their class, and null is none of them.
+            return wider if wider.name in _NULLABLE else DYN
         return one if _covers(one, other) else other
 
 

@@ -13,7 +13,7 @@ def children(node: ir.Node) -> tuple[ir.Node, ...]:
             return args
         case ir.Field(base=base) | ir.HasField(base=base) | ir.OptField(base=base):
             return (base,)
-        case ir.Select(operand=operand):
+        case ir.Select(operand=operand) | ir.Cast(operand=operand):
             return (operand,)
         case ir.Index(operand=operand, index=index):
             return (operand, index)
@@ -62,7 +62,7 @@ def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Nod
             return node if _same(args, changed) else replace(node, args=changed)
         case ir.Field(base=base) | ir.HasField(base=base) | ir.OptField(base=base):
             return replace(node, base=change(base))
-        case ir.Select(operand=operand):
+        case ir.Select(operand=operand) | ir.Cast(operand=operand):
             return replace(node, operand=change(operand))
         case ir.Index(operand=operand, index=index):
             return replace(node, operand=change(operand), index=change(index))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from koordpolicy.language.cel.lower.columns.kernels import instant
+from koordpolicy.language.cel.lower.columns.held import instant
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_columns import BeyondColumnsError

@@ -19,7 +19,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.ir_walk import Numbering
 from koordpolicy.language.cel.lower import loops, nodes
-from koordpolicy.language.cel.lower.source import Block, one_line
+from koordpolicy.language.cel.lower.source import Block
 from koordpolicy.language.cel.values import Value
 
 _WORTH_REMEMBERING = 6
@@ -92,12 +92,7 @@ class Program:
             body = Body(self, tuple(roots), frozenset(free), steps)
             body.block.line(f"return {body.compute(n)}")
             module.line(f"def {name}({', '.join(body.parameters)}):")
-            function = Block()
-            function.line("try:")
-            function.nest(body.finish())
-            function.line("except KeyError as error:")
-            function.nest(one_line("raise note(error) from None"))
-            module.nest(function)
+            module.nest(body.finish())
 
 
 def _identifier(name: str, at: int) -> str:

@@ -84,8 +84,8 @@ class _Loop:
             if seen.may_fail:
                 inner.line("try:")
                 inner.nest(test)
-                inner.line("except ERRORS as error:")
-                inner.nest(one_line(f"{pending} = {pending} or note(error)"))
+                inner.line("except Exception as error:")
+                inner.nest(one_line(f"{pending} = {pending} or absorbed(error)"))
             else:
                 inner.append(test)
         body.block.line(f"{result} = {not stop_at}")

@@ -5,6 +5,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.casts import caster
 from koordpolicy.language.cel.errors import InvalidArgument
 from koordpolicy.language.cel.library.regex import tester
 from koordpolicy.language.cel.lower.dispatch import dispatcher
@@ -71,6 +72,10 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
             return _make_map(body, node, operands)
         case ir.OrElse():
             return _or_else(body, node, operands)
+        case ir.Cast():
+            body.may_fail = True
+            check = body.program.constant(caster(node.type), ("cast", node.type))
+            return f"{check}({body.text(operands[0])})"
         case ir.OptMap():
             return _opt_map(body, node, operands)
     raise ValueError(f"{type(node).__name__} cannot be lowered")
@@ -265,8 +270,8 @@ def _logic(body: "Body", operands: tuple[int, ...], word: str) -> str:
         if fails and at < len(parts) - 1:
             step.line("try:")
             step.nest(inner)
-            step.line("except ERRORS as error:")
-            step.nest(one_line(f"{pending} = {pending} or note(error)", f"{result} = {neutral}"))
+            step.line("except Exception as error:")
+            step.nest(one_line(f"{pending} = {pending} or absorbed(error)", f"{result} = {neutral}"))
         else:
             step.append(inner)
         if at == 0:
@@ -302,6 +307,8 @@ def _condition(body: "Body", operands: tuple[int, ...]) -> str:
 
 
 def _has_field(body: "Body", node: ir.HasField, base: int) -> str:
+    if not isinstance(node.base, ir.Var):
+        body.may_fail = True  # it may be null
     if node.base.type.name == "optional_type":
         return f"has_fact({body.text(base)}, {node.paths!r})"
     if len(node.paths) == 1:

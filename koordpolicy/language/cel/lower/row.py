@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from types import CodeType
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.defects import error_of
 from koordpolicy.language.cel.errors import CelError, EvaluationError, MissingFact, NoSuchOverload
 from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.ir_walk import facts_among, inline_binds, number
@@ -24,6 +25,7 @@ from koordpolicy.language.cel.lower.body import Body, Program
 from koordpolicy.language.cel.lower.operators import GLOBALS
 from koordpolicy.language.cel.lower.source import Block, one_line
 
+_FILE: Final = "<koordpolicy row program>"
 _FUNCTION = re.compile(r"^(?=def )", re.MULTILINE)
 
 
@@ -100,13 +102,12 @@ def _finished(program: Program, module: Block) -> tuple[dict[str, Any], str]:
     """The generated module with all its parts, and its text."""
     program.write_parts(module)
     source = "\n".join(module.lines()) + "\n"
+    told = _errors(program.fact_names)
     scope: dict[str, Any] = {
         **GLOBALS,
         **program.constants,
-        "note": _notes(program.fact_names),
-        "ill_typed": _ill_typed,
-        "ERRORS": (EvaluationError, KeyError),
-        "ANY_ERROR": (CelError, KeyError),
+        "told": told,
+        "absorbed": _absorbing(told),
         "UNSET": _Unset(),
     }
     for code in _codes(source):
@@ -123,7 +124,7 @@ def _codes(source: str) -> Iterator[CodeType]:
 @lru_cache(maxsize=4096)
 def _code(text: str) -> CodeType:
     """The code of one function: most are the same in the next revision of a decision with many rules."""
-    return compile(text, "<koordpolicy row program>", "exec")
+    return compile(text, _FILE, "exec")
 
 
 class _Unset:
@@ -144,10 +145,8 @@ def _write_main(
     guarded = body.finish()
     function.line("try:")
     function.nest(guarded)
-    function.line("except KeyError as error:")
-    function.nest(one_line("raise note(error) from None"))
-    function.line("except (TypeError, AttributeError) as error:")
-    function.nest(one_line("raise ill_typed(error) from error"))
+    function.line("except Exception as error:")
+    function.nest(one_line("raise told(error) from None"))
     module.nest(function)
 
 
@@ -174,10 +173,8 @@ def _write_output(body: Body, text: Callable[[int], str], n: int) -> str:
         body.block.line(f"{result} = {text(n)}")
     body.block.line("try:")
     body.block.nest(inner)
-    body.block.line("except ANY_ERROR as error:")
-    body.block.nest(one_line(f"{result} = note(error)"))
-    body.block.line("except (TypeError, AttributeError) as error:")
-    body.block.nest(one_line(f"{result} = ill_typed(error)"))
+    body.block.line("except Exception as error:")
+    body.block.nest(one_line(f"{result} = told(error)"))
     return result
 
 
@@ -190,21 +187,43 @@ def _fact_names(facts: frozenset[tuple[str, str]]) -> dict[str, str]:
     return {path: " or ".join(full) for path, full in names.items()}
 
 
-def _notes(names: Mapping[str, str]) -> Callable[[Exception], CelError]:
-    """The function that turns an exception of generated code into the error it means."""
+def _errors(names: Mapping[str, str]) -> Callable[[Exception], CelError]:
+    """The function that turns any exception of generated code into the error that it means."""
 
-    def note(error: Exception) -> CelError:
+    def told(error: Exception) -> CelError:
         if isinstance(error, CelError):
             return error
-        key = error.args[0] if error.args else None
-        if isinstance(key, str) and key in names:
-            return MissingFact(names[key])
-        if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
-            raise error  # not from a subscript of ours: a defect in a library function
-        return runtime.no_such_key(key)
+        if not _is_ours(error):
+            return error_of(error)  # of a function that was called: a defect
+        if isinstance(error, KeyError):
+            key = error.args[0] if error.args else None
+            if isinstance(key, str) and key in names:
+                return MissingFact(names[key])
+            return runtime.no_such_key(key)
+        if isinstance(error, (TypeError, AttributeError)):
+            return NoSuchOverload(f"a fact is not of its declared type: {error}")
+        return error_of(error)
 
-    return note
+    return told
 
 
-def _ill_typed(error: Exception) -> CelError:
-    return NoSuchOverload(f"a fact is not of its declared type: {error}")
+def _absorbing(told: Callable[[Exception], CelError]) -> Callable[[Exception], EvaluationError]:
+    """The same for an operand of logic, whose error another may absorb. A limit ends the evaluation."""
+
+    def absorbed(error: Exception) -> EvaluationError:
+        found = told(error)
+        if isinstance(found, EvaluationError):
+            return found
+        raise found
+
+    return absorbed
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether an exception comes from generated code itself, a missing key as a rule, and not from what it called."""
+    trace = error.__traceback__
+    if trace is None:
+        return False
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame.f_code.co_filename == _FILE

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of, number, refs_of
-from koordpolicy.language.cel.lower.columns import kernels, picked, row_cells, segments, strings
+from koordpolicy.language.cel.lower.columns import held, kernels, picked, row_cells, segments, strings
 from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.kept import Kept
 from koordpolicy.language.cel.lower.columns.memory import place
@@ -76,6 +76,8 @@ def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
         return emitter.by_rows(tree)
     writer = emitter.writer
     match symbol:
+        case Vec(kind=kind) if kind != kind_of(tree.type):
+            return emitter.by_rows(tree)  # `dyn(node.name)` has a column, and no type that says so
         case Vec(space=None):
             value = f"np.full(n, {emitter.element_of(symbol)}, {DTYPES[symbol.kind]!r})"
             return value, emitter.errors_in(symbol, ROWS) or "None"
@@ -101,6 +103,7 @@ _GLOBALS: Final[Mapping[str, object]] = {
     "CelError": CelError,
     "Cell": row_cells.Cell,
     "attempt": row_cells.attempt,
+    "instant": held.instant,
     "is_among": strings.is_among,
 }
 

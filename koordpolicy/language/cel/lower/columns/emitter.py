@@ -335,6 +335,8 @@ class Emitter(Frame):
     def constant(self, node: ir.Const) -> Vec | ThingVec:
         """A constant; it need not be part of the program's trees."""
         value, kind = node.value, kind_of(node.type)
+        if value is None and kind is not None:
+            raise NoColumnForm(node, "nothing holds here, and no number stands for that")
         if isinstance(value, (Duration, Timestamp)):
             if not INT_MIN <= value.ns <= INT_MAX:
                 raise NoColumnForm(node, "a point in time beyond the years 1678 to 2262")

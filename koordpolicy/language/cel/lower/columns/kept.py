@@ -13,10 +13,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.language.cel.lower.columns.held import instant
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
 from koordpolicy.language.cel.lower.columns.row_cells import attempt
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
-from koordpolicy.language.cel.values import INT_MAX, INT_MIN
+from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 from koordpolicy.model.table import NodeTable
 
 Array: TypeAlias = NDArray[Any]
@@ -107,12 +108,16 @@ class Kept:
         if self._by_row is None:
             self._by_row = self._make_row()
         found = [attempt(self._by_row, table.row(int(row))) for row in rows]
-        values: list[Any] = [0 if failed else getattr(value, "ns", value) for value, failed in found]
+        values: list[Any] = [0 if failed else _plain(value) for value, failed in found]
         errors = np.array([failed for _, failed in found], np.bool_)
         unknown = not values or isinstance(values[0], float)
         low = -np.inf if unknown else max(min(values), INT_MIN)
         high = np.inf if unknown else min(max(values), INT_MAX)
         return np.array(values), errors if errors.any() else None, low, high
+
+
+def _plain(value: Any) -> Any:
+    return instant(value) if isinstance(value, (Duration, Timestamp)) else value
 
 
 def _laid_over(whole: Result, part: Result, rows: Array) -> Result:

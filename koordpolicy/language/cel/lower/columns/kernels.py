@@ -331,14 +331,6 @@ def fail_undecided_any(value: Mask, errors: Errors) -> Errors:
 # --- points in time --------------------------------------------------------------------------------
 
 
-def instant(value: Any) -> int:
-    """The nanoseconds of a duration or point in time. Raises BeyondColumnsError."""
-    ns: int = value.ns
-    if not INT_MIN <= ns <= INT_MAX:
-        raise BeyondColumnsError
-    return ns
-
-
 def add_instants(a: Operand, b: Operand, errors: Errors) -> tuple[Array, Errors]:
     """A point in time and a duration after it. Raises BeyondColumnsError."""
     return _representable(*add_checked(a, b, None), errors)

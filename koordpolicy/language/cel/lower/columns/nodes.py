@@ -192,6 +192,8 @@ def _or_else(emitter: "Emitter", node: ir.OrElse, need: Need | None) -> Vec:
     writer = emitter.writer
     operand = _optional(emitter, node.operand, need)
     found = operand.value
+    if not found.kind == kind_of(node.type) == kind_of(node.other.type):
+        raise NoColumnForm(node, "values of unlike types")
     if operand.none is None:
         return found
     if emitter.exact:

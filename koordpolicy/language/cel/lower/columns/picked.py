@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.columns.symbols import (
     COUNTED,
@@ -93,15 +94,10 @@ def pick_at(
     passed = np.zeros(count, np.int64)
     for item, mask in zip(items, masks, strict=True):
         hit = mask & (passed == index)
-        values[hit] = _held(item, kind, strings)
+        # Numbers that stand for durations and points in time may be there already.
+        values[hit] = item if kind != STRING and type(item) is int else held(item, kind, strings)
         missing &= ~hit
         passed += mask
     if not missing.any():
         return values, errors
     return values, missing if errors is None else missing | errors
-
-
-def _held(item: Any, kind: str, strings: CallStrings) -> Any:
-    if kind == STRING:
-        return strings.code(item)
-    return item.ns if kind in COUNTED and kind != INT else item

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.language.cel.defects import error_of
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns.bound import BoundRows
 from koordpolicy.language.cel.lower.columns.kernels import Beyond
@@ -130,6 +131,12 @@ class ColumnProgram:
             self._code, self._memory = self._general(), []
             return self._evaluate(table, texts, rows, own)
         except BeyondColumnsError:
+            numbers = range(count) if rows is None else rows.tolist()
+            return self._rows.evaluate(table, texts, numbers, own)
+        except CelError:
+            raise
+        except Exception as defect:  # noqa: BLE001  # row by row, it costs the rows that it concerns
+            error_of(defect)
             numbers = range(count) if rows is None else rows.tolist()
             return self._rows.evaluate(table, texts, numbers, own)
 

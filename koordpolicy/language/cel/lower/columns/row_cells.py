@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.lower.columns.kernels import instant
+from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
-from koordpolicy.language.cel.lower.columns.symbols import DTYPES, DURATION, STRING, TIMESTAMP
+from koordpolicy.language.cel.lower.columns.symbols import DTYPES
 from koordpolicy.model.table import NodeTable
 
 Array = NDArray[Any]
@@ -69,12 +69,7 @@ class Cell:
         row = at if self._rows is None else int(self._rows[at])
         try:
             value: Any = self._function(self._table.row(row), *self._arguments)
+            self._values[at] = value if self._kind is None else held(value, self._kind, self._strings)
         except CelError:
             self._failed[at] = True
             self._errors += 1
-            return
-        if self._kind == STRING:
-            value = self._strings.code(value)
-        elif self._kind in (DURATION, TIMESTAMP):
-            value = instant(value)
-        self._values[at] = value

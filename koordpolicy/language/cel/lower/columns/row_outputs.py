@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns.bound import Binder, BoundRows
+from koordpolicy.language.cel.lower.columns.held import checked, held
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
-from koordpolicy.language.cel.lower.columns.symbols import DTYPES, DURATION, STRING, TIMESTAMP
+from koordpolicy.language.cel.lower.columns.symbols import DTYPES, TIMESTAMP
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.values import Value
 from koordpolicy.model.table import NodeTable
@@ -55,11 +56,10 @@ class RowOutputs:
             values = np.zeros(len(rows), object if wide else DTYPES[str(output.kind)])
             errors = np.zeros(len(rows), np.bool_)
             for at, answer in enumerate(answers):
-                value = answer[output.name]
-                if isinstance(value, CelError):
+                try:
+                    values[at] = _held(answer[output.name], output.kind, texts)
+                except CelError:
                     errors[at] = True
-                else:
-                    values[at] = _held(value, output.kind, texts)
             found += [values, errors if errors.any() else None]
         return found
 
@@ -80,13 +80,21 @@ class RowOutputs:
         if program is None:
             program = self._single[output.name] = compile_row(self.roots, output.node).call
         try:
-            program(facts, *own)
+            value = program(facts, *own)
+            if output.kind is not None:
+                checked(value, output.kind)
         except CelError as error:
             return error
         return None
 
 
 def _held(value: Any, kind: str | None, texts: CallStrings) -> object:
-    if kind == STRING:
-        return texts.code(value)
-    return value.ns if kind in (DURATION, TIMESTAMP) else value
+    """What stands for a value; a point in time as whatever number it is. Raises the CelError that it is."""
+    if isinstance(value, CelError):
+        raise value
+    if kind is None:
+        return value
+    if kind == TIMESTAMP:
+        checked(value, kind)
+        return value.ns
+    return held(value, kind, texts)

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from koordpolicy.language.cel.lower.columns.kernels import instant
+from koordpolicy.language.cel.lower.columns.held import instant
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     DOUBLE,

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.symbols import COUNTED, DOUBLE, DTYPES, STRING
-from koordpolicy.language.cel.values import INT_MAX, UInt
+from koordpolicy.language.cel.values import INT_MAX, INT_MIN, UInt
 from koordpolicy.model.table_kinds import Strings
 
 Array = NDArray[Any]
@@ -63,7 +64,8 @@ def is_among(values: Array, kind: str, items: Iterable[object], strings: CallStr
         return _any_equal(values, [item for item in items if isinstance(item, bool)])
     if kind in COUNTED and kind != "int":
         name = kind.capitalize()
-        return _any_equal(values, [item.ns for item in items if type(item).__name__ == name])  # type: ignore[attr-defined]
+        times = [item.ns for item in items if type(item).__name__ == name]  # type: ignore[attr-defined]
+        return _any_equal(values, [ns for ns in times if INT_MIN <= ns <= INT_MAX])  # no column holds another
     numbers = list(items)
     whole = [int(item) for item in numbers if type(item) in (int, UInt) and int(item) <= INT_MAX]  # type: ignore[call-overload]
     found = _any_equal(values, whole)
@@ -128,14 +130,9 @@ class Memo:
         arguments = [*others[: self._subject], text, *others[self._subject :]]
         try:
             result = self._function(*arguments)
+            return held(result, self._kind, strings.shared if keep else strings), False
         except CelError:
             return 0, True
-        if self._kind == STRING:
-            assert isinstance(result, str)
-            return (strings.shared if keep else strings).code(result), False
-        if self._kind in COUNTED and self._kind != "int":
-            return result.ns, False  # type: ignore[attr-defined]
-        return result, False
 
 
 def _distinct(value: object) -> object:

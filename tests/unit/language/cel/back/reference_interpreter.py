@@ -18,9 +18,11 @@ from koordpolicy.language.cel.errors import (
     NoSuchOverload,
     Overflow,
     Unbound,
+    WrongType,
 )
 from koordpolicy.language.cel.library import FUNCTIONS, OVERLOADS
 from koordpolicy.language.cel.lower.dispatch import dispatcher
+from koordpolicy.language.cel.types import DOUBLE
 from koordpolicy.language.cel.values import (
     NONE,
     BoolKey,
@@ -75,6 +77,13 @@ def interpret(node: ir.Node, scope: Scope) -> Any:  # noqa: C901, PLR0912 - one 
             if found is not NONE:
                 return found.value if unwrap else found
             return interpret(other, scope) if unwrap else _optional(interpret(other, scope))
+        case ir.Cast(type=wanted, operand=operand):
+            value = interpret(operand, scope)
+            if wanted == DOUBLE and type_name(value) in ("int", "uint"):
+                return float(value)
+            if wanted.name != "dyn" and type_name(value) != wanted.name:
+                raise WrongType("another type")
+            return value
         case ir.Select():
             return _select(interpret(node.operand, scope), node.field, node.optional, node.test)
         case ir.Index():

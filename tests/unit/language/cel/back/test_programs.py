@@ -6,9 +6,11 @@ from typing import Any
 import pytest
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.defects import SEEN
 from koordpolicy.language.cel.errors import (
     CelError,
     DivisionByZero,
+    InternalError,
     LimitExceeded,
     MissingFact,
     NoSuchKey,
@@ -55,20 +57,50 @@ def test_missing_facts_are_forgiven_by_a_decisive_operand() -> None:
     assert call("node.pods.exists(p, p.priority > 1)", node={"pods": [{}, {"priority": 2}]}) is True
 
 
-def test_a_key_error_of_a_library_function_is_not_taken_for_missing_data() -> None:
+@pytest.mark.parametrize("defect", [KeyError, TypeError, OverflowError, RuntimeError, UnicodeEncodeError])
+def test_a_defect_of_a_library_function_is_an_error_like_any_other_and_counted(
+    defect: type[Exception],
+) -> None:
     def broken(text: str) -> str:
-        return {"a": "b"}[text]
+        if text == "a":
+            return "b"
+        raise UnicodeEncodeError("utf-8", text, 0, 1, "no") if defect is UnicodeEncodeError else defect("oh")
 
     overload = Overload("broken(string)", (STRING,), STRING, broken)
     functions = {**FUNCTIONS, "broken": Function("broken", "test", "fails", (overload,))}
     tree = ir.Or(
         BOOL,
-        (ir.Call(BOOL, "_==_", (ir.Call(STRING, overload.id, (typed("s"),)), typed("'b'"))), typed("true")),
+        (
+            ir.Call(BOOL, "_==_", (ir.Call(STRING, overload.id, (typed("s"),)), typed("'b'"))),
+            ir.Var(BOOL, "b"),
+        ),
     )
-    program = compile_row(("s",), tree, functions)
-    assert program.call("a") is True
-    with pytest.raises(KeyError):
-        program.call("c")
+    program = compile_row(("s", "b"), tree, functions)
+    assert program.call("a", False) is True
+    before = SEEN[defect.__name__]
+    with pytest.raises(InternalError, match=defect.__name__) as caught:
+        program.call("c", False)
+    assert isinstance(caught.value.defect, defect)
+    assert SEEN[defect.__name__] == before + 1
+    assert program.call("c", True) is True  # another operand absorbs it, as it does any error
+    together = compile_row(("s", "b"), {"broken": tree, "whole": typed("1 + 1")}, functions).call("c", False)
+    assert isinstance(together["broken"], InternalError)
+    assert together["whole"] == 2
+
+
+@pytest.mark.parametrize("defect", [MemoryError, RecursionError])
+def test_where_memory_or_the_stack_ends_so_does_the_evaluation(defect: type[Exception]) -> None:
+    def broken(text: str) -> bool:
+        raise defect
+
+    overload = Overload("broken(string)", (STRING,), BOOL, broken)
+    functions = {**FUNCTIONS, "broken": Function("broken", "test", "fails", (overload,))}
+    tree = ir.Or(BOOL, (ir.Call(BOOL, overload.id, (typed("s"),)), ir.Var(BOOL, "b")))
+    with pytest.raises(LimitExceeded, match=defect.__name__):
+        compile_row(("s", "b"), tree, functions).call("a", True)
+    found = compile_row(("s", "b"), {"broken": tree, "whole": typed("1 + 1")}, functions).call("a", True)
+    assert isinstance(found["broken"], LimitExceeded)
+    assert found["whole"] == 2
 
 
 def test_a_fact_of_another_type_than_declared_is_an_error_of_the_language() -> None:

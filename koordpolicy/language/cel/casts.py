@@ -1,0 +1,103 @@
+"""Checked casts: what only run time can tell (dyn, lists of dyn) given the type that its place declares.
+
+An expression's static type is a promise that both back ends rely on. Where a looser type meets a declared one (a slot,
+a constant, a parameter of a function) the promise is kept by an `ir.Cast`, so that nothing behind it ever sees a value
+of another type.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
+from koordpolicy.language.cel.errors import CelError, WrongType
+from koordpolicy.language.cel.types import DOUBLE, Type
+from koordpolicy.language.cel.values import NONE, Optional, UInt, Value, key_value, type_name
+from koordpolicy.language.cel.wording import short, wished
+
+Cast = Callable[[Value], Value]
+
+_OPEN = frozenset(("dyn", "param", "error"))
+
+
+def cast(node: ir.Node, wanted: Type) -> ir.Node:
+    """The expression as one of the type `wanted`, checked at run time unless its own type promises that already.
+
+    For nodes whose type may stand where `wanted` is asked for. A constant of another type keeps its cast, which fails
+    when it is reached.
+    """
+    if node.type.name == "error" or not is_open(node.type) or is_open(wanted):
+        return node
+    if isinstance(node, ir.Const):
+        try:
+            return constant(wanted, caster(wanted)(node.value), node.start, node.end)
+        except CelError:
+            pass
+    return ir.Cast(wanted, node, start=node.start, end=node.end)
+
+
+def is_open(kind: Type) -> bool:
+    """Whether a type leaves open, in itself or in its parts, what only run time can tell."""
+    return kind.name in _OPEN or any(map(is_open, kind.params))
+
+
+def caster(wanted: Type) -> Cast:
+    """The function that gives back a value of the type, and raises WrongType for any other.
+
+    A whole number stands for a double, and a value for an optional of it, as they do where types are known. Values that share parts are visited part by
+    part, each once.
+    """
+
+    def apply(value: Value) -> Value:
+        if whole and type(value) in (int, UInt):
+            return float(value)  # type: ignore[arg-type]
+        if optional and type(value) is not Optional:
+            value = Optional(value)
+        stranger = _stranger(value, wanted)
+        if stranger is None:
+            return value
+        what = "the value is" if stranger[0] is value else "a part of the value is"
+        given = short(Type(type_name(stranger[0])))
+        raise WrongType(f"{wished(replace(wanted, unit=None))} is wanted, {what} of type {given}")
+
+    whole, optional = wanted.name == DOUBLE.name, wanted.name == "optional_type"
+    return apply
+
+
+def _stranger(value: Value, wanted: Type) -> tuple[Value] | None:
+    """The first part of a value that is not of its type."""
+    seen: set[tuple[int, int]] = set()
+    stack: list[tuple[Value, Type]] = [(value, wanted)]
+    while stack:
+        part, kind = stack.pop()
+        name = "map" if kind.name == "record" else kind.name
+        if name in _OPEN:
+            continue
+        if type_name(part) != name:
+            return (part,)
+        if not kind.params or name == "type":
+            continue
+        if (id(part), id(kind)) in seen:
+            continue
+        seen.add((id(part), id(kind)))
+        stack.extend(_parts(part, kind))
+    return None
+
+
+def _parts(value: Value, kind: Type) -> list[tuple[Value, Type]]:
+    """The parts of a value whose type has parameters, each with its own type."""
+    match value:
+        case dict():
+            keys, held = kind.params
+            pairs = [] if is_any(keys) else [(key_value(key), keys) for key in value]
+            return pairs if is_any(held) else [*pairs, *((one, held) for one in value.values())]
+        case Optional():
+            return [] if value is NONE else [(value.value, kind.params[0])]
+        case list() | tuple():
+            return [] if is_any(kind.params[0]) else [(one, kind.params[0]) for one in value]
+    return []
+
+
+def is_any(kind: Type) -> bool:
+    """Whether every value is of the type."""
+    return kind.name in _OPEN

@@ -1,0 +1,140 @@
+"""Expressions of any type (dyn) where a filter or score wants a bool or a number: refused at run time, never converted."""
+
+from typing import Any
+
+import pytest
+
+from koordpolicy.scheduler.cycle import judge
+from koordpolicy.scheduler.profile import profile_of
+from tests.unit.scheduler.world import PROFILE, World, pod, policies
+
+NODES = {name: {"labels": {"pool": name, "until": "2999-12-31T00:00:00Z"}} for name in "abcdefgh"}
+
+
+def placed(spec: dict[str, Any], asked: dict[str, Any] | None = None) -> Any:
+    world = World(policies(spec))
+    world.build({"nodes": NODES})
+    return world.place("x", asked)
+
+
+def required(text: str) -> dict[str, Any]:
+    return {"filters": [{"name": "own", "require": {"cel": text}}]}
+
+
+def scored(text: str) -> dict[str, Any]:
+    return {"scores": [{"name": "own", "value": {"cel": text}, "weight": 1_000_000}]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "dyn(3)", "dyn(node.name)", "dyn(pod.name)", "dyn(1.5)", "dyn(null)", "dyn([true])", "dyn({'a': true})", "dyn(now)",
+        "dyn(optional.of(true))", "dyn(node.labels)", "node.name == 'a' ? dyn('true') : dyn(1)",
+        "cel.bind(x, dyn(node.name), x)", "[dyn(true), 1][1]",
+    ],
+)  # fmt: skip
+def test_a_filter_that_gives_no_bool_refuses_the_node_and_says_why(text: str) -> None:
+    decision = placed(required(text))
+    assert not decision.placed
+    assert "wrong_type: a bool is wanted" in decision.message
+
+
+@pytest.mark.parametrize(
+    "text", ["dyn(true)", "dyn(node.name) == 'a'", "dyn(node.name == 'a')", "[dyn(true), 1][0]"]
+)
+def test_a_filter_that_gives_one_after_all_is_a_filter(text: str) -> None:
+    assert placed(required(text)).placed
+
+
+@pytest.mark.parametrize(
+    "text", ["dyn(1.5)", "dyn(3)", "dyn('x')", "dyn(node.name)", "dyn(null)", "dyn(node.name == 'a')"]
+)
+def test_a_score_of_any_type_places_the_pod(text: str) -> None:
+    assert placed(scored(text)).placed
+
+
+def test_a_score_counts_where_it_is_a_number() -> None:
+    assert placed(scored("node.name == 'c' ? dyn(1.5) : dyn('much')")).node == "c"
+    assert placed(scored("node.name == 'c' ? dyn(2) : dyn('much')")).node == "c"
+
+
+def test_whole_and_broken_numbers_in_one_score_lose_nothing() -> None:
+    said = {"name": "own", "weight": 1_000_000}
+    halves = {"scores": [{**said, "value": {"cel": "node.name == 'b' ? 1.5 : 1.25"}}]}
+    ones = {
+        "precedence": 10,
+        "scores": [
+            {"name": "own", "match": {"condition": "node.name == 'a'"}, "value": {"cel": "size(node.name)"}}
+        ],
+    }
+    graph = policies(halves, ones)
+    profile = profile_of(graph, PROFILE)
+    assert profile.fallback == ()
+    world = World(graph)
+    world.build({"nodes": NODES})
+    question = world.scheduler.question(pod("x"))
+    judged = judge(question, world.scheduler.cache.table)
+    (at,) = [at for at, step in enumerate(profile.scores) if step.name == "own"]
+    scores = judged.scores[at]
+    assert scores is not None
+    assert scores.tolist() == [1.0, 1.5, *[1.25] * 6]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"filters": [{"name": "own", "require": {"cel": "false"}, "reason": {"cel": "dyn(3)"}}]},
+        {
+            "filters": [
+                {"name": "own", "require": {"cel": "false"}, "reason": {"cel": "dyn(node.name == 'a')"}}
+            ]
+        },
+        {"filters": [{"name": "own", "require": {"cel": "false"}, "enabled": {"cel": "dyn(3)"}}]},
+        {"match": {"condition": "dyn(3)"}, **required("true")},
+        {"match": {"condition": "dyn(pod.name)"}, **required("true")},
+        {"filters": [{"name": "own", "match": {"condition": "dyn(node.name)"}, "require": {"cel": "true"}}]},
+    ],
+)
+def test_whatever_is_of_another_type_fails_closed(spec: dict[str, Any]) -> None:
+    assert not placed(spec).placed
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"sampling": {"cel": "dyn('all')"}},
+        {"ties": {"cel": "dyn(3)"}},
+        {
+            "queue": {
+                "order": [{"cel": "dyn(3)"}],
+                "initialBackoff": {"cel": "dyn(3)"},
+                "tryWhenIdle": {"cel": "dyn(3)"},
+            }
+        },
+        {"scores": [{"name": "own", "value": {"cel": "1"}, "weight": {"cel": "dyn('x')"}}]},
+    ],
+)
+def test_settings_of_another_type_stop_nobody(spec: dict[str, Any]) -> None:
+    placed(spec)
+
+
+@pytest.mark.parametrize("text", [
+    "timestamp(pod.annotations.until) > now", "timestamp(node.labels.until) > now",
+    "timestamp(pod.annotations.until) - duration('1h') > now", "timestamp(node.labels.until) - duration('1h') > now",
+    "timestamp(node.labels.until) == timestamp(pod.annotations.until)",
+    "timestamp(node.labels.until) in [now, now, now, now, timestamp(pod.annotations.until)]",
+    "timestamp(node.labels.until).getFullYear() == 2999",
+    "[timestamp(node.labels.until), now].max() > now",
+])  # fmt: skip
+def test_points_in_time_beyond_columns_are_points_in_time(text: str) -> None:
+    assert placed(required(text), {"annotations": {"until": "2999-12-31T00:00:00Z"}}).placed
+
+
+@pytest.mark.parametrize("text", ["timestamp(node.labels.until) - timestamp('0001-01-01T00:00:00Z') > duration('1s')",
+    "quantity('9e999').asApproximateFloat() > 1.0",
+    "quantity(node.name + '9e999').asApproximateFloat() > 1.0",
+    "number(double(node.labels.until)) > 1",
+])  # fmt: skip
+def test_what_has_no_value_refuses_the_node(text: str) -> None:
+    decision = placed(required(text))
+    assert not decision.placed
