@@ -11,6 +11,7 @@ from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.repository import add_repository_flags, repository_settings
 from koordpolicy.cli.serving import add_serving_flags, http_of
 from koordpolicy.model.quantity import amount
+from koordpolicy.runtime.apiserver import GRACE
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.runtime.component import NAMESPACE, Settings, state_directory_problem
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
@@ -91,6 +92,14 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
     add_serving_flags(parser.add_argument_group("serving"), f"127.0.0.1:{port}")
     shown = parser.add_argument_group("observing")
     shown.add_argument(
+        "--unready-after",
+        metavar="SECONDS",
+        type=float,
+        default=GRACE,
+        help="/readyz says so when the API server has not answered, or has refused us, for so long"
+        f" (default: {GRACE:g})",
+    )
+    shown.add_argument(
         "--log-format", choices=[str(one) for one in LogFormat], default="text", help="of the log (text)"
     )
     shown.add_argument("--verbose", action="store_true", help="log more")
@@ -116,6 +125,8 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings that the flags make. Raises `CannotRunError`."""
     if arguments.decision_log_every < 1:
         raise CannotRunError("--decision-log-every takes a number from 1")
+    if not 1 <= arguments.unready_after <= 86_400:
+        raise CannotRunError("--unready-after takes seconds from 1 to 86400")
     if arguments.state_dir and (problem := state_directory_problem(arguments.state_dir)):
         raise CannotRunError(f"--state-dir: {problem}")
     return Settings(
@@ -133,6 +144,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         decision_log_every=arguments.decision_log_every,
         policy_tests=not arguments.no_policy_tests,
         instance=arguments.instance,
+        unready_after=arguments.unready_after,
     )
 
 

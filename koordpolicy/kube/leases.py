@@ -39,6 +39,11 @@ class Terms:
                 f" {self.renew_deadline:g} s, and that than {_LATE} times the retry period of {self.retry:g} s"
             )
 
+    @property
+    def answer(self) -> float:
+        """Seconds that one try may take: half of the renew deadline, as in Kubernetes' own components."""
+        return self.renew_deadline / 2
+
     def pause(self, jitter: float) -> float:
         """Seconds until the next try; `jitter` in [0, 1) spreads those of several."""
         return self.retry * (1.0 + (_LATE - 1.0) * jitter)

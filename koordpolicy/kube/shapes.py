@@ -93,7 +93,9 @@ _TEMPLATED: Final = _shape(
 )
 _ORDINARY: Final = _shape(metadata=_METADATA, status=_CONDITIONS)
 _CUSTOM: Final = _shape(metadata=_METADATA)
-_REVISION: Final = _shape(metadata=_METADATA, status=_shape(conditions=_by("type"), instances=_by("name")))
+_REVISION: Final = _shape(
+    metadata=_METADATA, status=_shape(conditions=_by("type"), instances=_by("name", "name", "component"))
+)
 
 _SHAPES: Final[Mapping[Resource, Shape]] = MappingProxyType(
     {

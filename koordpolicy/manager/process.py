@@ -111,13 +111,8 @@ class Manager:
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
-        election = self._component.election
         return {
-            "leader": {
-                "leading": self._leading,
-                "holder": election.leader if election is not None else "",
-                "identity": election.identity if election is not None else "",
-            },
+            "leader": self._component.leadership(),
             "nodes": len(self.view.nodes.objects),
             "waiting": len(self.queue),
             **status_of(self._component.unreadable),

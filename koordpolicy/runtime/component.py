@@ -1,13 +1,14 @@
 """What every component needs around it, put together once: cluster, policies, reports, server, logs."""
 
 import asyncio
+import logging
 import os
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.backoff import Backoff
@@ -15,8 +16,9 @@ from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.events import EventLimits, Recorder
 from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.unreadable import UnreadableObjects
+from koordpolicy.runtime.apiserver import GRACE, ServerSight, follow
 from koordpolicy.runtime.authentication import Reviews
-from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.compiling import Prepare
 from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog, open_log
 from koordpolicy.runtime.fixed import FixedSource
@@ -27,10 +29,12 @@ from koordpolicy.runtime.leader import Callbacks, Election, own_identity
 from koordpolicy.runtime.live import Gate, LivePolicies, Options
 from koordpolicy.runtime.objects import ClusterSource
 from koordpolicy.runtime.packs import BARE
+from koordpolicy.runtime.presence import Presence, RollCall
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
-from koordpolicy.runtime.reporting import Reporter, Who
+from koordpolicy.runtime.reporting import Reporter
 from koordpolicy.runtime.requests import RequestCounts
 from koordpolicy.runtime.reviews import ClusterReviews
+from koordpolicy.runtime.revision_objects import RevisionObjects, Who
 from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
@@ -40,6 +44,8 @@ from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.sync import GitSync, SyncSettings
 from koordpolicy.source.revision import Source
+
+LOG: Final = logging.getLogger(__name__)
 
 NAMESPACE: Final = "koordpolicy-system"
 _FAREWELL: Final = 3.0
@@ -74,6 +80,8 @@ class Settings:
     """Where revisions are tried before this process takes them."""
     instance: str = field(default_factory=lambda: os.uname().nodename)
     node: str = ""
+    unready_after: float = GRACE
+    """Seconds without a good answer of the API server after which the process says that it is not ready."""
 
     @property
     def follows_policies(self) -> bool:
@@ -117,6 +125,8 @@ class Component:
     log: DecisionLog | None
     tasks: Tasks
     unreadable: UnreadableObjects
+    identity: str
+    """What this process is called in leases: its instance's name, with what tells it from others of that name."""
     election: Election | None = None
 
     @property
@@ -125,6 +135,11 @@ class Component:
         if self.election is None:
             return not self.settings.leader_elect
         return self.election.leading
+
+    def leadership(self) -> dict[str, Any]:
+        """What `/statusz` shows of it: whether this replica leads, who does as far as is known, and our own name."""
+        holder = "" if self.election is None else self.election.leader
+        return {"leading": self.leads, "holder": holder, "identity": self.identity}
 
     @staticmethod
     def backoff(*, initial: float = 0.8, longest: float = 30.0) -> Backoff:
@@ -155,7 +170,7 @@ class Component:
             self.cluster,
             self.settings.namespace,
             name,
-            own_identity(),
+            self.identity,
             jitter=random.random,
             callbacks=Callbacks(started=lambda: changed(1), stopped=lambda: changed(0)),
         )
@@ -170,7 +185,8 @@ async def surroundings(
     metrics = process.metrics
     process.readiness.wait_for("policies", "no revision is active yet")
     async with AsyncExitStack() as stack:
-        cluster = await stack.enter_async_context(_cluster(process, settings))
+        sight = ServerSight(RequestCounts(metrics), monotonic)
+        cluster = await stack.enter_async_context(_cluster(process, settings, sight))
         sync = None if settings.repository is None else make_sync(settings.repository)
         source, objects = _source(settings, cluster, sync)
         store = LastGood(settings.state_directory) if settings.state_directory else None
@@ -213,15 +229,21 @@ async def surroundings(
             backoff=Component.backoff(),
             limits=wishes.events,
         )
-        reporter = Reporter(
-            cluster,
-            live,
+        who, identity = (
             Who(process.component, settings.instance, settings.node),
-            metrics,
+            own_identity(settings.instance),
+        )
+        presence = Presence(
+            cluster, settings.namespace, who.member, identity, jitter=random.random, wall_ns=now_ns
+        )
+        reporter = Reporter(
+            RevisionObjects(cluster, metrics, now_ns),
+            live,
+            who,
             Component.backoff(),
+            RollCall(cluster, settings.namespace, clock=monotonic),
             leads=leads_rollouts,
             recorder=recorder,
-            now=now_ns,
         )
         tasks = await stack.enter_async_context(Tasks())
         unreadable = unreadable_objects(metrics, recorder, lambda: component is not None and component.leads)
@@ -238,34 +260,38 @@ async def surroundings(
             log,
             tasks,
             unreadable,
+            identity,
         )
+        tasks.start("api server", follow(sight, process.readiness, settings.unready_after))
         tasks.start("events", recorder.run())
         tasks.start("policies", live.run())
-        reporting = tasks.start("report", reporter.run())
+        reporting = [tasks.start("presence", presence.run()), tasks.start("report", reporter.run())]
         yield component
-        reporting.cancel()
-        await asyncio.wait([reporting])
-        await _farewell(reporter, recorder)
+        for task in reporting:
+            task.cancel()
+        await asyncio.wait(reporting)
+        await _farewell(reporter, presence, recorder)
 
 
-async def _farewell(reporter: Reporter, recorder: Recorder) -> None:
+async def _farewell(reporter: Reporter, presence: Presence, recorder: Recorder) -> None:
     try:
         async with asyncio.timeout(_FAREWELL):
             await reporter.withdraw()
+            await presence.withdraw()
             await recorder.flush()
-    except (KubeError, TimeoutError):
-        return  # whoever leads sees that we are gone
+    except (KubeError, TimeoutError) as error:
+        # Whoever speaks for all sees that we are gone.
+        LOG.info("what this process reported was not taken back: %s", error)
 
 
 @asynccontextmanager
-async def _cluster(process: Process, settings: Settings) -> AsyncIterator[Cluster]:
+async def _cluster(process: Process, settings: Settings, sight: ServerSight) -> AsyncIterator[Cluster]:
     try:
         connection = await asyncio.to_thread(Connection.load, settings.kubeconfig, settings.context)
     except ConfigurationError as error:
         raise CannotStart(f"no cluster: {error}") from None
-    counts = RequestCounts(process.metrics)
     async with connect(
-        connection, jitter=random.random, component=process.component, observer=counts.add
+        connection, jitter=random.random, component=process.component, observer=sight.add
     ) as cluster:
         yield cluster
 

@@ -20,10 +20,18 @@ READY: Final = "Ready"
 RECONCILING: Final = "Reconciling"
 STALLED: Final = "Stalled"
 
+REPORTED: Final = "Reported"
+"""The reason of the first condition of a revision, until somebody speaks for all."""
+
 
 def good(reason: str, message: str) -> tuple[Condition, ...]:
     """It is in force."""
     return (Condition(READY, "True", reason, message),)
+
+
+def reported(by: str) -> tuple[Condition, ...]:
+    """A process has it; nobody who speaks for all has judged it yet."""
+    return (Condition(READY, "Unknown", REPORTED, f"seen by {by}; not judged for all processes yet"),)
 
 
 def under_way(reason: str, message: str, *, ready: str = "Unknown") -> tuple[Condition, ...]:

@@ -5,13 +5,13 @@ The loop's clock measures all spans, so that an election runs on virtual time to
 
 import asyncio
 import logging
-import os
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.diagnostics.wording import worded
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Object
 from koordpolicy.kube.leases import Sighting, Terms, claim, first_claim, handed_back, look, may_claim
 from koordpolicy.kube.resources import LEASES
@@ -23,9 +23,12 @@ _RELEASE: Final = 5.0
 """Seconds to give the lease back when leaving; after that it simply runs out."""
 
 
-def own_identity() -> str:
-    """A name no other process has: the host's (in a pod, the pod's) and a number drawn at the start."""
-    return f"{os.uname().nodename}_{secrets.token_hex(8)}"
+def own_identity(instance: str) -> str:
+    """A name no other process has: what the process is called, and a number drawn at the start.
+
+    The number keeps apart what an operator called the same by mistake, and a process from the one before a restart.
+    """
+    return f"{instance}_{secrets.token_hex(8)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,9 @@ class Election:
 
     @property
     def leader(self) -> str:
-        """Who leads as far as we know, "" for nobody."""
-        return self._seen.holder if self._seen is not None else ""
+        """Who leads as far as we know, "" for nobody: ourselves only while we do, whatever the record still says."""
+        holder = self._seen.holder if self._seen is not None else ""
+        return "" if holder == self.identity and not self.leading else holder
 
     async def run(self, work: Callable[[], Awaitable[None]]) -> None:
         """Stand for election, run `work` while leading, and stand again when leadership was lost.
@@ -116,7 +120,7 @@ class Election:
         return ended
 
     async def _acquire(self) -> float:
-        """Try until the lease is ours; the moment from which it is."""
+        """Try until the lease is ours; the moment from which it is, with time left in which to renew it."""
         while True:
             began = asyncio.get_running_loop().time()
             if await self._attempt():
@@ -144,14 +148,22 @@ class Election:
             return
 
     async def _attempt(self) -> bool:
-        """One try to take or renew the lease; whether it is ours now."""
+        """One try to take or renew the lease; whether it is ours now.
+
+        A server that comes back may answer what was asked long ago. A lease won by such an answer would be lost at
+        once, since its time counts from the question, so that answers are not waited for that long.
+        """
         try:
-            ours = await self._write()
-        except KubeError as error:
+            async with asyncio.timeout(self._terms.answer):
+                ours = await self._write()
+        except (KubeError, TimeoutError) as error:
             self._lease = None
-            if self._trouble != error.message:  # once, not every two seconds
-                _log.warning("lease %s/%s: %s", self._namespace, self._name, error)
-            self._trouble = error.message
+            trouble = worded(error)
+            if isinstance(error, TimeoutError):
+                trouble = f"no answer within {self._terms.answer:g} s"
+            if self._trouble != trouble:  # once, not every two seconds
+                _log.warning("lease %s/%s: %s", self._namespace, self._name, trouble)
+            self._trouble = trouble
             return False
         self._trouble = ""
         return ours
@@ -197,6 +209,7 @@ class Election:
                 if look(None, lease, 0.0).holder == self.identity:
                     self._took(await self._cluster.update(LEASES, handed_back(lease, self._wall_ns())))
         except (KubeError, TimeoutError) as error:
-            _log.info("lease %s/%s was not given back: %s", self._namespace, self._name, error)
+            why = f"no answer within {_RELEASE:g} s" if isinstance(error, TimeoutError) else worded(error)
+            _log.info("lease %s/%s was not given back: %s", self._namespace, self._name, why)
         finally:
             self._lease = None

@@ -85,6 +85,7 @@ class LivePolicies:
         self.trouble: SourceTrouble | None = None
         self.history: deque[Past] = deque(maxlen=HISTORY)
         self.skipped = 0
+        self._given = False
         self.origin = source.origin
         self.ready = asyncio.Event()
         """Set once a revision is active, for good."""
@@ -180,12 +181,13 @@ class LivePolicies:
                 continue
             self._metrics.add("koordpolicy_reload_detected_total", source=self.origin)
             if self.trouble is not None:
-                LOG.info("%s gives policies again", self.origin)
+                LOG.info("%s gives policies%s", self.origin, " again" if self._given else "")
                 self.trouble = None
                 self._metrics.clear("koordpolicy_source_trouble")
             if self._newest is not None:
                 self.skipped += 1
                 self._metrics.add("koordpolicy_reload_skipped_total")
+            self._given = True
             self._newest = (item, monotonic())
             self._arrived.set()
 

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TextIO
 
+from koordpolicy.diagnostics.wording import worded
+
 _USUAL: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
 
@@ -34,6 +36,14 @@ def _moment(record: logging.LogRecord) -> str:
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
 
 
+def _message(record: logging.LogRecord) -> str:
+    """What the line says. An exception among its arguments is put in words here, so that no reason is ever empty."""
+    if isinstance(record.args, tuple) and any(isinstance(one, BaseException) for one in record.args):
+        args = tuple(worded(one) if isinstance(one, BaseException) else one for one in record.args)
+        return str(record.msg) % args
+    return record.getMessage()
+
+
 def _source(record: logging.LogRecord) -> str:
     return record.name.removeprefix("koordpolicy.")
 
@@ -42,7 +52,7 @@ class TextLines(logging.Formatter):
     """`2026-01-31T12:00:00.000Z INFO runtime.live: revision ... is active`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_moment(record)} {record.levelname} {_source(record)}: {record.getMessage()}"
+        line = f"{_moment(record)} {record.levelname} {_source(record)}: {_message(record)}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
@@ -54,7 +64,7 @@ class JsonLines(logging.Formatter):
             "time": _moment(record),
             "level": record.levelname.lower(),
             "logger": _source(record),
-            "message": record.getMessage(),
+            "message": _message(record),
         }
         entry.update({key: value for key, value in vars(record).items() if key not in _USUAL})
         if record.exc_info:

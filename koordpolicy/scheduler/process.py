@@ -129,7 +129,6 @@ class Running:
     def __init__(self, component: Component, choice: Choice) -> None:
         self._component = component
         self._choice = choice
-        self._leading = False
         self.scheduler = _scheduler(component, choice)
         self.loop = SchedulingLoop(
             self.scheduler,
@@ -150,7 +149,7 @@ class Running:
         """What `/statusz` shows."""
         shard = self._choice.shard
         return {
-            "leading": self._leading,
+            "leader": self._component.leadership(),
             "profile": self._choice.profile,
             **({} if shard is None else {"shard": f"{shard[0]}/{shard[1]}"}),
             "nodes": len(self.scheduler.cache),
@@ -163,11 +162,9 @@ class Running:
     async def _lead(self) -> None:
         await self._listening.everything()
         end = self._listening.follow_policies()
-        self._leading = True
         try:
             await self.loop.run()
         finally:
-            self._leading = False
             end()
             await self.loop.drain(_DRAIN)
 

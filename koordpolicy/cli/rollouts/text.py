@@ -63,7 +63,7 @@ def details(one: Found, now: int, width: int) -> Iterator[str]:
             yield from labelled(
                 "", f"{kind}: {tally.different:,} of {tally.compared:,} differ{failed}", width
             )
-    if state.failing:
+    if state.failing and not state.phase.is_end:
         guards = ", ".join(
             f"`{guard}` for {span(now - since)}" for guard, since in sorted(state.failing.items())
         )

@@ -215,7 +215,7 @@ def revision_schema() -> Schema:
                 "items": _INSTANCE,
                 "maxItems": _MOST_INSTANCES,
                 "x-kubernetes-list-type": "map",
-                "x-kubernetes-list-map-keys": ["name"],
+                "x-kubernetes-list-map-keys": ["name", "component"],
             },
             "rollout": {
                 "description": "How it goes live.",

@@ -166,7 +166,8 @@ def _paused(state: State, now: int, why: str, by: str = SYSTEM) -> State:
 def _ended(state: State, phase: Phase, now: int, event: str, why: str, by: str = SYSTEM) -> State:
     if state.paused_at is not None:
         state = replace(state, paused=state.paused + now - state.paused_at, paused_at=None)
-    return _noted(replace(state, phase=phase, message=why), now, event, why, by)
+    # What is over fails no longer: the history says which guard ended it.
+    return _noted(replace(state, phase=phase, message=why, failing={}), now, event, why, by)
 
 
 def _noted(state: State, now: int, event: str, message: str, by: str = SYSTEM) -> State:

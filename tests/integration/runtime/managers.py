@@ -6,7 +6,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -90,13 +90,17 @@ class Site:
         draft.write_text(text, "utf-8")
         draft.replace(self.policies / name)
 
-    @contextmanager
-    def manager(self, name: str, *more: str, ready: bool = True) -> Iterator[Manager]:
+    def manager(self, name: str, *more: str, ready: bool = True) -> AbstractContextManager[Manager]:
         """A manager on the directory of policies; stopped at the end."""
+        return self.process("manager", name, *more, ready=ready)
+
+    @contextmanager
+    def process(self, component: str, name: str, *more: str, ready: bool = True) -> Iterator[Manager]:
+        """A component with its shipped role; stopped at the end."""
         port = free_port()
         command = [
-            sys.executable, "-m", "koordpolicy.cli", "manager", "--policies", str(self.policies),
-            "--kubeconfig", str(self.access.kubeconfig("koordpolicy-manager")), "--instance", name,
+            sys.executable, "-m", "koordpolicy.cli", component, "--policies", str(self.policies),
+            "--kubeconfig", str(self.access.kubeconfig(f"koordpolicy-{component}")), "--instance", name,
             "--http", f"127.0.0.1:{port}", "--state-dir", str(self.folder / f"state-{name}"), *more,
         ]  # fmt: skip
         log = self.folder / f"{name}-{port}.log"
@@ -123,6 +127,12 @@ class Site:
         path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases/koordpolicy-manager"
         status, lease = self.access.request("GET", path)
         return str(lease["spec"].get("holderIdentity", "")) if status == 200 else ""
+
+    def leases(self) -> set[str]:
+        """The names of all leases of the components."""
+        path = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases"
+        _, found = self.access.request("GET", path)
+        return {one["metadata"]["name"] for one in found["items"]}
 
     def revisions(self) -> dict[str, dict[str, Any]]:
         """Each PolicyRevision by name: states of instances, status of conditions."""
@@ -153,7 +163,7 @@ def make_site(access: Access, folder: Path) -> Site:
 
     What an earlier test left on the server goes first.
     """
-    lease = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases/koordpolicy-manager"
+    lease = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases"
     metrics = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
     revisions = "/apis/koordpolicy.io/v1alpha1/policyrevisions"
     for path in (f"/api/v1/nodes/{NODE}", f"{metrics}/{NODE}", lease, revisions):

@@ -77,7 +77,7 @@ class Scheduler:
 
     @property
     def leads(self) -> bool:
-        return bool(self.status.get("leading"))
+        return bool(self.status.get("leader", {}).get("leading"))
 
     def metric(self, line: str) -> float:
         """The value of a metric by its name and labels as scraped; 0 when it is not there."""

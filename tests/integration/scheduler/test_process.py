@@ -238,9 +238,13 @@ def test_what_it_shows(site: Site) -> None:
         assert scheduler.read("/healthz") == (200, "ok\n")
         assert scheduler.read("/readyz") == (200, "ok\n")
         status = scheduler.status
-        assert {key: status[key] for key in ("leading", "profile", "nodes", "pods", "pending")} == {
-            "leading": True, "profile": "koord-scheduler", "nodes": 1, "pods": 1, "pending": 1,
+        assert {key: status[key] for key in ("profile", "nodes", "pods", "pending")} == {
+            "profile": "koord-scheduler", "nodes": 1, "pods": 1, "pending": 1,
         }  # fmt: skip
+        leader = status["leader"]
+        assert leader["leading"]
+        assert leader["holder"] == leader["identity"] == site.holder()
+        assert site.holder().startswith("s1_")
         text = scheduler.read("/statusz")[1]
         assert "koordpolicy scheduler" in text
         assert "pending: 1" in text

@@ -53,11 +53,13 @@ class Scene:
         """Contenders whose requests do not arrive."""
         self.deaf: set[str] = set()
         """Contenders whose writes arrive, and who do not hear so."""
+        self.late: dict[str, float] = {}
+        """How many seconds late the answers to a contender come."""
         self.winding_up = 0.0
 
     def contender(self, name: str, begins_ns: int = 1_750_000_000 * 10**9) -> Election:
         async def request(verb: str, resource: Resource) -> None:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01 + self.late.get(name, 0.0))
             if name in self.away:
                 await asyncio.sleep(30.0)
                 raise Unreachable("no route")
@@ -249,6 +251,47 @@ def test_a_deleted_lease_is_made_anew_by_the_leader() -> None:
     run(story())
 
 
+def test_answers_to_old_questions_win_no_lease_that_is_lost_at_once() -> None:
+    """A server that comes back answers what was asked long ago, and then at once."""
+
+    async def story() -> None:
+        scene = Scene()
+        scene.late["a"] = 12.0  # longer than the renew deadline
+        election = scene.contender("a")
+        task = scene.begin(election)
+        await asyncio.sleep(60)
+        assert scene.diary == []
+        scene.late.clear()
+        await asyncio.sleep(60)
+        assert [what for _, what in scene.diary] == ["a leads"]
+        scene.late["a"] = 100.0
+        await asyncio.sleep(60)
+        assert not election.leading
+        assert election.leader == "", "whatever the record says, it does not lead"
+        scene.late["a"] = 7.0
+        await asyncio.sleep(60)
+        scene.late.clear()
+        await asyncio.sleep(60)
+        assert [what for _, what in scene.diary] == ["a leads", "a stops", "a leads"]
+        await stop(task)
+
+    run(story())
+
+
+def test_a_lease_that_is_not_given_back_is_told_with_a_reason(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        scene = Scene()
+        task = scene.begin(scene.contender("a"))
+        await asyncio.sleep(5)
+        scene.late["a"] = 100.0
+        await stop(task)
+
+    with caplog.at_level("INFO"):
+        run(story())
+    (said,) = [record.getMessage() for record in caplog.records if "not given back" in record.getMessage()]
+    assert said == "lease system/lease was not given back: no answer within 5 s"
+
+
 def test_work_that_ends_gives_the_lease_back() -> None:
     async def story() -> None:
         scene = Scene()
@@ -329,4 +372,5 @@ def test_whoever_is_cut_off_never_do_two_work_at_once(turns: list[Turn], winding
 
 
 def test_an_identity_is_a_processs_own() -> None:
-    assert own_identity() != own_identity()
+    assert own_identity("s1") != own_identity("s1")
+    assert own_identity("s1").startswith("s1_")

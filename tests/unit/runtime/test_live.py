@@ -256,10 +256,15 @@ def test_programs_that_were_asked_for_are_ready_in_the_next_revision() -> None:
 
 def test_trouble_is_told_and_over_when_policies_come_again(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
-        source, metrics = FixedSource("memory", tree(1)), Metrics("test")
+        source, metrics = FixedSource("memory"), Metrics("test")
         live = live_of(source, metrics)
+        source.say(SourceTrouble("Missing", "nothing is there yet"))
         async with running(live.run()):
+            await until(lambda: live.trouble)
+            source.give(tree(1))
             await until(live.ready.is_set)
+            assert "memory gives policies" in caplog.text
+            assert "again" not in caplog.text, "it is the first time"
             source.say(SourceTrouble("Missing", "the link is gone"))
             await until(lambda: live.trouble)
             assert target(live) == 1
@@ -269,8 +274,10 @@ def test_trouble_is_told_and_over_when_policies_come_again(caplog: pytest.LogCap
             assert live.trouble is None
             assert metrics.value("koordpolicy_source_trouble", reason="Missing") is None
 
-    asyncio.run(scene())
+    with caplog.at_level("INFO"):
+        asyncio.run(scene())
     assert "the link is gone; the last good revision stays" in caplog.text
+    assert "memory gives policies again" in caplog.text
 
 
 # --- restarts

@@ -57,6 +57,16 @@ def test_objects_for_collectors() -> None:
     assert second["exception"].endswith("'no'")
 
 
+def test_a_reason_is_never_empty() -> None:
+    out = io.StringIO()
+    for format in LogFormat:
+        set_up_logging(format, out=out)
+        logging.getLogger("koordpolicy.runtime.leader").warning("lease %s: %s", "l", TimeoutError())
+    text, line = out.getvalue().splitlines()
+    assert text.endswith("lease l: TimeoutError")
+    assert json.loads(line)["message"] == "lease l: TimeoutError"
+
+
 def test_more_when_asked() -> None:
     assert "a detail" not in logged(LogFormat.TEXT)
     assert "a detail" in logged(LogFormat.TEXT, verbose=True)

@@ -1,6 +1,8 @@
 """PolicyRevision objects: who runs what, what is wrong, and nothing left over."""
 
 import asyncio
+import itertools
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,17 +11,25 @@ from koordpolicy.kube import NotFound, Resource, Unreachable
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.frozen import thaw
+from koordpolicy.kube.leases import Terms
 from koordpolicy.kube.memory import MemoryCluster, Store
-from koordpolicy.kube.resources import EVENTS, POLICY_REVISIONS
+from koordpolicy.kube.resources import EVENTS, LEASES, NAMESPACES, POLICY_REVISIONS
 from koordpolicy.model.policy_revision import InstanceState, revision_name
 from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.reporting import KEPT, Reporter, Shown, Who
+from koordpolicy.runtime.presence import Presence, RollCall
+from koordpolicy.runtime.reporting import Reporter, Shown
+from koordpolicy.runtime.revision_objects import RevisionObjects, Who
 from koordpolicy.runtime.revisions import Active, Candidate, Verdict
+from koordpolicy.runtime.speaking import KEPT
 from tests.unit.runtime.scenes import Ticks, broken, live_of, running, tree, until
 
 BACKOFF = Backoff(lambda: 0.0, initial=0.01, longest=0.05)
+TERMS = Terms(duration=0.9, renew_deadline=0.6, retry=0.1)
+"""A process that renewed nothing for most of a second is gone."""
+
+_numbers = itertools.count()
 
 
 class World:
@@ -28,6 +38,7 @@ class World:
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
         self.store = Store(lambda: self.now)
+        self.store.create(NAMESPACES, {"metadata": {"name": "system"}})
         self.away = False
         self.cluster = MemoryCluster(self.store, before_request=self._before)
 
@@ -46,6 +57,14 @@ class World:
             return {}
         return {one["name"]: one["state"] for one in (obj.get("status") or {}).get("instances") or ()}
 
+    def entries(self, name: str) -> list[dict[str, Any]]:
+        """The entries of instances."""
+        return list((self.revisions().get(name, {}).get("status") or {}).get("instances") or ())
+
+    def leases(self) -> set[str]:
+        """The names of the leases of processes."""
+        return {obj["metadata"]["name"] for obj in self.store.list(LEASES).items}
+
     def conditions(self, name: str) -> dict[str, tuple[str, str]]:
         status = self.revisions().get(name, {}).get("status") or {}
         return {one["type"]: (one["status"], one["reason"]) for one in status.get("conditions", ())}
@@ -54,29 +73,68 @@ class World:
 class Replica:
     """One process that follows a source and reports."""
 
-    def __init__(self, world: World, name: str, *, leads: bool = False, gate: Any = None) -> None:
+    def __init__(
+        self,
+        world: World,
+        name: str,
+        *,
+        leads: bool = False,
+        gate: Any = None,
+        component: str = "manager",
+        objects: RevisionObjects | None = None,
+    ) -> None:
         self.world = world
         self.source = FixedSource("memory")
-        self.metrics = Metrics("manager")
+        self.metrics = Metrics(component)
         self.live: LivePolicies = live_of(self.source, self.metrics, gate=gate)
         self.leads = leads
         self.recorder = Recorder(
-            world.cluster, component="koordpolicy-manager", instance=name, now_ns=Ticks(), backoff=BACKOFF
+            world.cluster,
+            component=f"koordpolicy-{component}",
+            instance=name,
+            now_ns=Ticks(),
+            backoff=BACKOFF,
+        )
+        who = Who(component, name)
+        self.presence = Presence(
+            world.cluster,
+            "system",
+            who.member,
+            f"{name}_{next(_numbers)}",
+            jitter=lambda: 0.0,
+            wall_ns=Ticks(),
+            terms=TERMS,
         )
         self.reporter = Reporter(
-            world.cluster,
+            objects or RevisionObjects(world.cluster, self.metrics, Ticks()),
             self.live,
-            Who("manager", name),
-            self.metrics,
+            who,
             BACKOFF,
+            RollCall(world.cluster, "system", clock=time.monotonic, terms=TERMS),
             leads=lambda: self.leads,
             recorder=self.recorder,
-            now=Ticks(),
+            look=0.05,
+        )
+
+    @property
+    def failures(self) -> float:
+        """Reports that could not be written."""
+        return (
+            self.metrics.value(
+                "koordpolicy_policy_status_writes_total", kind="PolicyRevision", result="failed"
+            )
+            or 0.0
         )
 
     @asynccontextmanager
     async def played(self) -> AsyncIterator["Replica"]:
-        async with running(self.live.run()), running(self.reporter.run()), running(self.recorder.run()):
+        """While this lasts; at its end the process is killed."""
+        async with (
+            running(self.live.run()),
+            running(self.presence.run()),
+            running(self.reporter.run()),
+            running(self.recorder.run()),
+        ):
             yield self
 
 
@@ -98,7 +156,7 @@ def test_two_replicas_each_write_their_own_entry() -> None:
                 ONE,
                 "memory",
             )
-            assert "conditions" not in obj["status"]  # nobody speaks for all
+            assert world.conditions(one) == {"Ready": ("Unknown", "Reported")}  # nobody speaks for all
             first.source.give(tree(2), TWO)
             two = revision_name("fleet", TWO)
             await until(lambda: world.instances(two) == {"m1": "Active"})
@@ -225,6 +283,112 @@ def test_a_candidate_is_shown_as_it_is_held() -> None:
             )
             assert ready["message"] == "10 % of the nodes"
             assert "rollout" not in world.revisions()[two]["status"], "that is for the rollout to write"
+
+    asyncio.run(scene())
+
+
+def test_who_is_killed_is_taken_back_by_who_speaks_for_all() -> None:
+    async def scene() -> None:
+        world = World()
+        one = revision_name("fleet", ONE)
+        async with Replica(world, "m1", leads=True).played() as leader:
+            leader.source.give(tree(1), ONE)
+            async with Replica(world, "s1", component="scheduler").played() as killed:
+                killed.source.give(tree(1), ONE)
+                await until(lambda: world.instances(one) == {"m1": "Active", "s1": "Active"})
+                assert world.leases() == {
+                    "koordpolicy-instance-manager-m1",
+                    "koordpolicy-instance-scheduler-s1",
+                }
+            await until(lambda: world.instances(one) == {"m1": "Active"})
+            await until(lambda: world.leases() == {"koordpolicy-instance-manager-m1"})
+            assert world.conditions(one) == {"Ready": ("True", "Succeeded")}
+            assert world.instances(one) == {"m1": "Active"}, "who renews stays"
+
+    asyncio.run(scene())
+
+
+def test_who_ends_in_good_order_leaves_nothing_and_no_status_without_conditions() -> None:
+    async def scene() -> None:
+        world = World()
+        one = revision_name("fleet", ONE)
+        async with Replica(world, "s1", component="scheduler").played() as only:
+            only.source.give(tree(1), ONE)
+            await until(lambda: world.instances(one) == {"s1": "Active"})
+        await only.reporter.withdraw()
+        await only.presence.withdraw()
+        assert world.instances(one) == {}
+        assert world.leases() == set()
+        assert world.conditions(one), "a status without anything in it is none that the API server takes"
+
+    asyncio.run(scene())
+
+
+def test_without_a_manager_the_first_of_the_others_speaks() -> None:
+    async def scene() -> None:
+        world = World()
+        one, bad = revision_name("fleet", ONE), revision_name("fleet", BAD)
+        async with Replica(world, "s2", component="scheduler").played() as second:
+            async with Replica(world, "s1", component="scheduler").played() as first:
+                for replica in (first, second):
+                    replica.source.give(tree(1), ONE)
+                await until(lambda: world.instances(one) == {"s1": "Active", "s2": "Active"})
+                await until(lambda: world.conditions(one) == {"Ready": ("True", "Succeeded")})
+            second.source.give(broken(), BAD)
+            await until(lambda: world.instances(one) == {"s2": "Active"})
+            await until(lambda: world.conditions(bad).get("Stalled") == ("True", "CompileFailed"))
+            async with Replica(world, "m1", leads=True).played() as manager:
+                manager.source.give(tree(1), ONE)
+                await until(lambda: manager.reporter.speaking and not second.reporter.speaking)
+                assert world.conditions(one) == {"Ready": ("True", "Succeeded")}
+
+    asyncio.run(scene())
+
+
+def test_processes_of_two_components_may_have_one_name() -> None:
+    async def scene() -> None:
+        world = World()
+        one = revision_name("fleet", ONE)
+        async with (
+            Replica(world, "host", leads=True).played() as manager,
+            Replica(world, "host", component="scheduler").played() as scheduler,
+        ):
+            for replica in (manager, scheduler):
+                replica.source.give(tree(1), ONE)
+            await until(lambda: len(world.entries(one)) == 2)
+            assert {entry["component"] for entry in world.entries(one)} == {"manager", "scheduler"}
+            await scheduler.reporter.withdraw()
+            assert [entry["component"] for entry in world.entries(one)] == ["manager"]
+
+    asyncio.run(scene())
+
+
+def test_a_burst_of_revisions_leaves_none_without_conditions_and_one_that_is_run() -> None:
+    async def scene() -> None:
+        world = World()
+        async with (
+            Replica(world, "m1", leads=True).played() as manager,
+            Replica(world, "s1", component="scheduler").played() as scheduler,
+        ):
+            commits = [f"{number:06d}{'0' * 34}" for number in range(40)]
+            for number, commit in enumerate(commits):
+                manager.source.give(tree(number + 1), commit)
+                scheduler.source.give(tree(number + 1), commit)
+                await asyncio.sleep(0.02 * (number % 3))
+            last = revision_name("fleet", commits[-1])
+            await until(lambda: world.instances(last) == {"m1": "Active", "s1": "Active"})
+            await until(lambda: all(not world.instances(name) for name in world.revisions() if name != last))
+
+            def judged() -> bool:
+                ready = {name: world.conditions(name)["Ready"] for name in world.revisions()}
+                others = {value for name, value in ready.items() if name != last}
+                return ready[last] == ("True", "Succeeded") and others <= {("False", "Superseded")}
+
+            await until(judged)
+            assert 1 < len(world.revisions()) <= KEPT
+            assert not manager.failures and not scheduler.failures, "no report failed on the way"
+            for obj in world.revisions().values():
+                assert obj["status"]["conditions"]
 
     asyncio.run(scene())
 

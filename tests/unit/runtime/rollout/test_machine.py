@@ -141,6 +141,13 @@ class TestGuards:
         assert state.message == "the guard `errors` fails: 3 failures"
         assert events(state) == ["Started", "Aborted"]
 
+    def test_what_has_ended_fails_no_longer(self) -> None:
+        failing = played(fresh(GUARDED), GUARDED, [5], slow=Judged(False))
+        assert set(failing.failing) == {"slow"}
+        assert not played(failing, GUARDED, [7], slow=Judged(False)).failing
+        assert not told(failing, PLAN, 6, Action.ABORT).failing
+        assert not supersede(failing, 6, "another has come").failing
+
     def test_patience_lets_it_fail_for_a_while(self) -> None:
         slow = Judged(False)
         state = played(fresh(GUARDED), GUARDED, [5, 6.9], slow=slow)

@@ -48,6 +48,9 @@ elseif is("Stalled", "True") then
 elseif is("Ready", "True") then
   health.status = "Healthy"
   health.message = told(known.Ready)
+elseif is("Ready", "False") and known.Ready.reason == "Superseded" then
+  health.status = "Healthy" -- it did its part; another revision decides now
+  health.message = told(known.Ready)
 elseif is("Ready", "False") then
   health.status = "Degraded"
   health.message = told(known.Ready)
