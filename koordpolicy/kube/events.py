@@ -8,7 +8,7 @@ dropped and counted. `run` writes what waits.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
@@ -115,6 +115,8 @@ class Recorder:
         if not self._may_speak(whose, now):
             self.dropped["rate"] += 1
             return
+        if not message.isascii():
+            message = message.encode("utf-8", "backslashreplace").decode()
         if len(message) > _LONGEST_MESSAGE:
             message = message[: _LONGEST_MESSAGE - 1] + "…"
         group = (whose, type, reason, action)
@@ -183,6 +185,9 @@ class Recorder:
             entry.due, entry.writing = False, True
             try:
                 await self._write(entry)
+            except Exception as error:  # noqa: BLE001  # an event is the most that this may cost
+                self.dropped["refused"] += 1
+                _log.error("an event about %s was not written", entry.about.get("name"), exc_info=error)
             finally:
                 entry.writing = False
                 if entry.due:  # it was recorded again in the meantime
@@ -254,17 +259,20 @@ class Recorder:
 
 
 def reference_to(obj: Object) -> dict[str, Any]:
-    """An ObjectReference to an object."""
-    metadata = obj.get("metadata") or {}
+    """An ObjectReference to an object; of what is no text in an object from outside, nothing is referred to."""
+    said = obj.get("metadata")
+    metadata: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
     parts = (
         ("apiVersion", obj.get("apiVersion")),
         ("kind", obj.get("kind")),
         ("namespace", metadata.get("namespace")),
-        ("name", metadata.get("name") or "unknown"),
+        ("name", metadata.get("name")),
         ("uid", metadata.get("uid")),
         ("resourceVersion", metadata.get("resourceVersion")),
     )
-    return {name: value for name, value in parts if value}
+    found = {name: value for name, value in parts if value and isinstance(value, str)}
+    found.setdefault("name", "unknown")
+    return found
 
 
 @lru_cache(maxsize=16)

@@ -116,6 +116,7 @@ class Manager:
             "nodes": len(self.view.nodes.objects),
             "waiting": len(self.queue),
             **status_of(self._component.unreadable),
+            **self._component.troubles.status(),
         }
 
     async def _settled(self) -> None:
@@ -199,6 +200,15 @@ class Manager:
                 break
         for one in calculations:
             failed = one.outcome is Outcome.KEEP and bool(one.reason)
+            if one.failed:
+                self._component.troubles.add(
+                    f"{KIND}/{one.resource}",
+                    graph.digest,
+                    one.reason,
+                    example=f"node {record.get('name', '')}",
+                    facts=lambda: {name: value for name, value in record.items() if name != "pods"},
+                    cause=one.cause,
+                )
             for amount in _AMOUNTS:
                 name = f"{KIND}/{one.resource}.{amount}"
                 counts.add(name, revision, failed=failed)

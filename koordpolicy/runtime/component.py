@@ -39,6 +39,7 @@ from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.runtime.trial import Trials
+from koordpolicy.runtime.troubles import Troubles
 from koordpolicy.runtime.unreadable import unreadable_objects
 from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
@@ -125,6 +126,7 @@ class Component:
     log: DecisionLog | None
     tasks: Tasks
     unreadable: UnreadableObjects
+    troubles: Troubles
     identity: str
     """What this process is called in leases: its instance's name, with what tells it from others of that name."""
     election: Election | None = None
@@ -246,7 +248,10 @@ async def surroundings(
             recorder=recorder,
         )
         tasks = await stack.enter_async_context(Tasks())
-        unreadable = unreadable_objects(metrics, recorder, lambda: component is not None and component.leads)
+
+        def leads() -> bool:
+            return component is not None and component.leads
+
         component = Component(
             process,
             settings,
@@ -259,7 +264,8 @@ async def surroundings(
             counts,
             log,
             tasks,
-            unreadable,
+            unreadable_objects(metrics, recorder, leads),
+            Troubles(metrics, live, recorder, leads=leads, now=now_ns),
             identity,
         )
         tasks.start("api server", follow(sight, process.readiness, settings.unready_after))

@@ -19,6 +19,10 @@ Reconcile = Callable[[str], Awaitable[bool]]
 """Brings one object to what it should be; whether anything was written. Raises to be tried again."""
 
 
+_PLACES: Final = 100
+"""Places whose errors are shown once; beyond it, each is."""
+
+
 class WorkQueue:
     """Names that wait, in order. What is added while it is worked on comes again afterwards.
 
@@ -39,6 +43,7 @@ class WorkQueue:
         self._count = itertools.count()
         self._news = asyncio.Event()
         self._alarm: asyncio.TimerHandle | None = None
+        self._shown: set[tuple[type[Exception], str]] = set()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -110,12 +115,24 @@ class WorkQueue:
         except KubeError as error:
             self._failed(name, error)
             result = "failed"
-        except Exception as error:
-            LOG.exception("%s: %s failed", self.name, name)
+        except Exception as error:  # noqa: BLE001  # `_unforeseen` logs it
+            self._unforeseen(name, error)
             self._failed(name, error)
             result = "failed"
         self._metrics.add("koordpolicy_reconcile_total", queue=self.name, result=result)
         self._metrics.observe("koordpolicy_reconcile_duration_seconds", monotonic() - began, queue=self.name)
+
+    def _unforeseen(self, name: str, error: Exception) -> None:
+        """Show where an error comes from once: thousands of names may fail alike."""
+        frame = error.__traceback__
+        while frame is not None and frame.tb_next is not None:
+            frame = frame.tb_next
+        place = "" if frame is None else f"{frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
+        known = (type(error), place) in self._shown
+        if len(self._shown) < _PLACES:
+            self._shown.add((type(error), place))
+        if not known:
+            LOG.error("%s: %s failed: internal error, please report", self.name, name, exc_info=error)
 
     def _failed(self, name: str, error: Exception) -> None:
         failures = self._failures[name] = self._failures.get(name, 0) + 1

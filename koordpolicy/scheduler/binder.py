@@ -5,6 +5,7 @@ same decision again after it was applied gives nothing to write.
 """
 
 import asyncio
+import logging
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -23,6 +24,8 @@ from koordpolicy.scheduler.decision import Decision, PodKey, Victim
 from koordpolicy.scheduler.shards import route_text
 from koordpolicy.scheduler.volume_binder import Sleep, bind_volumes
 from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
+
+LOG: Final = logging.getLogger(__name__)
 
 UNSCHEDULABLE: Final = "Unschedulable"
 SCHEDULER_ERROR: Final = "SchedulerError"
@@ -86,6 +89,15 @@ class Preempt:
 Plan = Bind | Report | PassOn | Preempt
 
 
+class UnforeseenError(KubeError):
+    """A write ended with an error that nobody foresaw."""
+
+    @classmethod
+    def of(cls, problem: Exception) -> "UnforeseenError":
+        """What was raised, in words."""
+        return cls(f"internal error, please report: {type(problem).__name__}: {problem}")
+
+
 class Outcome(NamedTuple):
     """What came of a plan. `error` is None when it was carried out, or needed no carrying out any more."""
 
@@ -127,7 +139,8 @@ def _since(known: Condition | None, now: int) -> int:
 
 
 async def apply(cluster: Cluster, planned: Plan, sleep: Sleep = asyncio.sleep) -> Outcome:
-    """Carry a plan out. A pod that is bound already, or gone, is an outcome and no exception.
+    """Carry a plan out. A pod that is bound already, or gone, is an outcome and no exception, and so is an error that
+    nobody foresaw: then the cluster may have taken the write or not, and says so itself.
 
     Volumes are waited for; `sleep` waits for seconds.
     """
@@ -146,6 +159,9 @@ async def apply(cluster: Cluster, planned: Plan, sleep: Sleep = asyncio.sleep) -
             await cluster.patch(PODS, name, _condition(planned), namespace=namespace, subresource="status")
     except KubeError as error:
         return Outcome(planned, error)
+    except Exception as problem:
+        LOG.exception("the write about pod %s/%s failed", namespace, name)
+        return Outcome(planned, UnforeseenError.of(problem))
     return Outcome(planned)
 
 

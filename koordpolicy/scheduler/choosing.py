@@ -127,7 +127,10 @@ def _refusals(question: Question, judged: Judged, table: NodeTable) -> tuple[Ref
             rows = np.flatnonzero(left & ~accepted)
             if len(rows):
                 counted = reasons_of(question, step, rows, table)
-                found.extend(Refusals(step.name, reason, nodes) for reason, nodes in counted.items())
+                error = _error(question, step, int(rows[0]), table)
+                found.extend(
+                    Refusals(step.name, reason, nodes, error=error) for reason, nodes in counted.items()
+                )
                 left &= accepted
     if judged.barred is not None and (barred := int(np.count_nonzero(left & judged.barred))):
         found.append(Refusals("", PROMISED, barred))
@@ -174,12 +177,17 @@ def _without_reason(question: Question, step: Step, row: int, table: NodeTable) 
 
     Where the filter could not be evaluated, what went wrong on one of them speaks for all.
     """
-    text = f"node(s) didn't pass the filter {step.name}"
+    text, error = f"node(s) didn't pass the filter {step.name}", _error(question, step, row, table)
+    return f"{text}: {error}" if error else text
+
+
+def _error(question: Question, step: Step, row: int, table: NodeTable) -> str:
+    """What went wrong where a filter's expression could not be evaluated about a node; empty where it could."""
     if question.profile.judge is None:
-        return text
+        return ""
     found = question.profile.judge.call_all(table, question.records, np.array([row]))
     error = found[step.place].error(0)
-    return text if error is None else f"{text}: {error}"
+    return "" if error is None else str(error)
 
 
 def weighted(

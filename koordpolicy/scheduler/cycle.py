@@ -32,7 +32,24 @@ Stamps: TypeAlias = dict[str, Hashable]
 
 
 class CycleProblem(Exception):
-    """The question itself failed: no answer is to be had about any node."""
+    """The question itself failed: no answer is to be had about any node.
+
+    `step` is the filter or score that failed (`filter:NAME`), empty where that is not known; `cause` is an error that
+    nobody foresaw, None for one of policy, of a parameter or of the pod.
+    """
+
+    def __init__(self, text: str, step: str = "", cause: Exception | None = None) -> None:
+        super().__init__(text)
+        self.step = step
+        self.cause = cause
+
+    @classmethod
+    def of(cls, problem: Exception, step: Step | None = None) -> "CycleProblem":
+        """Whatever was raised, over a step if one was being asked."""
+        if isinstance(problem, CycleProblem):
+            return problem
+        known = isinstance(problem, CelError | ParameterError | ObjectError)
+        return cls(str(problem), "" if step is None else step.place, None if known else problem)
 
 
 @dataclass(slots=True)
@@ -102,6 +119,7 @@ def judge(
         [None] * len(profile.scores),
         [0] * len(profile.scores),
     )
+    step: Step | None = None
     try:
         found = (
             {} if profile.judge is None or nodes.count == 0 else profile.judge.call_all(table, records, rows)
@@ -127,8 +145,8 @@ def judge(
                     asks = not step.looks_beyond or step.place in stamps
                     seen = _asked(step, stamps, nodes, known) if asks else None
                     judged.scores[at] = _scores(step, question, seen, found.get(step.place))
-    except (CelError, ParameterError, ObjectError) as problem:
-        raise CycleProblem(str(problem)) from problem
+    except Exception as problem:
+        raise CycleProblem.of(problem, step) from problem
     return judged
 
 
@@ -171,6 +189,7 @@ def _asked(step: Step, stamps: Stamps, nodes: NodeView, known: Judged | None) ->
 def reservation(question: Question, table: NodeTable, node: str) -> VolumePlan:
     """What the mechanisms of filters want done before the pod is bound to a node. Raises CycleProblem."""
     nodes = NodeView(table, np.array([table.index(node)]), question.around)
+    step: Step | None = None
     try:
         for step in question.profile.filters:
             mechanism = step.mechanism
@@ -178,8 +197,8 @@ def reservation(question: Question, table: NodeTable, node: str) -> VolumePlan:
                 continue
             if step.enabled.value(question.records) is not False:
                 return mechanism.reserve(question.view, nodes, step.values(question.records))
-    except (CelError, ParameterError, ObjectError) as problem:
-        raise CycleProblem(str(problem)) from problem
+    except Exception as problem:
+        raise CycleProblem.of(problem, step) from problem
     return NOTHING_TO_BIND
 
 
@@ -217,5 +236,5 @@ def ranked(step: Step, question: Question, table: NodeTable, rows: Rows) -> Scor
     nodes = NodeView(table, None, question.around)
     try:
         return step.mechanism.rank(question.view, nodes, rows, step.values(question.records))
-    except (CelError, ParameterError, ObjectError) as problem:
-        raise CycleProblem(str(problem)) from problem
+    except Exception as problem:
+        raise CycleProblem.of(problem, step) from problem

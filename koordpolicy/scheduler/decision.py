@@ -13,13 +13,37 @@ class Refusals:
     """How many nodes one filter refused for one reason.
 
     `resolvable` says that fewer pods there might help; a node that is refused for several reasons of
-    the filter counts for each.
+    the filter counts for each. `error` is what went wrong where the filter's expression could not be evaluated,
+    which refuses as well.
     """
 
     filter: str
     reason: str
     nodes: int
     resolvable: bool = True
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a pod could not be decided on, so that no node is taken.
+
+    `step` is the filter or score (`filter:NAME`), `place` where policy speaks of it (`FILE:LINE:COLUMN`), each
+    empty where that is not known. `cause` is an error of ours, which nobody foresaw; None for one of policy.
+    """
+
+    text: str
+    step: str = ""
+    place: str = ""
+    cause: Exception | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        kind, _, name = self.step.partition(":")
+        where = ", ".join(part for part in (f"{kind} `{name}`" if name else "", self.place) if part)
+        if self.cause is None:
+            return f"{self.text} ({where})" if where else self.text
+        error = f"{type(self.cause).__name__}: {self.text}"
+        return f"internal error{f' in {where}' if where else ''}, please report: {error}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +82,8 @@ class Decision:
     """Where a pod goes, or why it goes nowhere.
 
     `node` is empty when none fits. Of `nodes` there are, `feasible` passed all filters; `refusals` say what
-    kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `problem` says
-    what went wrong where the question itself failed. `digest` is the graph's. `preemption` is who goes for
+    kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `failure` says
+    what went wrong where the question itself failed, `problem` the same as text. `digest` is the graph's. `preemption` is who goes for
     a pod that found no node; `remark` is why nobody does, `promised` the node that it
     waits for others to leave, `advice` what would help it. `volumes` is what is to be bound before the pod. `route` is the way on which another shard gets
     it, empty when it goes home, None when it stays where it is.
@@ -72,7 +96,7 @@ class Decision:
     feasible: int
     refusals: tuple[Refusals, ...] = ()
     best: tuple[Candidate, ...] = ()
-    problem: str = ""
+    failure: Failure | None = None
     preemption: Preemption | None = None
     remark: str = ""
     promised: str = ""
@@ -80,6 +104,11 @@ class Decision:
     route: tuple[int, ...] | None = None
     digest: str = field(default="", compare=False)
     volumes: VolumePlan = NOTHING_TO_BIND
+
+    @property
+    def problem(self) -> str:
+        """What went wrong where the question itself failed; empty where it did not."""
+        return "" if self.failure is None else str(self.failure)
 
     @property
     def placed(self) -> bool:

@@ -5,6 +5,7 @@ where it has a place for that (filter, bind), and by the status of the response 
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from typing import Any, Final
@@ -34,6 +35,8 @@ from koordpolicy.scheduler.extender_wire import (
     room_json,
 )
 from koordpolicy.scheduler.scheduler import Scheduler
+
+LOG: Final = logging.getLogger(__name__)
 
 MEMORY: Final = 512 * 2**20
 """Bytes that a call may take when it is read: a filter call may carry every node of a cluster as an object."""
@@ -155,6 +158,11 @@ class ExtenderServer:
             return "malformed", _failed(str(problem), 400, tells=tells)
         except (CycleProblem, KubeError) as problem:
             return "error", _failed(str(problem), 500, tells=tells)
+        except Exception as problem:
+            LOG.exception("a call of the extender failed")
+            self._metrics.add("koordpolicy_internal_errors_total", place="extender")
+            text = f"internal error, please report: {type(problem).__name__}: {problem}"
+            return "error", _failed(text, 500, tells=tells)
         return "ok", Response(200, write_json(told), JSON)
 
     async def _decoded(self, body: bytes) -> Any:

@@ -2,9 +2,13 @@
 
 A pod counts as placed from its decision on, so that the next decision need not wait for the write. How far
 decisions may run ahead of writes is bounded.
+
+No error ends it: one over a decision or a write takes that decision or write, and of anything else the queue is looked
+at again after a pause.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
@@ -14,6 +18,8 @@ from koordpolicy.model.pod import Pod
 from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Preempt, apply, plan
 from koordpolicy.scheduler.decision import Decision
 from koordpolicy.scheduler.scheduler import Scheduler
+
+LOG: Final = logging.getLogger(__name__)
 
 ATTEMPTS: Final = 4
 """How often a write is tried before the pod goes back to the queue."""
@@ -27,6 +33,9 @@ BURST: Final = 16
 
 LONGEST_WAIT: Final = 5.0
 """Seconds after which the queue is looked at though nothing was heard."""
+
+_PAUSE: Final = 1.0
+"""Seconds until the queue is looked at again after it could not be."""
 
 Now: TypeAlias = Callable[[], int]
 """The time in nanoseconds since 1970."""
@@ -44,7 +53,8 @@ class SchedulingLoop:
     """Runs a scheduler against a cluster.
 
     `in_flight` bounds the writes that are on their way; `on_settled` hears of each decision once its writes
-    are done. `wake` tells that something was heard.
+    are done, `on_failure` of errors that nobody foresaw and that took no decision. `wake` tells that something was
+    heard.
     """
 
     def __init__(
@@ -56,16 +66,17 @@ class SchedulingLoop:
         *,
         in_flight: int = IN_FLIGHT,
         on_settled: Callable[[Settled], None] = lambda settled: None,
+        on_failure: Callable[[Exception], None] = lambda problem: None,
     ) -> None:
         self._scheduler = scheduler
         self._cluster = cluster
         self._now = now
         self._backoff = backoff
-        self._on_settled = on_settled
+        self._settle = on_settled
+        self._on_failure = on_failure
         self._room = asyncio.Semaphore(in_flight)
         self._writes: set[asyncio.Task[None]] = set()
         self._heard = asyncio.Event()
-        self._broken: BaseException | None = None
 
     def wake(self) -> None:
         """Something happened that may let a pod be scheduled."""
@@ -77,15 +88,15 @@ class SchedulingLoop:
         return len(self._writes)
 
     async def run(self) -> None:
-        """Schedule until cancelled; what is on its way then is brought to its end (see `drain`).
-
-        A write that fails in a way nobody foresaw ends it: who starts anew learns from the cluster what came of it.
-        """
+        """Schedule until cancelled; what is on its way then is brought to its end (see `drain`)."""
         while True:
             self._heard.clear()
-            await self._decide_all()
-            if self._broken is not None:
-                raise self._broken
+            try:
+                await self._decide_all()
+            except Exception as problem:  # noqa: BLE001  # told of by `_failed`
+                self._failed("the queue could not be looked at", problem)
+                await asyncio.sleep(_PAUSE)
+                continue
             await self._wait()
 
     async def drain(self, seconds: float) -> None:
@@ -98,7 +109,11 @@ class SchedulingLoop:
         decided = 0
         while True:
             await self._room.acquire()
-            found = self._scheduler.schedule_next()
+            try:
+                found = self._scheduler.schedule_next()
+            except BaseException:
+                self._room.release()
+                raise
             if found is None:
                 self._room.release()
                 return
@@ -108,7 +123,12 @@ class SchedulingLoop:
                 await asyncio.sleep(0)
 
     def _carry_out(self, decision: Decision, pod: Pod) -> None:
-        planned = plan(decision, pod, self._now())
+        try:
+            planned = plan(decision, pod, self._now())
+        except Exception as problem:  # noqa: BLE001  # told of by `_failed`
+            self._failed(f"there is no plan for pod {'/'.join(decision.pod)}", problem)
+            self._scheduler.forget(pod)
+            planned = None
         if planned is None:
             self._room.release()
             self._on_settled(Settled(decision, pod, None))
@@ -120,9 +140,22 @@ class SchedulingLoop:
     def _written(self, task: asyncio.Task[None]) -> None:
         self._writes.discard(task)
         self._room.release()
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._broken = error
-            self.wake()
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self._failed("what came of a write could not be dealt with", error)
+
+    def _on_settled(self, settled: Settled) -> None:
+        """Tell of a decision; that this fails must not change what was decided."""
+        try:
+            self._settle(settled)
+        except Exception as problem:  # noqa: BLE001  # told of by `_failed`
+            self._failed(
+                f"the decision on pod {'/'.join(settled.decision.pod)} could not be told of", problem
+            )
+
+    def _failed(self, what: str, problem: Exception) -> None:
+        LOG.error("%s: internal error, please report", what, exc_info=problem)
+        self._on_failure(problem)
 
     async def _write(self, decision: Decision, pod: Pod, planned: Plan) -> None:
         outcome, attempt = await apply(self._cluster, planned), 1

@@ -61,7 +61,7 @@ class Memory:
         try:
             fingerprint = _fingerprint(question)
         except ObjectError as problem:
-            raise CycleProblem(str(problem)) from problem
+            raise CycleProblem.of(problem) from problem
         self._latest = None
         known = self._known
         at = next((at for at, one in enumerate(known) if one.fingerprint == fingerprint), None)

@@ -137,6 +137,9 @@ class Running:
             component.backoff(initial=0.1, longest=2.0),
             in_flight=choice.in_flight,
             on_settled=Telling(component, choice.profile).settled,
+            on_failure=lambda _: component.process.metrics.add(
+                "koordpolicy_internal_errors_total", place="write"
+            ),
         )
         self._listening = Listening(component, self.scheduler, self.loop.wake)
 
@@ -157,6 +160,7 @@ class Running:
             "pending": sum(1 for _ in self.scheduler.pending),
             "writing": self.loop.writing,
             **status_of(self._component.unreadable),
+            **self._component.troubles.status(),
         }
 
     async def _lead(self) -> None:

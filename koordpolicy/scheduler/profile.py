@@ -7,6 +7,7 @@ once. The reasons of filters are a second one, asked only for nodes that were re
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
@@ -295,6 +296,33 @@ def _helping(require: ir.Node) -> frozenset[Event]:
             found.add(Event.POD_GONE)
         found.add(Event.NODE_CHANGED)
     return frozenset(found)
+
+
+def place_of(graph: RuleGraph, profile: str, step: str) -> str:
+    """Where policy speaks of a step (`filter:NAME`), as `FILE:LINE:COLUMN`; empty where it does not."""
+    return graph.once((KIND, profile, "place", step), lambda: _place_of(graph, profile, step))
+
+
+def _place_of(graph: RuleGraph, profile: str, step: str) -> str:
+    kind, _, name = step.partition(":")
+    target, head = f"{KIND}/{profile}", f"{kind}s[{name}]."
+    rules = [
+        (key.field.removeprefix(head) not in _SAYING, rule)
+        for key, decision in graph.decisions.items()
+        if name and key.target == target and key.field.startswith(head)
+        for rule in decision.rules[:1]
+    ]
+    if not rules:
+        return ""
+    rule = min(rules, key=lambda one: one[0])[1]
+    # Of a pack that is installed somewhere, where that is concerns nobody.
+    file = PurePath(rule.span.file)
+    shown = f"{rule.layer}/{file.name}" if file.is_absolute() else rule.span.file
+    return f"{shown}:{rule.span.start.line}:{rule.span.start.column}"
+
+
+_SAYING: Final = ("require", "value")
+"""The fields of a step with its expression."""
 
 
 def records_for(pod: Record, namespace: Record, cluster: Record, now: int) -> dict[str, Any]:

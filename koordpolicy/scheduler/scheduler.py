@@ -12,9 +12,11 @@ says how an object is now, `remove_...` that it is gone. Values come from the re
 """
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.mechanism.columns import total
@@ -26,12 +28,12 @@ from koordpolicy.model.facts_pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod
-from koordpolicy.model.reading import Json, ObjectError, mapping, texts
+from koordpolicy.model.reading import Json, mapping, texts
 from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import Choice, Draw, choose
 from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, reservation
-from koordpolicy.scheduler.decision import Decision, PodKey, Refusals
+from koordpolicy.scheduler.decision import Decision, Failure, PodKey, Refusals
 from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.loads import LoadPolicy
@@ -39,11 +41,13 @@ from koordpolicy.scheduler.memory import Memory
 from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.scheduler.pods import PodView, scheduler_of, takes_less, view_of
 from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
-from koordpolicy.scheduler.profile import profile_of, records_for
+from koordpolicy.scheduler.profile import place_of, profile_of, records_for
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.unsupported import unsupported
 from koordpolicy.scheduler.waitlist import Waitlist
+
+LOG: Final = logging.getLogger(__name__)
 
 DEFAULT_PROFILE = "koord-scheduler"
 
@@ -92,6 +96,7 @@ class Scheduler:
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
         self.profile = self._role.adapt(profile_of(graph, profile))
+        self._graph = graph
         self._catalogue = graph.catalogue
         self._load = LoadPolicy(graph, profile)
         around = None if before is None else before.around.again()
@@ -111,15 +116,20 @@ class Scheduler:
         promised = list(self._room.nominations.items())
         self._begin(graph, self.profile.name, before)
         for node in before.nodes():
-            self.cache.set_node(node)
+            with _one("node", node.name):
+                self.cache.set_node(node)
         for metric in before.metrics():
-            self.cache.set_metric(metric)
+            with _one("metric of node", metric.name):
+                self.cache.set_metric(metric)
         for view, node_name, since, assumed in before.pods():
-            self.cache.place(self._view(view.pod), node_name, since, assumed=assumed)
+            with _one("pod", *view.pod.key):
+                self.cache.place(self._view(view.pod), node_name, since, assumed=assumed)
         for view, node_name in promised:
-            self._room.nominations.set(self._view(view.pod), node_name)
+            with _one("pod", *view.pod.key):
+                self._room.nominations.set(self._view(view.pod), node_name)
         for view in pending:
-            self._waitlist.enter(self._view(view.pod))
+            with _one("pod", *view.pod.key):
+                self._waitlist.enter(self._view(view.pod))
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -292,6 +302,14 @@ class Scheduler:
         view = self._waitlist.next()
         if view is None:
             return None
+        try:
+            decision = self._cycle(view)
+        except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
+            decision = self._undo(view, problem)
+        return decision, view.pod
+
+    def _cycle(self, view: PodView) -> Decision:
+        """A decision on a pod that has left the queue, and what follows from it."""
         key = view.pod.key
         question = self.question(view)
         judged, decision = self._decided(question)
@@ -305,7 +323,18 @@ class Scheduler:
                 decision = self._without_node(question, judged, decision)
             decision = replace(decision, promised=self._room.nominations.node_of(key) or "")
             self._waitlist.refused(view, decision)
-        return decision, view.pod
+        return decision
+
+    def _undo(self, view: PodView, problem: Exception) -> Decision:
+        """A decision after a failure somewhere in a cycle: nothing of the cycle holds, and the pod comes again."""
+        key = view.pod.key
+        if self.cache.is_assumed(key):
+            self.cache.displace(key)
+        self.cache.around.volumes.give_up(key)
+        self.forget_answers()
+        decision = self._problem(view.pod, problem)
+        self._waitlist.failed(view, decision)
+        return decision
 
     def decide(self, pod: Pod | PodView) -> Decision:
         """Where a pod would go now, and why. Changes nothing."""
@@ -327,8 +356,8 @@ class Scheduler:
             while decision.placed and not self._room.passes_beside(question, decision.node):
                 judged = judged.refusing(table.index(decision.node))
                 decision = choose(question, judged, table, self._choice)
-        except (CycleProblem, ObjectError) as problem:
-            return None, self._problem(question, problem)
+        except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
+            return None, self._problem(asked, problem)
         return judged, decision
 
     # --- for others that decide -----------------------------------------------------------------
@@ -385,7 +414,7 @@ class Scheduler:
             if (route := shard.route_to(asked, self._room.could(*everywhere), table)) is not None:
                 return replace(decision, route=route)
         except CycleProblem as problem:
-            return self._problem(question, problem)
+            return self._problem(question.view.pod, problem)
         decision = self._with_advice(question, judged, decision)
         return replace(decision, route=shard.way_home(asked))
 
@@ -394,7 +423,7 @@ class Scheduler:
         try:
             found = self._room.find(question, judged)
         except CycleProblem as problem:
-            return self._problem(question, problem)
+            return self._problem(question.view.pod, problem)
         if found is None:
             return decision
         if isinstance(found, Without):
@@ -423,9 +452,16 @@ class Scheduler:
             return ()
         return self._adviser.advise(question, judged, self.cache.table)
 
-    def _problem(self, question: Question, problem: Exception) -> Decision:
-        asked, digest = question.view.pod, self.profile.digest
-        return Decision(asked.key, asked.uid, "", len(self.cache), 0, problem=str(problem), digest=digest)
+    def _problem(self, asked: Pod, problem: Exception) -> Decision:
+        found = CycleProblem.of(problem)
+        failure = Failure(
+            str(found), found.step, place_of(self._graph, self.profile.name, found.step), found.cause
+        )
+        if found.cause is not None:
+            self.forget_answers()
+        return Decision(
+            asked.key, asked.uid, "", len(self.cache), 0, failure=failure, digest=self.profile.digest
+        )
 
     def rehearse(self, pod: Pod | PodView) -> Decision:
         """A decision with all that would follow: who would have to go, and what would help. Nothing is kept."""
@@ -510,3 +546,12 @@ class Scheduler:
             for path in ("resources.allocatable", "resources.requested")
         ]
         return cluster_facts("", len(self.cache), self.cache.pod_count, *sums)
+
+
+@contextmanager
+def _one(kind: str, *name: str) -> Iterator[None]:
+    """What fails over one object by another revision concerns that object alone."""
+    try:
+        yield
+    except Exception:
+        LOG.exception("%s %s is passed over: internal error, please report", kind, "/".join(name))

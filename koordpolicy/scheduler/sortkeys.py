@@ -10,13 +10,16 @@ from koordpolicy.scheduler.asked import Asked
 
 SortKey = tuple[Any, ...]
 
+LAST: Final[SortKey] = ((1,),)
+"""Comes after all others."""
+
 
 def sort_key(keys: Asked, records: Mapping[str, Any]) -> SortKey:
     """The place that a list of keys gives; what has none comes last."""
     try:
         found = keys.value(records)
     except CelError:
-        return ((1,),)
+        return LAST
     return ((0,), *map(_sortable, found or ()))
 
 

@@ -1,7 +1,9 @@
 """What becomes of decisions, as metrics and as Events that people read."""
 
 from koordpolicy.runtime.component import Component
+from koordpolicy.runtime.troubles import FEW
 from koordpolicy.scheduler.loop import Settled
+from koordpolicy.scheduler.profile import place_of
 
 
 class Telling:
@@ -9,6 +11,7 @@ class Telling:
 
     def __init__(self, component: Component, profile: str) -> None:
         self._component = component
+        self._profile = profile
         self._decision = f"SchedulingProfile/{profile}"
 
     def settled(self, settled: Settled) -> None:
@@ -23,13 +26,14 @@ class Telling:
         self._component.counts.add(self._decision, decision.digest, failed=bool(decision.problem))
         about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
         recorder = self._component.recorder
+        of_many = self._trouble(settled)
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
             recorder.record(about, "Scheduled", message, action="Binding")
         elif result == "bind_failed":
             assert outcome is not None
             recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")
-        elif result != "passed_on":
+        elif result != "passed_on" and not of_many:
             recorder.record(about, "FailedScheduling", decision.message, type="Warning", action="Scheduling")
         if decision.preemption is not None and (outcome is None or outcome.error is None):
             for victim in decision.preemption.victims:
@@ -37,6 +41,34 @@ class Telling:
                 message = f"Preempted by pod {decision.uid} on node {decision.preemption.node}"
                 one = {"apiVersion": "v1", "kind": "Pod", "metadata": gone}
                 recorder.record(one, "Preempted", message, action="Preempting")
+
+    def _trouble(self, settled: Settled) -> bool:
+        """Note what failed; whether this is one of so many that it need not have an Event of its own."""
+        decision, failure = settled.decision, settled.decision.failure
+        troubles, example = self._component.troubles, f"pod {'/'.join(settled.decision.pod)}"
+        if failure is not None:
+            found = troubles.add(
+                self._decision,
+                decision.digest,
+                str(failure),
+                rule=failure.step,
+                place=failure.place,
+                example=example,
+                facts=lambda: settled.pod,
+                cause=failure.cause,
+            )
+            return found.count > FEW
+        of_many = False
+        for refusals in decision.refusals:
+            if refusals.error:
+                step = f"filter:{refusals.filter}"
+                place = place_of(self._component.live.graph, self._profile, step)
+                text = f"{refusals.error} (filter `{refusals.filter}`, {place})"
+                found = troubles.add(
+                    self._decision, decision.digest, text, rule=step, place=place, example=example
+                )
+                of_many |= found.count > FEW and refusals.nodes == decision.nodes
+        return of_many
 
 
 def _identity(settled: Settled) -> dict[str, str]:

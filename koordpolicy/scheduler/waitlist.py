@@ -1,12 +1,14 @@
 """The pods that wait for a node, and what is known of each beside its place in the queue."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.mechanism.backoff import backoff
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.backoff import come_back
 from koordpolicy.scheduler.decision import Decision, PodKey
 from koordpolicy.scheduler.events import Event
@@ -14,9 +16,15 @@ from koordpolicy.scheduler.hints import Hints
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
+from koordpolicy.scheduler.sortkeys import LAST
 
 Records: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
 """The records of a decision about a pod with these facts in this namespace."""
+
+
+FAILED_FIRST: Final = NANOSECONDS
+FAILED_LONGEST: Final = 300 * NANOSECONDS
+"""First and longest back-off, in nanoseconds, after a failure that nobody foresaw."""
 
 
 class Waitlist:
@@ -127,6 +135,20 @@ class Waitlist:
         self.away.discard(key)
         self.pods[key] = view
         self._put_back(view, frozenset())
+
+    def failed(self, view: PodView, decision: Decision) -> None:
+        """A pod could not be decided on for a reason that nobody foresaw.
+
+        It comes back, too, after a back-off, last of those that are due then: policy, which may be what fails, is not
+        asked when, nor in which order.
+        """
+        key, now = view.pod.key, self._clock()
+        self.pods[key] = view
+        self.last[key] = decision
+        self._since[key] = now
+        attempts = self._attempts[key] = self._attempts.get(key, 0) + 1
+        ready_at = now + backoff(attempts, FAILED_FIRST, FAILED_LONGEST)
+        self._queue.put_back(Waiting(key, LAST, attempts, ready_at=ready_at), now)
 
     def _put_back(self, view: PodView, helped_by: frozenset[Event]) -> None:
         key = view.pod.key

@@ -1,7 +1,7 @@
 """How much of an overcommitted resource a node offers: the answer of the policies, not yet published."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
@@ -39,7 +39,8 @@ class Offer:
 class Calculation:
     """What one resource comes to on one node. `whole` and `zones` (in order) only where it is published.
 
-    `reason` says in a phrase why it is not, or why zones are missing.
+    `reason` says in a phrase why it is not, or why zones are missing. `failed` says that policy could not be
+    evaluated, `cause` is an error of ours that nobody foresaw.
     """
 
     resource: str
@@ -47,6 +48,8 @@ class Calculation:
     whole: Offer = Offer(0, 0)
     zones: tuple[Offer, ...] = ()
     reason: str = ""
+    failed: bool = False
+    cause: Exception | None = field(default=None, compare=False)
 
 
 def calculate(
@@ -56,8 +59,8 @@ def calculate(
 
     A formula that cannot be evaluated keeps what is published: neither more nor less would be founded.
     """
-    ask = _Asking(graph, resource, roots_of(graph, resource, node, now, cluster))
     try:
+        ask = _Asking(graph, resource, roots_of(graph, resource, node, now, cluster))
         if not ask("enabled"):
             return Calculation(resource, Outcome.RESET, reason="the resource is not offered")
         if _missing(node, ask("onMissing.after")):
@@ -68,10 +71,13 @@ def calculate(
                 reason="the node's metrics are missing or old",
             )
         whole = ask.offer("")
+        zones, reason = _zones(ask, node)
     except CelError as error:
-        return Calculation(resource, Outcome.KEEP, reason=str(error))
-    zones, reason = _zones(ask, node)
-    return Calculation(resource, Outcome.PUBLISH, whole, zones, reason)
+        return Calculation(resource, Outcome.KEEP, reason=str(error), failed=True)
+    except Exception as error:  # noqa: BLE001  # one resource of one node is the most that this may cost
+        reason = f"internal error, please report: {type(error).__name__}: {error}"
+        return Calculation(resource, Outcome.KEEP, reason=reason, failed=True, cause=error)
+    return Calculation(resource, Outcome.PUBLISH, whole, zones, reason, failed=bool(reason))
 
 
 def roots_of(

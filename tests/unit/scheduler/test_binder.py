@@ -11,6 +11,7 @@ from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import Decision
 from koordpolicy.scheduler.binder import Bind, Preempt, Report, apply, plan
+from koordpolicy.scheduler.decision import Failure
 from tests.unit.scheduler.world import START, World
 
 NODE = {
@@ -123,7 +124,7 @@ def test_a_pod_that_is_gone_is_lost() -> None:
 
 
 def test_a_question_that_failed_is_the_scheduler_s_error() -> None:
-    problem = Decision(("default", "x"), "", "", 3, 0, problem="`strategy` is `Best`")
+    problem = Decision(("default", "x"), "", "", 3, 0, failure=Failure("`strategy` is `Best`"))
     planned = plan(problem, Pod("x"), START)
     assert isinstance(planned, Report)
     assert planned.reason == "SchedulerError"

@@ -19,6 +19,8 @@ def test_where_a_pod_goes(case: dict[str, Any]) -> None:
     decision = world.place("pod", case.get("pod"))
     expected = case["expect"]
     assert decision.node == expected.get("node", ""), decision
+    if "begins" in expected:
+        assert decision.message.startswith(expected["begins"])
     if "message" in expected:
         assert decision.message == " ".join(expected["message"].split())
     if "refusals" in expected:

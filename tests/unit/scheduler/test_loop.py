@@ -16,7 +16,7 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.feed import Feed
-from koordpolicy.scheduler.loop import SchedulingLoop, Settled
+from koordpolicy.scheduler.loop import ATTEMPTS, SchedulingLoop, Settled
 from tests.unit.scheduler.world import policies
 
 NOW = 1_750_000_000 * 10**9
@@ -167,16 +167,47 @@ def test_what_is_on_its_way_is_brought_to_its_end() -> None:
     asyncio.run(run())
 
 
-def test_a_write_that_fails_as_nobody_foresaw_ends_the_loop() -> None:
+def test_a_write_that_fails_as_nobody_foresaw_takes_that_write_alone() -> None:
     async def run() -> None:
+        binds = 0
+
         async def wrong(verb: str, resource: Resource) -> None:
+            nonlocal binds
             if verb == "bind":
-                raise ZeroDivisionError
+                binds += 1
+                if binds <= ATTEMPTS:
+                    raise ZeroDivisionError
 
         world = World(wrong)
         world.store.create(NODES, node("n0"))
-        world.store.create(PODS, pod("p0"), namespace="default")
-        await world.run_until(lambda: False)
+        for at in range(3):
+            world.store.create(PODS, pod(f"p{at}"), namespace="default")
+        await world.run_until(lambda: all(world.bound().values()))
+        assert (binds > ATTEMPTS, set(world.bound().values())) == (True, {"n0"})
 
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(run())
+    asyncio.run(run())
+
+
+def test_what_fails_over_telling_of_a_decision_changes_nothing() -> None:
+    async def run() -> None:
+        async def fine(verb: str, resource: Resource) -> None:
+            await asyncio.sleep(0)
+
+        world = World(fine)
+        failures: list[Exception] = []
+        nobody: dict[object, Exception] = {}
+        world.loop = SchedulingLoop(
+            world.scheduler,
+            world.cluster,
+            lambda: NOW,
+            Backoff(lambda: 0.0),
+            on_settled=lambda settled: failures.append(nobody[settled.decision.pod]),
+            on_failure=failures.append,
+        )
+        world.store.create(NODES, node("n0"))
+        for at in range(3):
+            world.store.create(PODS, pod(f"p{at}"), namespace="default")
+        await world.run_until(lambda: all(world.bound().values()) and len(failures) == 3)
+        assert {type(one) for one in failures} == {KeyError}
+
+    asyncio.run(run())
