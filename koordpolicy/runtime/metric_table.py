@@ -252,7 +252,7 @@ METRICS: Final = (
     Metric(
         "koordpolicy_internal_errors_total",
         MetricKind.COUNTER,
-        "Errors that nobody foresaw, by what they took (object, decision, write, extender); the log has a traceback.",
+        "Errors that nobody foresaw, by what they took (object, decision, diagnosis, write, extender); the log has a traceback.",
         ("place",),
     ),
     # --- the scheduler
@@ -261,6 +261,11 @@ METRICS: Final = (
         MetricKind.COUNTER,
         "Attempts to place a pod, by result (scheduled, unschedulable, passed_on, error, bind_failed).",
         ("result",),
+    ),
+    Metric(
+        "koordpolicy_scheduler_advice_evaluations_total",
+        MetricKind.COUNTER,
+        "How often nodes were evaluated to find out what would help pods that wait.",
     ),
     Metric(
         "koordpolicy_extender_calls_total",

@@ -9,14 +9,16 @@ at again after a pause.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, NamedTuple, TypeAlias
 
 from koordpolicy.kube import Cluster
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.model.pod import Pod
 from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Preempt, apply, plan
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import Decision, PodKey
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
@@ -77,6 +79,9 @@ class SchedulingLoop:
         self._room = asyncio.Semaphore(in_flight)
         self._writes: set[asyncio.Task[None]] = set()
         self._heard = asyncio.Event()
+        self._reporting: Counter[PodKey] = Counter()
+        self.idle = asyncio.Event()
+        """Set while no pod is due."""
 
     def wake(self) -> None:
         """Something happened that may let a pod be scheduled."""
@@ -97,7 +102,23 @@ class SchedulingLoop:
                 self._failed("the queue could not be looked at", problem)
                 await asyncio.sleep(_PAUSE)
                 continue
-            await self._wait()
+            self.idle.set()
+            try:
+                await self._wait()
+            finally:
+                self.idle.clear()
+
+    async def tell(self, decision: Decision, pod: Pod) -> Settled | None:
+        """Write what is known of a pod that waits, though it was not decided on just now.
+
+        None where that stands there already. Not for a pod that something `is_written` about.
+        """
+        planned = plan(replace(decision, preemption=None), pod, self._now())
+        return None if planned is None else Settled(decision, pod, await self._reported(planned))
+
+    def is_written(self, pod: PodKey) -> bool:
+        """Whether a pod's condition is being written."""
+        return pod in self._reporting
 
     async def drain(self, seconds: float) -> None:
         """Wait for the writes that are on their way, so long at most."""
@@ -158,13 +179,29 @@ class SchedulingLoop:
         self._on_failure(problem)
 
     async def _write(self, decision: Decision, pod: Pod, planned: Plan) -> None:
+        bound = isinstance(planned, Bind)
+        outcome = await (self._applied(planned) if bound else self._reported(planned))
+        if outcome.error is not None:
+            self._take_back(decision, pod, planned)
+        self._on_settled(Settled(decision, pod, outcome))
+
+    async def _applied(self, planned: Plan) -> Outcome:
+        """What comes of a write that is tried again if it fails."""
         outcome, attempt = await apply(self._cluster, planned), 1
         while outcome.error is not None and not outcome.lost and attempt < ATTEMPTS:
             await self._backoff.sleep(self._backoff.delay(attempt))
             outcome, attempt = await apply(self._cluster, planned), attempt + 1
-        if outcome.error is not None:
-            self._take_back(decision, pod, planned)
-        self._on_settled(Settled(decision, pod, outcome))
+        return outcome
+
+    async def _reported(self, planned: Plan) -> Outcome:
+        """The same for what writes a pod's condition."""
+        self._reporting[planned.pod] += 1
+        try:
+            return await self._applied(planned)
+        finally:
+            self._reporting[planned.pod] -= 1
+            if not self._reporting[planned.pod]:
+                del self._reporting[planned.pod]
 
     def _take_back(self, decision: Decision, pod: Pod, planned: Plan) -> None:
         """What was decided did not come to pass.

@@ -4,6 +4,7 @@ Two pods are equal when all that the profile reads of them is; then their answer
 rows of the table that were touched in between.
 """
 
+import hashlib
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -129,16 +130,36 @@ def _follows(known: _Known, question: Question, table: NodeTable, touched: Rows)
 
 def _fingerprint(question: Question) -> Fingerprint:
     """All that the answers about a node can depend on, beside the node."""
-    profile, view, records = question.profile, question.view, question.records
-    parts: list[Any] = list(map(records["pod"].get, profile.asked_facts))
-    if SPEC in profile.pod_facts:
-        parts.append(view.placement)
-    parts += [view.pod.pod_requests, records["namespaceObject"]]
+    profile, records = question.profile, question.records
+    parts = _of_pod(question)
     if profile.reads_cluster:
         parts.append(records["cluster"])
     if profile.reads_now:
         parts.append(records["now"])
     return tuple(parts)
+
+
+def _of_pod(question: Question) -> list[Any]:
+    """The part of it that stays the same while the pod does."""
+    profile, view, records = question.profile, question.view, question.records
+    parts: list[Any] = list(map(records["pod"].get, profile.asked_facts))
+    if SPEC in profile.pod_facts:
+        parts.append(view.placement)
+    parts += [view.pod.pod_requests, records["namespaceObject"]]
+    return parts
+
+
+def likeness(question: Question) -> bytes:
+    """The same for pods of which a profile says the same, whenever it is asked.
+
+    Raises ObjectError for a spec that cannot be read, CelError and ParameterError for parameters that cannot be had.
+    """
+    view, parts = question.view, _of_pod(question)
+    if any(place.startswith("filter:") for place in stamps_of(question)):
+        controller = view.pod.controller
+        parts += [view.pod.namespace, sorted(view.pod.labels.items())]
+        parts += ["" if controller is None else controller.uid, view.neighbours, view.ports, view.volumes]
+    return hashlib.blake2b(repr(parts).encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

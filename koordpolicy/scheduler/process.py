@@ -19,6 +19,7 @@ from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.unreadable import status_of
+from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.extender_server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender_steps import OWN, restricted_to
 from koordpolicy.scheduler.listening import Listening
@@ -34,9 +35,6 @@ LOG: Final = logging.getLogger(__name__)
 NAME: Final = "scheduler"
 LEASE: Final = "koordpolicy-scheduler"
 EXTENDER_LEASE: Final = "koordpolicy-extender"
-
-_ADVICE_EVERY: Final = 20_000_000
-"""Nanoseconds between two looks at what would help a pod: decisions come first."""
 
 _EVENTS: Final = EventLimits(queue=20_000, workers=16)
 """Each pod that is scheduled has its Event, as users know it; while a backlog drains they may come later."""
@@ -110,7 +108,7 @@ def _lease(choice: Choice) -> str:
     return LEASE if choice.shard is None else f"{LEASE}-{choice.shard[0]}-of-{choice.shard[1]}"
 
 
-def _scheduler(component: Component, choice: Choice) -> Scheduler:
+def _scheduler(component: Component, choice: Choice, *, diagnosing: bool) -> Scheduler:
     return Scheduler(
         component.live.graph,
         now_ns,
@@ -118,7 +116,7 @@ def _scheduler(component: Component, choice: Choice) -> Scheduler:
         draw=component.draw,
         explained=0,
         refusals=False,
-        advice_every=_ADVICE_EVERY,
+        diagnosing=diagnosing,
         role=choice.role(),
     )
 
@@ -129,16 +127,26 @@ class Running:
     def __init__(self, component: Component, choice: Choice) -> None:
         self._component = component
         self._choice = choice
-        self.scheduler = _scheduler(component, choice)
+        self.scheduler = _scheduler(component, choice, diagnosing=True)
+        telling = Telling(component, choice.profile)
         self.loop = SchedulingLoop(
             self.scheduler,
             component.cluster,
             now_ns,
             component.backoff(initial=0.1, longest=2.0),
             in_flight=choice.in_flight,
-            on_settled=Telling(component, choice.profile).settled,
+            on_settled=telling.settled,
             on_failure=lambda _: component.process.metrics.add(
                 "koordpolicy_internal_errors_total", place="write"
+            ),
+        )
+        self._diagnosing = Diagnosing(
+            self.scheduler,
+            self.loop,
+            on_told=telling.told,
+            on_evaluated=telling.evaluated,
+            on_failure=lambda _: component.process.metrics.add(
+                "koordpolicy_internal_errors_total", place="diagnosis"
             ),
         )
         self._listening = Listening(component, self.scheduler, self.loop.wake)
@@ -161,13 +169,16 @@ class Running:
             "writing": self.loop.writing,
             **status_of(self._component.unreadable),
             **self._component.troubles.status(),
+            "toAdvise": self.scheduler.diagnosis.waiting,
         }
 
     async def _lead(self) -> None:
         await self._listening.everything()
         end = self._listening.follow_policies()
         try:
-            await self.loop.run()
+            async with Tasks() as tasks:
+                tasks.start("diagnose", self._diagnosing.run())
+                await self.loop.run()
         finally:
             end()
             await self.loop.drain(_DRAIN)
@@ -179,7 +190,7 @@ class Answering:
     def __init__(self, component: Component, choice: Choice) -> None:
         self._component = component
         self._choice = choice
-        self.scheduler = _scheduler(component, choice)
+        self.scheduler = _scheduler(component, choice, diagnosing=False)
         self._listening = Listening(component, self.scheduler, self._heard)
         self._server = ExtenderServer(
             self.scheduler,

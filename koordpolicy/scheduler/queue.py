@@ -118,6 +118,17 @@ class SchedulingQueue:
                     del pods[pod.key]
                     self._wait_or_activate(pod, now)
 
+    def reconsider(self, key: PodKey, now: int) -> None:
+        """Try a pod again although no event can help it, once its back-off has ended."""
+        pod = self._pods.get(key)
+        if pod is not None and self._unschedulable.get(pod.helped_by, {}).pop(key, None) is not None:
+            self._wait_or_activate(pod, now)
+
+    def rests(self, key: PodKey) -> bool:
+        """Whether a pod is among the unschedulable ones."""
+        pod = self._pods.get(key)
+        return pod is not None and key in self._unschedulable.get(pod.helped_by, {})
+
     @property
     def counts(self) -> dict[str, int]:
         """How many pods are active, backing off and unschedulable."""

@@ -23,7 +23,7 @@ _PODS: Final = {"fits": ("1", 0), "is-too-large": ("1000", 0), "may-preempt": ("
 def rehearse(graph: RuleGraph, profile: str, role: Role) -> None:
     """Let a scheduler decide on pods and nodes of an example. Raises `Unfit` where it cannot work with the graph."""
     try:
-        scheduler = Scheduler(graph, lambda: _NOW, profile=profile, role=role, advice_every=0)
+        scheduler = Scheduler(graph, lambda: _NOW, profile=profile, role=role, diagnosing=True)
     except ProfileError as problem:
         raise Unfit(str(problem)) from None
     for name in _NODES:
@@ -35,6 +35,7 @@ def rehearse(graph: RuleGraph, profile: str, role: Role) -> None:
     for _ in _PODS:
         if scheduler.schedule_one() is None:
             break
+    scheduler.diagnosis.some(lambda: False)
 
 
 def _node(name: str) -> Object:

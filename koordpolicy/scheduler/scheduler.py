@@ -34,6 +34,7 @@ from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import Choice, Draw, choose
 from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, reservation
 from koordpolicy.scheduler.decision import Decision, Failure, PodKey, Refusals
+from koordpolicy.scheduler.diagnosis import Diagnosis, Limits
 from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.loads import LoadPolicy
@@ -65,7 +66,7 @@ class Scheduler:
 
     `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
     decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
-    With `advice_every` such decisions say what would help, computed once in so many nanoseconds at most.
+    With `diagnosing` it finds out about pods that wait, as far as `diagnosis.some` is called.
     `role` is its part in the work where there are other schedulers.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
@@ -79,13 +80,12 @@ class Scheduler:
         draw: Draw = first_of,
         explained: int = 3,
         refusals: bool = True,
-        advice_every: int | None = None,
+        diagnosing: bool = False,
         role: Role = ALONE,
     ) -> None:
         self._clock = clock
         self._role = role
-        self._advice_every = advice_every
-        self._advised_at = 0
+        self._diagnosing = diagnosing
         self._choice = Choice(draw, explained, refusals)
         self._waitlist = Waitlist(clock, self._records)
         self._namespaces: dict[str, Record] = {}
@@ -104,7 +104,13 @@ class Scheduler:
         self._memory = Memory()
         self._room = MakingRoom(graph, profile, self.cache, self._budgets, self._leaving, self._choice.draw)
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
-        self._adviser = Adviser(graph, profile)
+        limits = Limits.of(graph, profile)
+        self._adviser = Adviser(graph, profile, limits.evaluations)
+        memory = Memory()  # so that what decisions remember stays as it is
+        self.diagnosis = Diagnosis(
+            limits, self._adviser, self._waitlist, self.cache.table, self._clock, self.question,
+            lambda question: self._decided(question, memory),
+        )  # fmt: skip
 
     def replace_graph(self, graph: RuleGraph) -> None:
         """Go on with another revision: everything known stays, everything decided by policy is asked anew.
@@ -322,6 +328,8 @@ class Scheduler:
             if judged is not None:
                 decision = self._without_node(question, judged, decision)
             decision = replace(decision, promised=self._room.nominations.node_of(key) or "")
+            if self._diagnosing:
+                decision = self.diagnosis.refused(decision)
             self._waitlist.refused(view, decision)
         return decision
 
@@ -340,18 +348,18 @@ class Scheduler:
         """Where a pod would go now, and why. Changes nothing."""
         return self._decided(self.question(pod))[1]
 
-    def _decided(self, question: Question) -> tuple[Judged | None, Decision]:
+    def _decided(self, question: Question, memory: Memory | None = None) -> tuple[Judged | None, Decision]:
         """A decision, and what it was made of; None where the question itself failed."""
-        asked, table = question.view.pod, self.cache.table
+        asked, table, memory = question.view.pod, self.cache.table, memory or self._memory
         try:
             need = unsupported(asked.raw)
             if need:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest
                 return None, Decision(asked.key, asked.uid, "", len(table), 0, (refused,), digest=digest)
-            judged = self._room.counted(question, self._memory.judged(question, table))
+            judged = self._room.counted(question, memory.judged(question, table))
             promised = self._room.nominations.node_of(asked.key)
-            standing = self._memory.standing(question, judged)
+            standing = memory.standing(question, judged)
             decision = choose(question, judged, table, self._choice, promised, standing)
             while decision.placed and not self._room.passes_beside(question, decision.node):
                 judged = judged.refusing(table.index(decision.node))
@@ -400,8 +408,7 @@ class Scheduler:
         """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
         shard = self._role.shard
         if shard is None:
-            decision = self._with_room_made(question, judged, decision)
-            return self._with_advice(question, judged, decision)
+            return self._with_room_made(question, judged, decision)
         asked, table = question.view.pod, self.cache.table
         everywhere = shard.lifted(question, judged)
         try:
@@ -415,7 +422,6 @@ class Scheduler:
                 return replace(decision, route=route)
         except CycleProblem as problem:
             return self._problem(question.view.pod, problem)
-        decision = self._with_advice(question, judged, decision)
         return replace(decision, route=shard.way_home(asked))
 
     def _with_room_made(self, question: Question, judged: Judged, decision: Decision) -> Decision:
@@ -429,20 +435,6 @@ class Scheduler:
         if isinstance(found, Without):
             return replace(decision, remark=found.message(decision.nodes))
         return replace(decision, preemption=found)
-
-    def _with_advice(self, question: Question, judged: Judged, decision: Decision) -> Decision:
-        """A decision on a pod that found no node, with what would help; the same as long as the refusals are."""
-        if self._advice_every is None or decision.preemption is not None:
-            return decision
-        before, now = self._waitlist.last.get(decision.pod), self._clock()
-        known = () if before is None else before.advice
-        if (before is not None and known and before.refusals == decision.refusals) or (
-            now - self._advised_at < self._advice_every
-        ):
-            return replace(decision, advice=known)
-        self._advised_at = now
-        advice = self._adviser.advise(question, judged, self.cache.table)
-        return replace(decision, advice=tuple(one.text for one in advice))
 
     def advise(self, pod: Pod | PodView) -> tuple[Advice, ...]:
         """What would help a pod that finds no node, filter by filter. Changes nothing."""

@@ -70,6 +70,19 @@ class Telling:
                 of_many |= found.count > FEW and refusals.nodes == decision.nodes
         return of_many
 
+    def told(self, settled: Settled) -> None:
+        """Tell people what was found out of a pod that waits, beside decisions."""
+        if settled.outcome is not None and settled.outcome.error is None:
+            about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
+            message = settled.decision.message
+            self._component.recorder.record(
+                about, "FailedScheduling", message, type="Warning", action="Scheduling"
+            )
+
+    def evaluated(self, count: int) -> None:
+        """Count evaluations of all nodes for advice."""
+        self._component.process.metrics.add("koordpolicy_scheduler_advice_evaluations_total", count)
+
 
 def _identity(settled: Settled) -> dict[str, str]:
     namespace, name = settled.decision.pod

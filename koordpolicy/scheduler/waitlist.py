@@ -78,6 +78,14 @@ class Waitlist:
             helps = self._hints.about(event, node, changed, self.pods, self.last)
             self._queue.happened(event, self._clock(), helps)
 
+    def reconsider(self, key: PodKey) -> None:
+        """What refuses a pod is not what refused it: try it again once its back-off has ended."""
+        self._queue.reconsider(key, self._clock())
+
+    def rests(self, key: PodKey) -> bool:
+        """Whether a pod waits for something to happen, rather than for its turn or the end of its back-off."""
+        return self._queue.rests(key)
+
     def leave(self, key: PodKey, *, keeping_attempts: bool = False) -> None:
         """A pod does not wait any more."""
         self._queue.remove(key)

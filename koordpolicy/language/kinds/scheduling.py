@@ -305,6 +305,69 @@ class Preemption(PolicyModel):
     ] = None
 
 
+class Diagnosis(PolicyModel):
+    """What is found out about pods that wait, while none is due to be tried: whether something else refuses them by
+    now, and what would help. It never delays a decision by more than one slice.
+    """
+
+    advice: Annotated[
+        Value,
+        Slot(BOOL, "Whether a pod that found no node is told what would help.", default=True, roots=_NOWHERE),
+    ] = None
+    evaluations: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How often a filter's expression is evaluated at most on all its nodes for one pod's advice. Advice says "
+            "when not all was tried.",
+            default=400,
+            minimum=1,
+            maximum=100_000,
+            roots=_NOWHERE,
+        ),
+    ] = None
+    share: Annotated[
+        Value,
+        Slot(
+            PERCENT,
+            "Share of the scheduler's time that this takes at most; 0% for none of it.",
+            default="10%",
+            roots=_NOWHERE,
+        ),
+    ] = None
+    slice: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "After how long everything else has its turn; an evaluation that has begun is brought to its end.",
+            default="10ms",
+            roots=_NOWHERE,
+        ),
+    ] = None
+    renew_after: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long what was found out about a pod is left as it is, at least. A pod that something else refuses by "
+            "then is tried again, which brings its condition up to date.",
+            default="15s",
+            roots=_NOWHERE,
+        ),
+    ] = None
+    pods_per_second: Annotated[
+        Value,
+        Slot(
+            INT,
+            "For how many pods a second something follows from that at most: an attempt, or a message. What is left "
+            "over in ten seconds may come at once.",
+            default=20,
+            minimum=1,
+            maximum=10_000,
+            roots=_NOWHERE,
+        ),
+    ] = None
+
+
 class SchedulingProfileSpec(PolicySpec):
     """How pods of one scheduler name are ordered and placed."""
 
@@ -342,3 +405,5 @@ class SchedulingProfileSpec(PolicySpec):
     ] = None
     preemption: Given[Preemption] = None
     """Whether room is made by evicting others."""
+    diagnosis: Given[Diagnosis] = None
+    """What is found out about pods that wait."""

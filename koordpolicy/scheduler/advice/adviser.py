@@ -1,8 +1,8 @@
 """What would help, filter by filter."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 
@@ -14,11 +14,14 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.knobs import Knobs, Turn
 from koordpolicy.scheduler.advice.native import HELPERS, unknown_labels
+from koordpolicy.scheduler.advice.pace import PAUSE, Evaluations, TooMuch, Work, finished
 from koordpolicy.scheduler.choosing import reasons_of
 from koordpolicy.scheduler.cycle import Judged, Question
 from koordpolicy.scheduler.mechanisms import ParameterError
 from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.step import Step
+
+T = TypeVar("T")
 
 _REASONS: Final = 4
 """Reasons of one filter that are looked at, the most frequent first."""
@@ -30,44 +33,61 @@ _TURNS: Final = 3
 @dataclass(frozen=True, slots=True)
 class Advice:
     """What would help against one filter: `nodes` are those that it alone refuses, `reason` what it says of
-    most of them.
+    most of them. `cut` says that not all was tried that might help.
     """
 
     filter: str
     reason: str
     nodes: int
     changes: tuple[str, ...]
+    cut: bool = False
 
     @property
     def text(self) -> str:
         """The advice as a sentence without its full stop."""
         nodes = "1 node" if self.nodes == 1 else f"{self.nodes} nodes"
-        changes = "; ".join(self.changes) or "nothing that could be changed would help"
+        if self.cut:
+            changes = "; ".join((*self.changes, "not all was tried that might help"))
+        else:
+            changes = "; ".join(self.changes) or "nothing that could be changed would help"
         return f"{nodes}: {self.reason}: {changes}"
 
 
 class Adviser:
-    """Advises on pods of one profile. Programs are made when they are first needed."""
+    """Advises on pods of one profile, after at most so many evaluations each. Programs are made when they are first
+    needed.
+    """
 
-    def __init__(self, graph: RuleGraph, profile: str) -> None:
+    def __init__(self, graph: RuleGraph, profile: str, evaluations: int) -> None:
+        self._most = evaluations
         self._graph = graph
         self._profile = profile
         self._knobs: dict[str, Knobs] = {}
 
     def advise(self, question: Question, judged: Judged, table: NodeTable) -> tuple[Advice, ...]:
-        """What would help a pod that these answers are about, the filter that alone refuses most nodes first."""
+        """The same as `pieces`, in one go."""
+        return finished(self.pieces(question, judged, table, Evaluations(self._most)))
+
+    def pieces(
+        self, question: Question, judged: Judged, table: NodeTable, evaluations: Evaluations
+    ) -> Work[tuple[Advice, ...]]:
+        """What would help a pod that these answers are about, the filter that alone refuses most nodes first.
+
+        The answers are not looked at any more after the first pause, nodes are. They may change, but neither come
+        nor go before the end.
+        """
         refused = list(_refused(question, judged, len(table)))
         count = np.zeros(len(table), np.int64)
         for _, mask, _ in refused:
             count += mask
-        found = []
-        for step, mask, reason in refused:
-            alone = np.flatnonzero(mask & (count == 1))
-            if len(alone):
-                found += [
-                    self._advice(question, step, table, rows, text)
-                    for text, rows in _by_reason(question, step, table, alone, reason)
-                ]
+        alone = [(step, np.flatnonzero(mask & (count == 1)), reason) for step, mask, reason in refused]
+        found: list[Advice] = []
+        # What matters to most nodes first, in case the evaluations do not do for all.
+        for step, rows, reason in sorted(alone, key=lambda one: -len(one[1])):
+            if len(rows):
+                for text, some in _by_reason(question, step, table, rows, reason, evaluations):
+                    yield PAUSE
+                    found.append((yield from self._advice(question, step, table, some, text, evaluations)))
         nobody = self._unknown(question, table)
         return (*nobody, *sorted(found, key=lambda one: -one.nodes))
 
@@ -79,24 +99,52 @@ class Adviser:
             return ()
         return (Advice("NodeAffinity", node_affinity.MISMATCH, len(table), said),) if said else ()
 
-    def _advice(self, question: Question, step: Step, table: NodeTable, rows: Rows, reason: str) -> Advice:
+    def _advice(
+        self,
+        question: Question,
+        step: Step,
+        table: NodeTable,
+        rows: Rows,
+        reason: str,
+        evaluations: Evaluations,
+    ) -> Work[Advice]:
+        changes: list[str] = []
+        cut = False
         try:
-            changes = tuple(self._changes(question, step, table, rows))
+            yield from _listed(self._native(question, step, table, rows), changes)
+            if step.expression:
+                turns: list[Turn] = []
+                try:
+                    yield from _listed(self._turns(question, step, table, rows, evaluations), turns)
+                finally:
+                    changes += (turn.text for turn in sorted(turns, key=_reach, reverse=True)[:_TURNS])
+        except TooMuch:
+            cut = True
         except (CelError, ParameterError, ObjectError):
-            changes = ()
-        return Advice(step.name, reason, len(rows), changes)
+            changes = []
+        return Advice(step.name, reason, len(rows), tuple(changes), cut)
 
-    def _changes(self, question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterator[str]:
+    def _native(self, question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
         filter = None if step.mechanism is None else step.mechanism.filter
         helper = None if filter is None else HELPERS.get(filter)
-        if helper is not None:
-            yield from helper(question, step, table, rows)
-        if step.expression:
-            knobs = self._knobs.get(step.name)
-            if knobs is None:
-                knobs = self._knobs[step.name] = Knobs(self._graph, self._profile, step)
-            turns = sorted(knobs.turns(table, question.records, rows), key=_reach, reverse=True)
-            yield from (turn.text for turn in turns[:_TURNS])
+        return iter(()) if helper is None else helper(question, step, table, rows)
+
+    def _turns(
+        self, question: Question, step: Step, table: NodeTable, rows: Rows, evaluations: Evaluations
+    ) -> Iterator[Turn | None]:
+        knobs = self._knobs.get(step.name)
+        if knobs is None:
+            knobs = self._knobs[step.name] = Knobs(self._graph, self._profile, step)
+        return knobs.turns(table, question.records, rows, evaluations)
+
+
+def _listed(found: Iterator[T | None], into: list[T]) -> Work[None]:
+    """Gather what is found, and pause where it does."""
+    for one in found:
+        if one is None:
+            yield PAUSE
+        else:
+            into.append(one)
 
 
 def _reach(turn: Turn) -> int:
@@ -104,9 +152,16 @@ def _reach(turn: Turn) -> int:
 
 
 def _by_reason(
-    question: Question, step: Step, table: NodeTable, rows: Rows, reason: str
-) -> list[tuple[str, Rows]]:
-    """The nodes that a filter refuses, by what policy says of them; the most frequent reasons only."""
+    question: Question, step: Step, table: NodeTable, rows: Rows, reason: str, evaluations: Evaluations
+) -> Sequence[tuple[str, Rows]]:
+    """The nodes that a filter refuses, by what policy says of them; the most frequent reasons only.
+
+    Once the evaluations are spent, one node speaks for all.
+    """
+    try:
+        evaluations.spend()
+    except TooMuch:
+        reason = reason or next(iter(reasons_of(question, step, rows[:1], table)))
     program = question.profile.reasons.get(step.name)
     if reason or program is None:
         return [(reason or next(iter(reasons_of(question, step, rows, table))), rows)]

@@ -3,7 +3,7 @@
 The expression is compiled once more with all these values as inputs; then each can be tried on all nodes.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_column
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, Type, record
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.advice.pace import PAUSE, Evaluations, Work
 from koordpolicy.scheduler.advice.steps import nearest_value
 from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.profile import KIND, ROOTS
@@ -76,8 +77,13 @@ class Knobs:
         self._literals = literals
         self._program: ColumnProgram = compile_columns({"": expression}, "node", (*ROOTS, _SUPPOSED))
 
-    def turns(self, table: NodeTable, records: Records, rows: Rows) -> Iterator[Turn]:
-        """What would let nodes of some rows pass, a value at a time. Raises CelError when the pod lacks facts."""
+    def turns(
+        self, table: NodeTable, records: Records, rows: Rows, evaluations: Evaluations
+    ) -> Iterator[Turn | None]:
+        """What would let nodes of some rows pass, a value at a time, with pauses.
+
+        Raises CelError when the pod lacks facts, TooMuch when no evaluation is left.
+        """
         present: dict[str, Any] = {knob.path: knob.literal for knob in self._literals}
         for _, knob in self._knobs:
             present[knob.path] = self._graph.value(knob.decision, **records)
@@ -86,10 +92,11 @@ class Knobs:
             for name, type, now, with_value in _scalars(knob, value):
 
                 def passing(number: Any, knob: _Knob = knob, with_value: Any = with_value) -> Mask:
+                    evaluations.spend()
                     supposed = {**present, knob.path: with_value(number)}
                     return self._passing(table, {**records, _SUPPOSED: supposed}, rows)
 
-                turn = _turn(name, type, now, passing, len(rows))
+                turn = yield from _turn(name, type, now, passing, len(rows))
                 if turn is not None:
                     yield turn
 
@@ -99,17 +106,23 @@ class Knobs:
         return values if found.errors is None else values & ~found.errors
 
 
-def _turn(name: str, type: Type, now: Any, passing: Any, many: int) -> Turn | None:
-    least = nearest_value(type, now, lambda value: bool(passing(value).any()))
+def _turn(name: str, type: Type, now: Any, passing: Callable[[Any], Mask], many: int) -> Work[Turn | None]:
+    least = yield from nearest_value(type, now, lambda value: bool(passing(value).any()))
     if least is None:
         return None
     count = int(np.count_nonzero(passing(least)))
+    yield PAUSE
+    if not count:
+        return None  # nodes have changed in the meantime
     wider: tuple[str, int] | None = None
     half = (many + 1) // 2
     if type.name != "bool" and count < half:
-        more = nearest_value(type, least, lambda value: int(np.count_nonzero(passing(value))) >= half)
+        more = yield from nearest_value(
+            type, least, lambda value: int(np.count_nonzero(passing(value))) >= half
+        )
         if more is not None and more != least:
             wider = _shown(type, more, name), int(np.count_nonzero(passing(more)))
+            yield PAUSE
     return Turn(name, _shown(type, now, name), _shown(type, least, name), count, wider)
 
 

@@ -15,6 +15,7 @@ from koordpolicy.model.placement import Placement
 from koordpolicy.model.protocol import EPHEMERAL_STORAGE, MEMORY, PODS
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.advice.pace import PAUSE, ROWS
 from koordpolicy.scheduler.cycle import Question
 from koordpolicy.scheduler.mechanisms import placement, resources
 from koordpolicy.scheduler.mechanisms.base import Filter
@@ -28,7 +29,8 @@ _LISTED: Final = 3
 _HAS: Final = "resources.allocatable"
 _USED: Final = "resources.requested"
 
-Helper = Callable[[Question, Step, NodeTable, Rows], Iterator[str]]
+Helper = Callable[[Question, Step, NodeTable, Rows], Iterator[str | None]]
+"""Says what would help against a filter, with pauses where it takes long."""
 
 
 def less(question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterator[str]:
@@ -61,11 +63,13 @@ def _rounded(resource: str, amount: int) -> str:
     return f"{-(-amount // _MIB)}Mi" if many_bytes else amount_text(resource, amount)
 
 
-def tolerations(question: Question, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str]:
+def tolerations(question: Question, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
     """The single taints that keep the pod away."""
     tolerated = question.view.placement.tolerations
     found: Counter[str] = Counter()
-    for row in rows:
+    for at, row in enumerate(rows, 1):
+        if at % ROWS == 0:
+            yield PAUSE
         text = str(table.row(int(row)).get(TAINTS, ""))
         bad = [
             taint
@@ -82,11 +86,13 @@ def tolerations(question: Question, _step: Step, table: NodeTable, rows: Rows) -
         yield f"{count} would take it if the pod tolerated {taint_text}"
 
 
-def labels(question: Question, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str]:
+def labels(question: Question, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
     """The single labels that nodes lack."""
     wanted = question.view.placement
     found: Counter[str] = Counter()
-    for row in rows:
+    for at, row in enumerate(rows, 1):
+        if at % ROWS == 0:
+            yield PAUSE
         facts = table.row(int(row))
         own: Any = facts["labels"]
         bad = [f"{key}={value}" for key, value in wanted.node_selector.items() if own.get(key) != value]

@@ -5,16 +5,17 @@ from typing import Any, Final
 
 from koordpolicy.language.cel.types import DURATION, Type, Unit
 from koordpolicy.language.cel.values import Duration
+from koordpolicy.scheduler.advice.pace import PAUSE, Work
 
 Works = Callable[[Any], bool]
-"""Whether nodes would pass with this value. It is asked a few dozen times at most."""
+"""Whether nodes would pass with this value. It is asked a few dozen times at most, with a pause after each."""
 
 _DOUBLINGS: Final = 40
 _PERCENT: Final = 100
 _SECOND: Final = 10**9
 
 
-def nearest_value(type: Type, now: Any, works: Works) -> Any:
+def nearest_value(type: Type, now: Any, works: Works) -> Work[Any]:
     """The value next to the present one with which it works, in either direction; None for none.
 
     Where it works from a value on, that value is found: percentages to the percent, durations to the second,
@@ -22,9 +23,11 @@ def nearest_value(type: Type, now: Any, works: Works) -> Any:
     limit", only when nothing else works.
     """
     if type.name == "bool":
-        return (not now) if works(not now) else None
+        other = works(not now)
+        yield PAUSE
+        return (not now) if other else None
     for low, high in _ranges(type, now):
-        found = _between(low, high, lambda number: works(_value(type, number)))
+        found = yield from _between(low, high, lambda number: works(_value(type, number)))
         if found is not None:
             return _value(type, found)
     return None
@@ -44,13 +47,15 @@ def _ranges(type: Type, now: Any) -> Iterator[tuple[int, int]]:
         yield number, 0
 
 
-def _between(fails: int, end: int, works: Callable[[int], bool]) -> int | None:
+def _between(fails: int, end: int, works: Callable[[int], bool]) -> Work[int | None]:
     """The first number from `fails` on towards `end` that works, by doubling the step and then halving it."""
     sign = 1 if end > fails else -1
     step, reached = 1, fails
     while True:
         next_one = fails + sign * min(step, abs(end - fails))
-        if works(next_one):
+        found = works(next_one)
+        yield PAUSE
+        if found:
             break
         if next_one == end:
             return None
@@ -61,6 +66,7 @@ def _between(fails: int, end: int, works: Callable[[int], bool]) -> int | None:
             next_one = middle
         else:
             reached = middle
+        yield PAUSE
     return next_one
 
 

@@ -10,6 +10,7 @@ from ruamel.yaml import YAML
 
 from koordpolicy.language.cel.types import BOOL, CPU, DURATION, INT, PERCENT, Type
 from koordpolicy.language.cel.values import Duration
+from koordpolicy.scheduler.advice.pace import finished
 from koordpolicy.scheduler.advice.steps import nearest_value
 from tests.unit.scheduler.world import World, policies
 
@@ -18,10 +19,13 @@ CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("ad
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"].replace(" ", "-"))
 def test_what_would_help(case: dict[str, Any]) -> None:
-    world = World(policies(*case.get("policies", ())), advice_every=0)
+    world = World(policies(*case.get("policies", ())), diagnosing=True)
     world.build(case)
     decision = world.place("pod", case.get("pod", {"preemptionPolicy": "Never"}))
     assert not decision.placed
+    assert "\n" not in decision.message, "decisions do not wait for it"
+    (decision,) = world.diagnose() or (decision,)
+    assert world.scheduler.last_decision(decision.pod) is decision
     first, *lines = decision.message.split("\n")
     assert first.startswith(f"0/{len(case['nodes'])} nodes are available: ")
     assert lines == [" ".join(line.split()) for line in case["lines"]]
@@ -33,15 +37,6 @@ def test_a_higher_limit_helps_as_it_is_said_to() -> None:
         world = World(policies({"parameters": {"usageThresholds": {"value": {"cpu": limit}}}}))
         world.build({"nodes": nodes})
         assert world.place("pod").feasible == feasible
-
-
-def test_advice_is_not_computed_more_often_than_wanted() -> None:
-    world = World(advice_every=10 * 10**9)
-    world.build({"nodes": {"a": {"unschedulable": True}}})
-    assert "\n" in world.place("first").message
-    assert "\n" not in world.place("second").message
-    world.pass_time(400)
-    assert [one.message.count("\n") for one in (world.scheduler.schedule_one(),) if one] == [1]
 
 
 def test_without_being_asked_for_there_is_none() -> None:
@@ -57,7 +52,7 @@ def test_percentages_are_found_to_the_percent(now: int, edge: int, rising: bool)
     def works(value: float) -> bool:
         return value >= edge if rising else value <= edge
 
-    found = nearest_value(PERCENT, float(now), works)
+    found = finished(nearest_value(PERCENT, float(now), works))
     if not works(now):
         assert found == float(edge)
 
@@ -65,14 +60,16 @@ def test_percentages_are_found_to_the_percent(now: int, edge: int, rising: bool)
 @given(type=st.sampled_from([INT, CPU]), now=st.integers(0, 10_000), more=st.integers(1, 100_000))
 def test_amounts_are_found_to_the_hundredth(type: Type, now: int, more: int) -> None:
     edge = now + more
-    found = nearest_value(type, now, lambda value: value >= edge)
+    found = finished(nearest_value(type, now, lambda value: value >= edge))
     assert edge <= found <= edge + max(1, edge // 100)
 
 
 def test_other_values() -> None:
-    assert nearest_value(BOOL, True, lambda value: not value) is False
-    assert nearest_value(BOOL, True, lambda value: False) is None
+    assert finished(nearest_value(BOOL, True, lambda value: not value)) is False
+    assert finished(nearest_value(BOOL, True, lambda value: False)) is None
     minute = Duration(60 * 10**9)
-    assert nearest_value(DURATION, minute, lambda value: value.ns > 90 * 10**9) == Duration(91 * 10**9)
-    assert nearest_value(DURATION, minute, lambda value: value.ns == 0) == Duration(0)
-    assert nearest_value(INT, 5, lambda value: False) is None
+    assert finished(nearest_value(DURATION, minute, lambda value: value.ns > 90 * 10**9)) == Duration(
+        91 * 10**9
+    )
+    assert finished(nearest_value(DURATION, minute, lambda value: value.ns == 0)) == Duration(0)
+    assert finished(nearest_value(INT, 5, lambda value: False)) is None

@@ -118,6 +118,12 @@ class World:
         assert decision.pod == ("default", name)
         return decision
 
+    def diagnose(self) -> list[Decision]:
+        """All that is found out about pods that wait is found out; the decisions of which it is told."""
+        found = self.scheduler.diagnosis.some(lambda: False)
+        assert not found.more
+        return [decision for decision, _ in found.told]
+
     def names(self) -> list[str]:
         """The pods in the order in which they are decided on, until none is left."""
         found = []
