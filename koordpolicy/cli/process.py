@@ -114,6 +114,12 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
         help="write each N-th decision of a name (default: 100)",
     )
     shown.add_argument(
+        "--decision-log-size",
+        metavar="SIZE",
+        default="100Mi",
+        help="put the file aside as FILE.1 before it grows larger, in place of the one before; 0 lets it grow (100Mi)",
+    )
+    shown.add_argument(
         "--instance",
         metavar="NAME",
         default=os.uname().nodename,
@@ -125,6 +131,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
     """The settings that the flags make. Raises `CannotRunError`."""
     if arguments.decision_log_every < 1:
         raise CannotRunError("--decision-log-every takes a number from 1")
+    log_size = _log_size(arguments.decision_log_size)
     if not 1 <= arguments.unready_after <= 86_400:
         raise CannotRunError("--unready-after takes seconds from 1 to 86400")
     if arguments.state_dir and (problem := state_directory_problem(arguments.state_dir)):
@@ -142,10 +149,21 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         leader_elect=getattr(arguments, "leader_elect", False),
         decision_log=arguments.decision_log,
         decision_log_every=arguments.decision_log_every,
+        decision_log_size=log_size,
         policy_tests=not arguments.no_policy_tests,
         instance=arguments.instance,
         unready_after=arguments.unready_after,
     )
+
+
+def _log_size(said: str) -> int:
+    try:
+        size = amount("memory", said)
+    except ValueError:
+        size = -1
+    if size < 0:
+        raise CannotRunError(f"--decision-log-size takes a quantity such as 100Mi, or 0; not `{said}`")
+    return size
 
 
 def run_component(

@@ -191,13 +191,8 @@ class Manager:
 
     def _heard(self, graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:
         """Count the decisions, and write some of them down."""
-        counts, log, active = self._component.counts, self._component.log, self._component.live.active
-        candidate = self._component.live.candidate
-        revision = graph.digest
-        for known in (active, candidate):
-            if known is not None and known.graph.digest == graph.digest:
-                revision = known.revision.name
-                break
+        counts, log = self._component.counts, self._component.log
+        revision = self._component.revision_of(graph.digest)
         for one in calculations:
             failed = one.outcome is Outcome.KEEP and bool(one.reason)
             if one.failed:

@@ -20,7 +20,8 @@ from koordpolicy.runtime.apiserver import GRACE, ServerSight, follow
 from koordpolicy.runtime.authentication import Reviews
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.compiling import Prepare
-from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog, open_log
+from koordpolicy.runtime.decision_file import MOST_BYTES, open_sink
+from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog
 from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.health import More, health_routes
 from koordpolicy.runtime.http import Route
@@ -76,6 +77,8 @@ class Settings:
     leader_elect: bool = True
     decision_log: str = ""
     decision_log_every: int = 100
+    decision_log_size: int = MOST_BYTES
+    """Bytes after which the file is put aside; 0 for never."""
     policy_tests: bool = True
     trials: Trials | None = None
     """Where revisions are tried before this process takes them."""
@@ -142,6 +145,13 @@ class Component:
         """What `/statusz` shows of it: whether this replica leads, who does as far as is known, and our own name."""
         holder = "" if self.election is None else self.election.leader
         return {"leading": self.leads, "holder": holder, "identity": self.identity}
+
+    def revision_of(self, digest: str) -> str:
+        """What people call the revision of a graph: the active one or the candidate; else the digest itself."""
+        for known in (self.live.active, self.live.candidate):
+            if known is not None and known.graph.digest == digest:
+                return known.revision.name
+        return digest
 
     @staticmethod
     def backoff(*, initial: float = 0.8, longest: float = 30.0) -> Backoff:
@@ -324,7 +334,7 @@ def _log(process: Process, settings: Settings, stack: AsyncExitStack) -> Decisio
     if not settings.decision_log:
         return None
     try:
-        out = open_log(settings.decision_log)
+        out = open_sink(settings.decision_log, settings.decision_log_size)
     except OSError as error:
         raise CannotStart(f"the decision log cannot be opened: {error}") from None
     log = DecisionLog(out, process.metrics, process.component, every=settings.decision_log_every)

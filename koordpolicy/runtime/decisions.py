@@ -3,14 +3,14 @@
 import json
 import logging
 import queue
-import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from typing import Any, Final, TextIO
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
-from koordpolicy.graph import Answer
+from koordpolicy.graph import Answer, RuleRef
+from koordpolicy.graph.answer import FactRead
 from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.decision_file import Sink
 from koordpolicy.runtime.metrics import Metrics, Sample
 
 LOG: Final = logging.getLogger(__name__)
@@ -70,12 +70,13 @@ class DecisionLog:
     answer with provenance costs more than a bare value.
     """
 
-    def __init__(self, out: TextIO, metrics: Metrics, component: str, *, every: int = 100) -> None:
+    def __init__(self, out: Sink, metrics: Metrics, component: str, *, every: int = 100) -> None:
         self._out = out
         self._metrics = metrics
         self._component = component
         self._every = every
         self._seen: dict[str, int] = {}
+        self._trouble = ""
         self._waiting: queue.Queue[dict[str, Any] | None] = queue.Queue(QUEUE)
         self._thread = threading.Thread(target=self._write, name="decision-log", daemon=True)
         self._thread.start()
@@ -90,10 +91,22 @@ class DecisionLog:
 
     def record(self, answer: Answer, subject: Mapping[str, str], revision: str) -> None:
         """Write an answer down: `subject` says about what (node, pod, namespace), by kind. Never waits."""
+        self.add(entry(answer, subject, revision, self._component, now_ns()))
+
+    def head(self, decision: str, subject: Mapping[str, str], revision: str, digest: str) -> dict[str, Any]:
+        """What every entry begins with: when, by whom, by which revision, on what, about what."""
+        return _head(decision, subject, revision, digest, self._component, now_ns())
+
+    def add(self, entry: dict[str, Any]) -> None:
+        """Write an entry down that was made elsewhere. Never waits."""
         try:
-            self._waiting.put_nowait(entry(answer, subject, revision, self._component, now_ns()))
+            self._waiting.put_nowait(entry)
         except queue.Full:
-            self._metrics.add("koordpolicy_decision_log_total", result="dropped")
+            self.drop()
+
+    def drop(self) -> None:
+        """Count an entry that is not written."""
+        self._metrics.add("koordpolicy_decision_log_total", result="dropped")
 
     def close(self) -> None:
         """Write what waits, within a few seconds."""
@@ -110,14 +123,12 @@ class DecisionLog:
                 if self._waiting.empty():
                     self._out.flush()
                 self._metrics.add("koordpolicy_decision_log_total", result="written")
+                self._trouble = ""
             except (OSError, ValueError) as error:
-                LOG.warning("the decision log cannot be written: %s", error)
+                if self._trouble != str(error):  # a full disk stays full for a while
+                    LOG.warning("the decision log cannot be written: %s", error)
+                self._trouble = str(error)
                 self._metrics.add("koordpolicy_decision_log_total", result="dropped")
-
-
-def open_log(target: str) -> TextIO:
-    """The stream a decision log goes to: `-` is standard output, anything else a file that is added to."""
-    return sys.stdout if target == "-" else Path(target).open("a", encoding="utf-8")
 
 
 def entry(
@@ -125,32 +136,44 @@ def entry(
 ) -> dict[str, Any]:
     """One entry of the log as a JSON object."""
     provenance = answer.provenance
-    said: dict[str, Any] = {
-        "time": now / 1e9,
-        "component": component,
-        "revision": revision,
-        "digest": provenance.digest,
-        "decision": answer.decision,
-        "subject": dict(subject),
-    }
+    said = _head(answer.decision, subject, revision, provenance.digest, component, now)
     if answer.error is None:
         said["value"] = _plain(answer.value)
     else:
         said["error"] = str(answer.error)[:_TEXT]
-    said["rules"] = [
-        {
-            "decision": rule.decision,
-            "document": rule.document,
-            "layer": rule.layer,
-            "place": f"{rule.span.file}:{rule.span.start.line}:{rule.span.start.column}",
-        }
-        for rule in provenance.rules
-    ]
-    facts = provenance.facts
-    said["facts"] = {fact.path: _plain(fact.value) if fact.present else None for fact in facts[:_FACTS]}
+    return {**said, **provenance_shown(provenance.rules, provenance.facts)}
+
+
+def provenance_shown(rules: Sequence[RuleRef], facts: Sequence[FactRead]) -> dict[str, Any]:
+    """The rules behind a decision with their places, and the facts that they read, the first of many."""
+    said: dict[str, Any] = {
+        "rules": [
+            {
+                "decision": rule.decision,
+                "document": rule.document,
+                "layer": rule.layer,
+                "place": f"{rule.span.file}:{rule.span.start.line}:{rule.span.start.column}",
+            }
+            for rule in rules
+        ],
+        "facts": {fact.path: _plain(fact.value) if fact.present else None for fact in facts[:_FACTS]},
+    }
     if len(facts) > _FACTS:
         said["factsOmitted"] = len(facts) - _FACTS
     return said
+
+
+def _head(
+    decision: str, subject: Mapping[str, str], revision: str, digest: str, component: str, now: int
+) -> dict[str, Any]:
+    return {
+        "time": now / 1e9,
+        "component": component,
+        "revision": revision,
+        "digest": digest,
+        "decision": decision,
+        "subject": dict(subject),
+    }
 
 
 def _plain(value: object) -> object:

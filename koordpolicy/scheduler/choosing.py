@@ -5,7 +5,7 @@ policy says. Where no node is left, each counts for the first filter that refuse
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,14 +68,7 @@ def choose(
         row = found if isinstance(found, int) else int(found[_one_of(question, table, found, choice.draw)])
         name = table.name(row)
         return Decision(pod.key, pod.uid, name, len(table), standing.count, digest=profile.digest)
-    feasible = np.ones(len(table), np.bool_)
-    for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
-        if verdicts is not None and not verdicts.none:
-            feasible &= ~verdicts.refused.any(axis=0)
-        if accepted is not None:
-            feasible &= accepted
-    if judged.barred is not None:
-        feasible &= ~judged.barred
+    feasible = feasible_nodes(judged, table)
     rows = np.flatnonzero(feasible)
     refusals = _refusals(question, judged, table) if choice.refusals or not len(rows) else ()
     if not len(rows):
@@ -99,6 +92,39 @@ def choose(
         best,
         digest=profile.digest,
     )
+
+
+def comparison(
+    question: Question, judged: Judged, table: NodeTable, decision: Decision, most: int
+) -> Decision:
+    """A decision that was made, with what refused the other nodes, and how the best ones compare.
+
+    Where policy looks at a share of the nodes, nothing is compared: which they were is not known any more.
+    """
+    left = feasible_nodes(judged, table)
+    refusals = decision.refusals or _refusals(question, judged, table)
+    best: tuple[Candidate, ...] = ()
+    rows = np.flatnonzero(left)
+    if decision.placed and question.profile.share_seen(question.records) is None:
+        chosen = np.flatnonzero(rows == table.index(decision.node))
+        if len(chosen):
+            parts = weighted(question, judged, rows, table)
+            totals = np.zeros(len(rows)) + sum(part for _, part in parts)
+            best = _table(table, rows, totals, parts, int(chosen[0]), most)
+    return replace(decision, refusals=refusals, best=best)
+
+
+def feasible_nodes(judged: Judged, table: NodeTable) -> Mask:
+    """The nodes that no filter refuses and that are not promised to others."""
+    feasible: Mask = np.ones(len(table), np.bool_)
+    for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
+        if verdicts is not None and not verdicts.none:
+            feasible &= ~verdicts.refused.any(axis=0)
+        if accepted is not None:
+            feasible &= accepted
+    if judged.barred is not None:
+        feasible &= ~judged.barred
+    return feasible
 
 
 def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows:

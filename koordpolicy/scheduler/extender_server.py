@@ -22,6 +22,7 @@ from koordpolicy.runtime.connections import Limits
 from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.cycle import CycleProblem
+from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.extender import Extender
 from koordpolicy.scheduler.extender_turns import PATIENCE, Underway
 from koordpolicy.scheduler.extender_wire import (
@@ -68,6 +69,7 @@ class ExtenderServer:
         metrics: Metrics,
         patience: float = PATIENCE,
         memory: int = MEMORY,
+        log: PlacementLog | None = None,
     ) -> None:
         self._scheduler = scheduler
         self._known = known
@@ -76,6 +78,7 @@ class ExtenderServer:
         self._metrics = metrics
         self._underway = Underway(patience)
         self._memory = memory
+        self._log = log
         self._one_large = asyncio.Lock()
         self.ready = False
 
@@ -97,6 +100,10 @@ class ExtenderServer:
         asked = read_asked(body)
         await self._underway.settled()
         passed = self._extender.filter(asked)
+        if self._log is not None:
+            refused = (*passed.failed.values(), *passed.hopeless.values())
+            question = self._scheduler.question(asked.pod)
+            self._log.answered(question, len(asked.names), passed.names, refused)
         if len(passed.names) == 1:
             self._chooses(asked.pod)  # the only node is taken without a question for scores
         return passed_json(asked, passed)

@@ -19,6 +19,7 @@ from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.unreadable import status_of
+from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.extender_server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender_steps import OWN, restricted_to
@@ -121,6 +122,13 @@ def _scheduler(component: Component, choice: Choice, *, diagnosing: bool) -> Sch
     )
 
 
+def _log(component: Component, choice: Choice) -> PlacementLog | None:
+    """The log of this profile's decisions, where an operator wants one."""
+    if component.log is None:
+        return None
+    return PlacementLog(component.log, choice.profile, lambda: component.live.graph, component.revision_of)
+
+
 class Running:
     """The scheduler with what it hears and what it says."""
 
@@ -128,7 +136,10 @@ class Running:
         self._component = component
         self._choice = choice
         self.scheduler = _scheduler(component, choice, diagnosing=True)
-        telling = Telling(component, choice.profile)
+        log = _log(component, choice)
+        if log is not None:
+            self.scheduler.on_decided = log.decided
+        telling = Telling(component, choice.profile, log)
         self.loop = SchedulingLoop(
             self.scheduler,
             component.cluster,
@@ -198,6 +209,7 @@ class Answering:
             component.cluster,
             component.process.metrics,
             memory=choice.extender_memory,
+            log=_log(component, choice),
         )
 
     async def run(self, tasks: Tasks, endpoint: Endpoint) -> None:

@@ -29,6 +29,7 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Json, mapping, texts
+from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import Choice, Draw, choose
@@ -54,6 +55,10 @@ DEFAULT_PROFILE = "koord-scheduler"
 
 Clock = Callable[[], int]
 """The time in nanoseconds since 1970."""
+
+
+OnDecided = Callable[[Question, Judged | None, NodeTable, Decision], None]
+"""Told of a decision with what it was made of; None where the question itself failed."""
 
 
 def first_of(_count: int) -> int:
@@ -92,6 +97,8 @@ class Scheduler:
         self._budgets = Budgets()
         self._leaving: dict[PodKey, str] = {}
         self._unconfirmed: list[tuple[int, PodKey, PodView]] = []
+        self.on_decided: OnDecided | None = None
+        """Hears of each decision on a pod of the queue while the nodes are as they were judged."""
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
@@ -319,6 +326,8 @@ class Scheduler:
         key = view.pod.key
         question = self.question(view)
         judged, decision = self._decided(question)
+        if self.on_decided is not None:
+            self.on_decided(question, judged, self.cache.table, decision)
         if decision.placed:
             self._waitlist.leave(key)
             self._room.gone(key)

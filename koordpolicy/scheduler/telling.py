@@ -1,17 +1,20 @@
 """What becomes of decisions, as metrics and as Events that people read."""
 
+from koordpolicy.diagnostics.wording import worded
 from koordpolicy.runtime.component import Component
 from koordpolicy.runtime.troubles import FEW
+from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.loop import Settled
 from koordpolicy.scheduler.profile import place_of
 
 
 class Telling:
-    """Tells of the decisions by one profile."""
+    """Tells of the decisions by one profile; `log` writes some of them down."""
 
-    def __init__(self, component: Component, profile: str) -> None:
+    def __init__(self, component: Component, profile: str, log: PlacementLog | None = None) -> None:
         self._component = component
         self._profile = profile
+        self._log = log
         self._decision = f"SchedulingProfile/{profile}"
 
     def settled(self, settled: Settled) -> None:
@@ -24,6 +27,9 @@ class Telling:
             result = "passed_on"
         self._component.process.metrics.add("koordpolicy_scheduler_attempts_total", result=result)
         self._component.counts.add(self._decision, decision.digest, failed=bool(decision.problem))
+        if self._log is not None:
+            failure = None if outcome is None else outcome.error
+            self._log.settled(decision, result, decision.problem if failure is None else worded(failure))
         about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
         recorder = self._component.recorder
         of_many = self._trouble(settled)

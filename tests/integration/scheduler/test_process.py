@@ -1,7 +1,9 @@
 """`koordpolicy scheduler` as it runs in a cluster: with its shipped role, on a real API server."""
 
+import json
 import random
 import signal
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -303,3 +305,29 @@ def test_a_pod_of_another_scheduler_is_left_alone_but_counts(site: Site) -> None
         site.pod("next", "800m")
         site.eventually(lambda: "Insufficient cpu" in site.refusal("next")[1], "theirs counts")
         assert site.where() == {"theirs": "a"}
+
+
+def test_decisions_are_written_down_with_their_reasons(site: Site) -> None:
+    for number in range(3):
+        site.node(f"n{number}")
+    log = site.folder / "decisions.jsonl"
+    with site.scheduler("s1", "--decision-log", str(log), "--decision-log-every", "1") as scheduler:
+        for number in range(6):
+            site.pod(f"p{number}")
+        site.pod("large", "100")
+        site.eventually(lambda: len(site.where()) == 6 and site.refusal("large")[0], "all are decided on")
+        assert scheduler.running.stop(30) == 0
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    entries = [json.loads(line) for line in log.read_text("utf-8").splitlines()]
+    placed = {one["subject"]["pod"]: one for one in entries if one["result"] == "scheduled"}
+    assert {name: one["value"] for name, one in placed.items()} == {
+        f"default/{name}": node for name, node in site.where().items()
+    }
+    for one in placed.values():
+        assert one["best"][0]["node"] == one["value"]
+        assert one["feasible"] == one["nodes"] == 3
+        assert one["rules"] and one["facts"]
+        assert all(rule["place"].count(":") >= 2 for rule in one["rules"])
+    refused = next(one for one in entries if one["subject"]["pod"] == "default/large")
+    assert (refused["value"], refused["result"]) == (None, "unschedulable")
+    assert [(one["reason"], one["nodes"]) for one in refused["refusals"]] == [("Insufficient cpu", 3)]
