@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 
 _LONGEST = 120
+_MOST_CANDIDATES = 1_000
+"""How many of a like length are compared. Nobody's slip is worth more time."""
 _SEPARATORS = re.compile(r"[\s._/-]+")
 
 
@@ -12,13 +14,14 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
 
     A name that differs only in case or separators (`cpu_reclaim` for `cpuReclaim`) is always close. Else one
     slip (a letter missing, added, wrong, or two swapped) is forgiven for every three letters, at least one and
-    at most four. Of equally close candidates one of the same letters is taken, else the first.
+    at most four. Where candidates are very many, the first ones are compared. Of equally close candidates one of the same letters is taken, else the first.
     """
     if not name or len(name) > _LONGEST:
         return None
     plain = _plain(name)
     best: str | None = None
     nearest_yet = min(4, max(1, len(name) // 3)) + 1, False
+    compared = 0
     for candidate in candidates:
         if candidate == name:
             continue
@@ -28,6 +31,9 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
         most, _ = nearest_yet
         if abs(len(other) - len(plain)) > most or len(other) <= 1:
             continue
+        compared += 1
+        if compared > _MOST_CANDIDATES:
+            break
         distance = _distance(plain, other, most + 1)
         found = distance, sorted(other) != sorted(plain)
         if distance < len(plain) and found < nearest_yet:

@@ -1,6 +1,7 @@
 """Parameters: each gets one type for all documents that set it, and their drafts that type."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -33,6 +34,8 @@ from koordpolicy.language.kinds import (
 
 PREFIX = "parameters."
 """How the fields of parameter decisions begin."""
+_MOST_MEANT = 100
+"""Unread parameters of one target that names are looked for: each is compared with all that are read."""
 
 
 def parameters(state: State) -> None:
@@ -124,26 +127,32 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
         if unit.target in declared:
             mentioned = state.cache.get(("mentions", unit), partial(_mentions, state.cache, unit))
             read[unit.target].update(mentioned)
+    others: dict[str, list[str]] = defaultdict(list)
+    for target, mentioned in sorted(read.items()):
+        for name in mentioned:
+            others[name].append(target)
     for target, names in declared.items():
+        unread = 0
         for name, (unit, _) in names.items():
             if name in read[target]:
                 continue
+            unread += 1
             state.found.add(
                 "KP305",
                 unit.document.positions.key(_path(name)),
                 f"no expression of `{target}` reads the parameter `{name}`",
-                help=_meant(unit, name, read),
+                help=_meant(unit, name, read[target] if unread <= _MOST_MEANT else (), others[name]),
             )
 
 
-def _meant(unit: Unit, name: str, read: dict[str, set[str]]) -> str:
-    """The parameter, or the subject, that was probably meant."""
-    close = nearest(name, read[unit.target])
+def _meant(unit: Unit, name: str, read: Iterable[str], others: Iterable[str]) -> str:
+    """The parameter of those that are `read`, or of the targets the other one, that was probably meant."""
+    close = nearest(name, read)
     if close:
         return f"did you mean `{close}`?"
-    others = [other for other in read if name in read[other] and other.startswith(unit.kind.name + "/")]
-    if others:
-        return " and ".join(f"`{other}`" for other in sorted(others)) + " has a parameter of that name"
+    like = [other for other in others if other.startswith(unit.kind.name + "/")]
+    if like:
+        return " and ".join(f"`{other}`" for other in like) + " has a parameter of that name"
     return f"remove it, or use `parameters.{name}`"
 
 
