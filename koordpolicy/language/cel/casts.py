@@ -11,11 +11,13 @@ from dataclasses import replace
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError, WrongType
+from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
 from koordpolicy.language.cel.types import DOUBLE, Type
 from koordpolicy.language.cel.values import NONE, Optional, UInt, Value, key_value, type_name
 from koordpolicy.language.cel.wording import short, wished
 
-Cast = Callable[[Value], Value]
+Cast = Callable[..., Value]
+"""Takes the value, and the meter where its parts are looked at."""
 
 _OPEN = frozenset(("dyn", "param", "error"))
 
@@ -48,12 +50,12 @@ def caster(wanted: Type) -> Cast:
     part, each once.
     """
 
-    def apply(value: Value) -> Value:
+    def apply(value: Value, meter: Meter = UNMETERED) -> Value:
         if whole and type(value) in (int, UInt):
             return float(value)  # type: ignore[arg-type]
         if optional and type(value) is not Optional:
             value = Optional(value)
-        stranger = _stranger(value, wanted)
+        stranger = _stranger(value, wanted, meter)
         if stranger is None:
             return value
         what = "the value is" if stranger[0] is value else "a part of the value is"
@@ -64,11 +66,16 @@ def caster(wanted: Type) -> Cast:
     return apply
 
 
-def _stranger(value: Value, wanted: Type) -> tuple[Value] | None:
+CAST = 24
+"""Units of looking at the type of a part."""
+
+
+def _stranger(value: Value, wanted: Type, meter: Meter) -> tuple[Value] | None:
     """The first part of a value that is not of its type."""
     seen: set[tuple[int, int]] = set()
     stack: list[tuple[Value, Type]] = [(value, wanted)]
     while stack:
+        charge(meter, CAST)
         part, kind = stack.pop()
         name = "map" if kind.name == "record" else kind.name
         if name in _OPEN:

@@ -1,23 +1,31 @@
-"""What an expression may cost, known before it runs: an interval of units, as Kubernetes counts them.
+"""What an expression may cost, known before it runs: an interval of units, as `meter` counts them.
 
-A unit is roughly one simple step. Sizes of texts and lists come from constants, or else from bounds:
-Kubernetes' own limits on names and labels, and what a node can hold. Shared values are counted
-wherever they are used, so the estimate is what a plain interpreter would spend; programs spend less.
+Sizes of texts and lists come from constants, or else from bounds: Kubernetes' own limits on names and labels, and
+what a node can hold. Shared values are counted wherever they are used, so the estimate is what a plain interpreter
+would spend; programs spend less. What an error costs that a loop absorbs is not in it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.functions import Function
+from koordpolicy.language.cel.casts import CAST
+from koordpolicy.language.cel.functions import Cost, Function, Size, price_of_made
 from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.library import FUNCTIONS
-from koordpolicy.language.cel.library.limits import MAX_LIST
+from koordpolicy.language.cel.library.limits import MAX_LIST, MAX_TEXT
+from koordpolicy.language.cel.library.lists import price_of_sorting_by
+from koordpolicy.language.cel.library.regex import price_of_search
+from koordpolicy.language.cel.prices import (
+    DISPATCHED,
+    KEY,
+    is_operator,
+    operator_price,
+    own_price,
+)
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Optional
-
-_LIST_LITERAL = 10
-_MAP_LITERAL = 30
+from koordpolicy.language.cel.walk import children
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,18 @@ class _Range:
 
 
 _NOTHING = _Range(0, 0)
-_ONE = _Range(1, 1)
+_ONE = Size(1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """The least and the greatest that a value may be."""
+
+    low: Size
+    high: Size
+
+
+_SCALAR = _Sizes(_ONE, _ONE)
 
 
 def estimate(
@@ -103,7 +122,7 @@ class _Estimator:
         self.bounds = bounds
         self.prices = {o.id: o.cost for row in functions.values() for o in row.overloads}
         self.costs: dict[int, _Range] = {}
-        self.sizes: dict[int, _Range] = {}
+        self.sizes: dict[int, _Sizes] = {}
         self.loops: list[Loop] = []
 
     def add(self, node: ir.Node) -> None:
@@ -117,130 +136,163 @@ class _Estimator:
         return total
 
     def _cost(self, node: ir.Node) -> _Range:
+        own = _Range(own_price(node), own_price(node))
         match node:
-            case ir.Const():
-                return _NOTHING
-            case ir.Field(base=part) | ir.HasField(base=part) | ir.OptField(base=part):
-                return _ONE + self._sum(part)
-            case ir.Select(operand=part) | ir.Cast(operand=part):
-                return _ONE + self._sum(part)
-            case ir.Index(operand=part, index=at):
-                return _ONE + self._sum(part, at)
             case ir.Call():
-                return self._call(node) + self._sum(*node.args)
+                return own + self._call(node) + self._sum(*node.args)
             case ir.And(args=args) | ir.Or(args=args):
-                return _Range(self.costs[id(args[0])].low, self._sum(*args).high)
+                return own + _Range(self.costs[id(args[0])].low, self._sum(*args).high)
             case ir.Cond():
                 then, otherwise = self.costs[id(node.then)], self.costs[id(node.otherwise)]
                 branches = _Range(min(then.low, otherwise.low), max(then.high, otherwise.high))
-                return self._sum(node.condition) + branches
-            case ir.MakeList():
-                return _Range(_LIST_LITERAL, _LIST_LITERAL) + self._sum(*node.elements)
-            case ir.MakeMap():
-                parts = (part for entry in node.entries for part in entry)
-                return _Range(_MAP_LITERAL, _MAP_LITERAL) + self._sum(*parts)
+                return own + self._sum(node.condition) + branches
             case ir.Comprehension():
-                return self._comprehension(node)
-            case ir.Bind():
-                return self._sum(node.init, node.body)
-            case ir.OrElse(operand=part, other=other):
-                return _ONE + _Range(self.costs[id(part)].low, self._sum(part, other).high)
-            case ir.OptMap():
-                return _Range(self._sum(node.operand).low, self._sum(node.operand, node.body).high + 1)
-        return _ONE
+                return own + self._comprehension(node)
+            case ir.Cast(operand=part, type=kind) if kind.params:
+                return own + _Range(0, CAST * self.sizes[id(part)].high.extent) + self._sum(part)
+            case ir.OptMap(operand=part, body=lazy) | ir.OrElse(operand=part, other=lazy):
+                return own + _Range(self.costs[id(part)].low, self._sum(part, lazy).high)
+        return own + self._sum(*children(node))
 
     def _call(self, node: ir.Call) -> _Range:
+        """What a call costs for the sizes of its arguments, and what it makes."""
         sizes = [self.sizes[id(argument)] for argument in node.args]
-        kinds = [argument.type.name for argument in node.args]
-        operator = node.overload.partition("(")[0]
-        if operator == "@in" and kinds[1] != "map":
-            return _Range(1, max(1, sizes[1].high))
-        if operator in ("_==_", "_!=_"):
-            shorter = min(size.high for size in sizes)
-            scalar = "list" not in kinds and "map" not in kinds
-            return _Range(1, max(1, _tenth(shorter) if scalar else shorter))
-        if operator in _TEXT_OPERATORS and kinds[0] in ("string", "bytes"):
-            joined = sizes[0] + sizes[1] if operator == "_+_" else _least(sizes)
-            return _Range(max(1, _tenth(joined.low)), max(1, _tenth(joined.high)))
-        price = self.prices.get(node.overload)
-        if price is not None:
-            return _priced(price, sizes)
-        return _ONE if node.overload in self.prices else self._dispatched(sizes, kinds)
+        low, high = tuple(size.low for size in sizes), tuple(size.high for size in sizes)
+        name = node.overload.partition("(")[0]
+        if is_operator(name):
+            return _Range(operator_price(node, low), operator_price(node, high))
+        made = self._made(node)
+        if node.overload not in self.prices:  # a call that run time picks
+            prices = [price for price in self._prices_by_name(name) if price is not None]
+            most = max((price(high) for price in prices), default=0)
+            return _Range(DISPATCHED, DISPATCHED + sum(size.extent for size in high) + most) + made
+        price = self._searched(node) or self.prices[node.overload]
+        return made if price is None else _Range(price(low), price(high)) + made
 
-    @staticmethod
-    def _dispatched(sizes: list[_Range], kinds: list[str]) -> _Range:
-        """A call that run time picks: all it is given may be read once."""
-        read = sum(size.high for size, kind in zip(sizes, kinds, strict=True) if kind in _SIZED)
-        return _Range(1, 1 + read)
+    def _prices_by_name(self, name: str) -> list[Cost | None]:
+        plain = name.removeprefix(".")
+        return [price for id, price in self.prices.items() if id.partition("(")[0].removeprefix(".") == plain]
+
+    def _searched(self, node: ir.Call) -> Cost | None:
+        """The price of a search for a pattern that is known; None for any other call."""
+        pattern = node.args[1].value if len(node.args) > 1 and isinstance(node.args[1], ir.Const) else None
+        return price_of_search(node.overload, pattern) if isinstance(pattern, str) else None
+
+    def _made(self, node: ir.Call) -> _Range:
+        kind = node.type.name
+        if kind not in ("string", "bytes", "list", "map"):
+            return _NOTHING
+        made, text = self.sizes[id(node)], kind in ("string", "bytes")
+        return _Range(price_of_made(made.low.length, text), price_of_made(made.high.length, text))
 
     def _comprehension(self, node: ir.Comprehension) -> _Range:
         walked = self.sizes[id(node.range)]
-        step = _ONE + self._sum(*(part for part in (node.predicate, node.transform) if part is not None))
-        self.loops.append(Loop(_fact_name(node.range), walked.high, step.high, node.start, node.end))
+        parts = [part for part in (node.predicate, node.transform) if part is not None]
+        step = _Range(2, 2) + self._sum(*parts)
+        if node.range.type.name in ("map", "dyn"):
+            step += _Range(0, KEY)
+        if node.macro == "sortBy":
+            step += _Range(0, price_of_sorting_by(walked.high.length))
+        self.loops.append(Loop(_fact_name(node.range), walked.high.length, step.high, node.start, node.end))
         early = node.macro in ("all", "exists")
-        least = _Range(min(walked.low, 1) if early else walked.low, walked.high)
-        return self._sum(node.range) + _Range(1 + least.low * step.low, 1 + least.high * step.high)
+        least = min(walked.low.length, 1) if early else walked.low.length
+        return self._sum(node.range) + _Range(least * step.low, walked.high.length * step.high)
 
     # Sizes
 
-    def _size(self, node: ir.Node) -> _Range:
+    def _size(self, node: ir.Node) -> _Sizes:
         match node:
             case ir.Const(value=value):
-                held = value.value if isinstance(value, Optional) else value
-                sized = isinstance(held, (str, bytes, list, tuple, dict, frozenset))
-                return _Range(len(held), len(held)) if sized else _ONE  # type: ignore[arg-type]
+                exact = _of_value(value)
+                return _Sizes(exact, exact)
             case ir.Field() | ir.OptField():
                 bound = self.bounds.facts.get(_fact_name(node))
-                return self._default(node.type) if bound is None else _Range(0, bound)
+                return self._default(node.type, bound)
             case ir.MakeList():
-                return _Range(len(node.elements) - len(node.optional), len(node.elements))
+                return self._made_of(node.elements, len(node.elements), len(node.optional))
             case ir.MakeMap():
-                return _Range(len(node.entries) - len(node.optional), len(node.entries))
+                return self._made_of(children(node), len(node.entries), len(node.optional))
             case ir.Cond():
-                then, otherwise = self.sizes[id(node.then)], self.sizes[id(node.otherwise)]
-                return _Range(min(then.low, otherwise.low), max(then.high, otherwise.high))
+                return self._either(node.then, node.otherwise)
+            case ir.OrElse():
+                return self._either(node.operand, node.other)
             case ir.Comprehension():
-                walked = self.sizes[id(node.range)]
-                return _Range(0 if node.predicate is not None else walked.low, walked.high)
+                return self._walked(node)
             case ir.Bind():
                 return self.sizes[id(node.body)]
             case ir.Cast():
                 return self.sizes[id(node.operand)]
-            case ir.OrElse():
-                held, other = self.sizes[id(node.operand)], self.sizes[id(node.other)]
-                return _Range(min(held.low, other.low), max(held.high, other.high))
             case ir.Call():
                 return self._result_size(node)
         return self._default(node.type)
 
-    def _result_size(self, node: ir.Call) -> _Range:
+    def _made_of(self, parts: Sequence[ir.Node], count: int, optional: int) -> _Sizes:
+        extents = [self.sizes[id(part)] for part in parts]
+        low, high = sum(size.low.extent for size in extents), sum(size.high.extent for size in extents)
+        return _Sizes(Size(count - optional, low if not optional else 0), Size(count, high))
+
+    def _either(self, one: ir.Node, other: ir.Node) -> _Sizes:
+        a, b = self.sizes[id(one)], self.sizes[id(other)]
+        return _Sizes(_each(min, a.low, b.low), _each(max, a.high, b.high))
+
+    def _walked(self, node: ir.Comprehension) -> _Sizes:
+        walked = self.sizes[id(node.range)]
+        if node.macro in ("all", "exists", "exists_one"):
+            return _SCALAR
+        least = 0 if node.predicate is not None else walked.low.length
+        if node.transform is None or node.macro == "sortBy":
+            return _Sizes(Size(least, least), walked.high)
+        most, each = walked.high.length, self.sizes[id(node.transform)].high
+        if node.macro == "transformMapEntry":
+            most *= max(1, each.length)
+        return _Sizes(Size(least, least), Size(min(most, MAX_LIST), walked.high.length * (1 + each.extent)))
+
+    def _result_size(self, node: ir.Call) -> _Sizes:
         kind = _inner(node.type).name
         if kind not in _SIZED:
-            return _ONE
+            return _SCALAR
         sizes = [self.sizes[id(argument)] for argument in node.args]
         name = node.overload.partition("(")[0].removeprefix(".")
         if name == "_+_":
-            return sizes[0] + sizes[1]
+            low = _each(sum, *(size.low for size in sizes))
+            return _Sizes(low, _capped(_each(sum, *(size.high for size in sizes)), kind))
+        high = self._greatest(node, name, kind, [size.high for size in sizes])
+        return _Sizes(Size(0, 0), _capped(high, kind))
+
+    def _greatest(self, node: ir.Call, name: str, kind: str, sizes: list[Size]) -> Size:
+        first = sizes[0] if sizes else _ONE
         if name in _NOT_LARGER:
-            return _Range(0, sizes[0].high)
+            return first
         if name == "lists.range":
             count = node.args[0].value if isinstance(node.args[0], ir.Const) else None
-            return _Range(max(0, count), max(0, count)) if isinstance(count, int) else _Range(0, MAX_LIST)
+            length = max(0, count) if isinstance(count, int) else MAX_LIST
+            return Size(length, length)
         if name in ("split", "findAll", "regex.extractAll"):
-            return _Range(0, sizes[0].high + 1)
-        usual = self._default(node.type)
-        return _Range(0, max([usual.high, *(size.high for size in sizes)]))
+            return Size(first.length + 1, 2 * first.length + 1)
+        if name in ("replace", "regex.replace"):
+            length = (first.length + 1) * (1 + sizes[2].length)
+            return Size(length, length)
+        if name in ("join", "format", "flatten", "strings.quote", "base64.encode"):
+            length = 2 * first.length + sum(2 * size.extent for size in sizes)
+            if name == "join" and len(sizes) > 1:
+                length += first.length * sizes[1].length
+            return Size(length, length)
+        usual = self._default(_inner(node.type)).high
+        return _each(max, usual, *sizes)
 
-    def _default(self, kind: Type) -> _Range:
+    def _default(self, kind: Type, bound: int | None = None) -> _Sizes:
         inner = _inner(kind)
         by_type = {"list": self.bounds.elements, "map": self.bounds.entries, "dyn": self.bounds.text}
         by_type |= {"string": self.bounds.text, "bytes": self.bounds.text}
         high = by_type.get(inner.name)
-        return _ONE if high is None else _Range(0, high)
+        if high is None:
+            return _SCALAR
+        length = high if bound is None else bound
+        each = 1 + sum(self._default(part).high.extent for part in inner.params)
+        return _Sizes(Size(0, 0), Size(length, length * each if inner.params else length))
 
 
 _SIZED = frozenset(("string", "bytes", "list", "map", "dyn"))
-_TEXT_OPERATORS = frozenset(("_+_", "_<_", "_<=_", "_>_", "_>=_"))
 _NOT_LARGER = frozenset(
     (
         "substring", "trim", "lowerAscii", "upperAscii", "reverse", "slice", "distinct", "sort", "bytes",
@@ -249,21 +301,59 @@ _NOT_LARGER = frozenset(
 )  # fmt: skip
 
 
+def _each(pick: Callable[..., int], *sizes: Size) -> Size:
+    return Size(pick([size.length for size in sizes]), pick([size.extent for size in sizes]))
+
+
+def _capped(size: Size, kind: str) -> Size:
+    """No text or list is larger than its limit; a list may hold any of its parts many times over."""
+    limit = MAX_TEXT if kind in ("string", "bytes") else MAX_LIST
+    length = min(size.length, limit)
+    return Size(length, length if kind in ("string", "bytes") else size.extent)
+
+
+_PARTS = (list, tuple, dict, frozenset)
+
+
+def _of_value(value: object) -> Size:
+    """The size of a constant, by what it unfolds to; each shared part is looked at once."""
+    held = value.value if isinstance(value, Optional) else value
+    if isinstance(held, (str, bytes)):
+        return Size(len(held), len(held))
+    if not isinstance(held, _PARTS):
+        return _ONE
+    known: dict[int, int] = {}
+    stack: list[tuple[object, bool]] = [(held, False)]
+    while stack:
+        part, ready = stack.pop()
+        if id(part) in known:
+            continue
+        if isinstance(part, (str, bytes)):
+            known[id(part)] = len(part)
+        elif not isinstance(part, (*_PARTS, Optional)):
+            known[id(part)] = 1
+        else:
+            inner = _parts(part)
+            if ready:
+                known[id(part)] = 1 + sum(known[id(each)] for each in inner)
+            else:
+                stack.append((part, True))
+                stack.extend((each, False) for each in inner)
+    return Size(len(held), known[id(held)])
+
+
+def _parts(value: object) -> list[object]:
+    match value:
+        case dict():
+            return [part for entry in value.items() for part in entry]
+        case Optional():
+            return [value.value]
+    return list(value)  # type: ignore[call-overload, no-any-return]
+
+
 def _inner(kind: Type) -> Type:
     """What an optional may hold, else the type itself."""
     return kind.params[0] if kind.name == "optional_type" and kind.params else kind
-
-
-def _tenth(size: int) -> int:
-    return -(-size // 10)
-
-
-def _least(sizes: list[_Range]) -> _Range:
-    return _Range(min(size.low for size in sizes), min(size.high for size in sizes))
-
-
-def _priced(price: Callable[[tuple[int, ...]], int], sizes: list[_Range]) -> _Range:
-    return _Range(price(tuple(size.low for size in sizes)), price(tuple(size.high for size in sizes)))
 
 
 def _fact_name(node: ir.Node) -> str:

@@ -1,7 +1,8 @@
 """What can go wrong while an expression is evaluated.
 
 CelError
-├── LimitExceeded          a size or step limit: ends the evaluation, nothing absorbs it
+├── LimitExceeded          a limit of size: ends the evaluation, nothing absorbs it
+│   └── CostExceeded       more units of cost than the evaluation may spend
 └── EvaluationError        absorbed by a decisive operand of `&&`, `||`, `all`, `exists`
     ├── NoSuchOverload     operand types that no operator or function takes
     ├── WrongType          a value of any type (dyn) that is not of the type its place declares
@@ -34,9 +35,19 @@ class CelError(Exception):
 
 
 class LimitExceeded(CelError):
-    """A bound on sizes or steps was reached."""
+    """A bound on sizes was reached."""
 
     kind = "limit_exceeded"
+
+
+class CostExceeded(LimitExceeded):
+    """The evaluation would cost more than `budget` units (see `meter`)."""
+
+    kind = "cost_exceeded"
+
+    def __init__(self, budget: int) -> None:
+        super().__init__(f"it costs more than {budget:,} units")
+        self.budget = budget
 
 
 class EvaluationError(CelError):

@@ -5,7 +5,8 @@ reached. Macros over small constant lists and maps are written out, so that both
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Final
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.casts import cast
@@ -17,6 +18,7 @@ from koordpolicy.language.cel.ir_walk import rewrite, walk
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower import runtime
 from koordpolicy.language.cel.lower.apply import implementation
+from koordpolicy.language.cel.meter import Meter, meter_of
 from koordpolicy.language.cel.types import BOOL
 from koordpolicy.language.cel.values import NONE, Optional, Value
 
@@ -27,15 +29,63 @@ _MAX_UNROLLED = 64
 """Nodes that a macro written out may have."""
 
 
-def fold(root: ir.Node, functions: Mapping[str, Function] = FUNCTIONS) -> ir.Node:
-    """The expression with constant parts computed. Types stay as they are."""
-    return rewrite(root, lambda node: _folded(node, functions))
+FOLDING_BUDGET: Final = 100_000
+"""Units that folding one expression may spend, and that a value worked out beforehand may cost."""
 
 
-def _folded(node: ir.Node, functions: Mapping[str, Function]) -> ir.Node:
+def fold(root: ir.Node, functions: Mapping[str, Function] = FUNCTIONS, meter: Meter | None = None) -> ir.Node:
+    """The expression with constant parts computed, as far as the meter reaches. Types stay as they are."""
+    return _Folding(functions, meter_of(FOLDING_BUDGET) if meter is None else meter).fold(root)
+
+
+class Folding:
+    """Folds the expressions of one revision, which share a budget, each with no more than its own share."""
+
+    def __init__(self, budget: int = 200 * FOLDING_BUDGET) -> None:
+        self._left = budget
+
+    def fold(self, root: ir.Node) -> ir.Node:
+        """The expression with constant parts computed, as far as the budget reaches."""
+        given = min(self._left, FOLDING_BUDGET)
+        meter = meter_of(given)
+        folded = fold(root, meter=meter)
+        self._left -= given - max(0, meter[0])
+        return folded
+
+
+@dataclass(frozen=True, slots=True)
+class _Folding:
+    """One expression being folded."""
+
+    functions: Mapping[str, Function]
+    meter: Meter
+
+    def fold(self, root: ir.Node) -> ir.Node:
+        """Fold all nodes, each once."""
+        return rewrite(root, self._node)
+
+    def again(self, root: ir.Node) -> ir.Node:
+        """Fold a part that became another, which is charged: parts within parts may become others many times over."""
+        return rewrite(root, self._node_again)
+
+    def _node(self, node: ir.Node) -> ir.Node:
+        return _folded(node, self)
+
+    def _node_again(self, node: ir.Node) -> ir.Node:
+        self.meter[0] -= _NODE
+        return _folded(node, self)
+
+
+_NODE = 20
+"""Units of folding a node again."""
+
+
+def _folded(node: ir.Node, run: _Folding) -> ir.Node:
+    if run.meter[0] < 0 and isinstance(node, (ir.Bind, ir.OptMap, ir.Comprehension)):
+        return node
     match node:
         case ir.Call():
-            return _call(node, functions)
+            return _call(node, run)
         case ir.And():
             return _logic(node, node.args, False)
         case ir.Or():
@@ -54,11 +104,11 @@ def _folded(node: ir.Node, functions: Mapping[str, Function]) -> ir.Node:
             find = runtime.find if node.optional else runtime.index
             return _attempt(node, lambda: find(value, at))
         case ir.Bind(init=ir.Const() as init):
-            return fold(_with_local(node.body, node.name, init), functions)
+            return run.again(_with_local(node.body, node.name, init))
         case ir.OptMap(operand=ir.Const(value=Optional() as held)):
-            return _opt_map(node, held, functions)
+            return _opt_map(node, held, run)
         case ir.Comprehension():
-            return _comprehension(node, functions)
+            return _comprehension(node, run)
     return node
 
 
@@ -78,14 +128,14 @@ def _attempt(node: ir.Node, compute: Callable[[], Value]) -> ir.Node:
     return _constant(node, value)
 
 
-def _call(node: ir.Call, functions: Mapping[str, Function]) -> ir.Node:
+def _call(node: ir.Call, run: _Folding) -> ir.Node:
     if not all(isinstance(argument, ir.Const) for argument in node.args):
         return node
-    apply = implementation(node.overload, functions)
+    apply = implementation(node.overload, run.functions)
     if apply is None:
         return node
     values = [argument.value for argument in node.args if isinstance(argument, ir.Const)]
-    return _attempt(node, lambda: apply(*values))
+    return _attempt(node, lambda: apply(run.meter, *values))
 
 
 def _selected(node: ir.Select, value: Value) -> Value:
@@ -166,25 +216,25 @@ def _with_local(body: ir.Node, name: str, value: ir.Node) -> ir.Node:
     return rewrite(body, change)
 
 
-def _opt_map(node: ir.OptMap, held: Optional, functions: Mapping[str, Function]) -> ir.Node:
+def _opt_map(node: ir.OptMap, held: Optional, run: _Folding) -> ir.Node:
     if held is NONE:
         return _constant(node, NONE)
     inner = node.operand.type.params[0] if node.operand.type.params else node.operand.type
     value = constant(inner, held.value, node.start, node.end)
-    body = fold(_with_local(node.body, node.name, value), functions)
+    body = run.again(_with_local(node.body, node.name, value))
     if node.flat:
         return body if body.type == node.type else node
     return _constant(node, Optional(body.value)) if isinstance(body, ir.Const) else node
 
 
-def _comprehension(node: ir.Comprehension, functions: Mapping[str, Function]) -> ir.Node:
+def _comprehension(node: ir.Comprehension, run: _Folding) -> ir.Node:
     elements = _elements(node)
     if elements is None:
         return node
     size = sum(1 for part in (node.predicate, node.transform) if part is not None for _ in walk(part))
     if size * max(len(elements), 1) > _MAX_UNROLLED:
         return node
-    steps = [_step(node, element, functions) for element in elements]
+    steps = [_step(node, element, run) for element in elements]
     predicates = tuple(predicate for predicate, _ in steps if predicate is not None)
     transforms = tuple(transform for _, transform in steps if transform is not None)
     if node.macro in ("all", "exists"):
@@ -192,7 +242,7 @@ def _comprehension(node: ir.Comprehension, functions: Mapping[str, Function]) ->
             neutral = constant(BOOL, node.macro == "all", node.start, node.end)
             predicates = (*predicates, neutral, neutral)
         logic = ir.And if node.macro == "all" else ir.Or
-        return fold(logic(node.type, predicates, start=node.start, end=node.end), functions)
+        return run.again(logic(node.type, predicates, start=node.start, end=node.end))
     passed = [p.value for p in predicates if isinstance(p, ir.Const) and isinstance(p.value, bool)]
     if len(passed) != len(predicates):
         return node
@@ -204,7 +254,7 @@ def _comprehension(node: ir.Comprehension, functions: Mapping[str, Function]) ->
             return _attempt(node, lambda: [element[-1].value for element, passes in kept if passes])
         case "map" | "transformList":
             chosen = transforms if node.predicate is None else _picked(transforms, passed)
-            return fold(ir.MakeList(node.type, chosen, start=node.start, end=node.end), functions)
+            return run.again(ir.MakeList(node.type, chosen, start=node.start, end=node.end))
     return node
 
 
@@ -234,7 +284,7 @@ def _elements(node: ir.Comprehension) -> list[tuple[ir.Const, ...]] | None:
 
 
 def _step(
-    node: ir.Comprehension, element: tuple[ir.Const, ...], functions: Mapping[str, Function]
+    node: ir.Comprehension, element: tuple[ir.Const, ...], run: _Folding
 ) -> tuple[ir.Node | None, ir.Node | None]:
     """Predicate and transform of one element, folded."""
 
@@ -243,6 +293,6 @@ def _step(
             return None
         for name, value in zip(node.variables, element, strict=True):
             part = _with_local(part, name, value)
-        return fold(part, functions)
+        return run.again(part)
 
     return applied(node.predicate), applied(node.transform)

@@ -2,8 +2,23 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
+from koordpolicy.language.cel.meter import Meter, Metered, charge, stop
 from koordpolicy.language.cel.types import Type
+
+
+class Size(NamedTuple):
+    """How large a value is: `length` in characters, octets, elements or entries (1 of anything else); `extent` is that
+    with all that is in it, each part as often as it occurs.
+    """
+
+    length: int
+    extent: int
+
+
+Cost = Callable[[tuple[Size, ...]], int]
+"""Units of one call from the sizes of its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,7 +27,9 @@ class Overload:
 
     `id` is stable and unique, such as `contains(string,string)`. With `receiver` the first
     parameter is the target. `implementation` takes run-time values (see `values`) and raises
-    `CelError`. `cost` gives the units of one call from the sizes of its arguments.
+    `CelError`. `cost` gives the units of one call; without one it takes the few steps that any call takes. What
+    `charges` takes a keyword argument `meter` and charges while it works, at most `cost`: for prices that the lengths of
+    the arguments do not tell. All others are charged by lengths before they are called, and for what they made after.
     """
 
     id: str
@@ -21,7 +38,17 @@ class Overload:
     implementation: Callable[..., object]
     receiver: bool = False
     variadic: bool = False
-    cost: Callable[[tuple[int, ...]], int] | None = None
+    cost: Cost | None = None
+    charges: bool = False
+
+    @property
+    def metered(self) -> Metered | None:
+        """The implementation with its price charged to the meter it takes first; None where it is free."""
+        if self.charges:
+            return _charging(self.implementation)
+        if self.cost is None:
+            return None
+        return _priced(self.implementation, self.cost, len(self.params))
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +60,57 @@ class Function:
     summary: str
     overloads: tuple[Overload, ...]
     example: str = ""
+
+
+def _charging(implementation: Callable[..., Any]) -> Metered:
+    def call(meter: Meter, *arguments: Any) -> Any:
+        meter[0] -= METERED_CALL
+        return implementation(*arguments, meter=meter)
+
+    return call
+
+
+METERED_CALL = 24
+"""Units of any call whose price depends on its arguments."""
+
+_SMALL = 64
+"""Characters or elements up to which all values cost the same."""
+
+
+def _priced(implementation: Callable[..., Any], cost: Cost, count: int) -> Metered:
+    """Most values are small, and asking what they cost would take longer than what is done with them."""
+    usual = cost((Size(_SMALL, _SMALL),) * count)
+
+    def call(meter: Meter, *arguments: Any) -> Any:
+        units = usual
+        for argument in arguments:
+            if type(argument) in _SIZED and len(argument) > _SMALL:
+                units = cost(tuple(map(size_of, arguments)))
+                break
+        meter[0] -= units
+        if meter[0] < 0:
+            stop(meter)
+        made = implementation(*arguments)
+        if type(made) in _SIZED and len(made) > _SMALL:
+            charge(meter, price_of_made(len(made), type(made) in _TEXTS))
+        return made
+
+    return call
+
+
+_SIZED = frozenset((str, bytes, list, tuple, dict))
+_TEXTS = frozenset((str, bytes))
+_SCALAR = Size(1, 1)
+
+
+def size_of(value: object) -> Size:
+    """The size of a value as its length tells it: parts of lists and maps count as one."""
+    if type(value) not in _SIZED:
+        return _SCALAR
+    length = len(value)  # type: ignore[arg-type]
+    return Size(length, length)
+
+
+def price_of_made(length: int, text: bool) -> int:
+    """Units of a text, list or map that is made: a tenth of a text's characters, each element one."""
+    return -(-length // 10) if text else length

@@ -133,6 +133,8 @@ def local_seconds(value: Timestamp, zone: str | None) -> int:
 
 @lru_cache(maxsize=256)
 def _zone(name: str) -> ZoneInfo:
+    if len(name) > _TEXT_LIMIT:
+        raise InvalidArgument(f"`{name[:_TEXT_LIMIT]}...` is no time zone")
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):

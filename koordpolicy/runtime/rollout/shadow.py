@@ -10,7 +10,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
@@ -95,7 +95,7 @@ class Comparison:
             self._offer(name, roots, given)
             return call(*given)
 
-        return RowProgram(asked, roots, program.source, program.facts)
+        return replace(program, call=asked)
 
     def _offer(self, name: str, roots: tuple[str, ...], given: tuple[Any, ...]) -> None:
         self._credit += self.sample

@@ -5,8 +5,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from koordpolicy.language.cel.errors import InvalidArgument, NoSuchOverload
+from koordpolicy.language.cel.functions import METERED_CALL, Size
 from koordpolicy.language.cel.library.convert import plain_decimal
-from koordpolicy.language.cel.library.limits import bounded_text, check_text
+from koordpolicy.language.cel.library.limits import MAX_TEXT, check_text
+from koordpolicy.language.cel.library.row import tenths
+from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import (
     CIDR,
@@ -63,8 +66,9 @@ def check_format(template: str, types: Sequence[Type]) -> None:
         raise InvalidArgument(f"the format uses {used} of {len(types)} arguments")
 
 
-def format_text(template: str, arguments: Sequence[Value]) -> str:
+def format_text(template: str, arguments: Sequence[Value], meter: Meter = UNMETERED) -> str:
     """Fill in a template. Raises InvalidArgument or NoSuchOverload, LimitExceeded by length."""
+    charge(meter, _OF_TEMPLATE * len(template))
     result: list[str] = []
     used = size = 0
     for text, verb, digits in _parts(template):
@@ -73,11 +77,27 @@ def format_text(template: str, arguments: Sequence[Value]) -> str:
         elif used == len(arguments):
             raise InvalidArgument(f"the format needs more than {len(arguments)} arguments")
         else:
-            result.append(_show(verb, arguments[used], digits))
+            result.append(_show(verb, arguments[used], digits, meter))
             used += 1
         size += len(result[-1])
         check_text(size)
+    charge(meter, tenths(size))
     return "".join(result)
+
+
+_OF_TEMPLATE = 16
+"""Units of a template's character, which may be a verb, or half of one."""
+
+_SHOWN = 80
+"""Units of showing a number, point in time, address or such."""
+
+
+def price_of_format(sizes: tuple[Size, ...]) -> int:
+    """Units of filling in a template, where everything is shown in full."""
+    template, arguments = sizes
+    return (
+        METERED_CALL + _OF_TEMPLATE * template.length + (_SHOWN + 1) * (arguments.extent + arguments.length)
+    )
 
 
 def _parts(template: str) -> "list[tuple[str, str, int]]":
@@ -106,21 +126,61 @@ def _parts(template: str) -> "list[tuple[str, str, int]]":
     return parts
 
 
-def _show(verb: str, value: Value, digits: int) -> str:
+def _show(verb: str, value: Value, digits: int, meter: Meter) -> str:
     if type_name(value) not in _TAKES[verb]:
         raise NoSuchOverload(f"`%{verb}` cannot show {type_name(value)}")
     if type(value) is float and not math.isfinite(value):
         return plain_decimal(value)
+    if verb == "s":
+        return _Shower(meter).text(value)
+    charge(meter, _SHOWN + (len(value) // 5 if isinstance(value, (str, bytes)) else 0))
     return _SHOW[verb](value, digits)
 
 
-def show(value: Value, depth: int = 0) -> str:
-    """Any value as `%s` shows it; keys of maps in order. Raises NoSuchOverload."""
-    if depth > _DEPTH_LIMIT:
-        raise InvalidArgument(f"a value nested deeper than {_DEPTH_LIMIT} levels")
+class _Shower:
+    """Shows any value as `%s` does, keys of maps in order: no more characters than a text may have."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self._left = MAX_TEXT
+
+    def text(self, value: Value, depth: int = 0) -> str:
+        """The text of the value or a part of it. Raises NoSuchOverload, InvalidArgument, LimitExceeded."""
+        if depth > _DEPTH_LIMIT:
+            raise InvalidArgument(f"a value nested deeper than {_DEPTH_LIMIT} levels")
+        match value:
+            case list() | tuple():
+                self._take(2 + 2 * len(value))
+                return f"[{', '.join([self.text(element, depth + 1) for element in value])}]"
+            case dict():
+                self._take(2 + 4 * len(value))
+                charge(self._meter, len(value) * len(value).bit_length())
+                parts = (
+                    (self.text(key_value(k), depth + 1), self.text(v, depth + 1)) for k, v in value.items()
+                )
+                return "{" + ", ".join(f"{k}: {v}" for k, v in sorted(parts)) + "}"
+            case str() | bytes():
+                self._take(len(value))
+                return value if isinstance(value, str) else value.decode("utf-8", "replace")
+        charge(self._meter, _SHOWN)
+        shown = _scalar(value)
+        self._take(len(shown))
+        return shown
+
+    def _take(self, characters: int) -> None:
+        """Count what is shown before it is made, and what is made of it in turn."""
+        charge(self._meter, _PART + 2 * tenths(characters))
+        self._left -= characters
+        if self._left < 0:
+            check_text(MAX_TEXT + 1)
+
+
+_PART = 12
+"""Units of any part of what is shown, beside its characters."""
+
+
+def _scalar(value: Value) -> str:
     match value:
-        case str():
-            return value
         case None:
             return "null"
         case bool():
@@ -129,13 +189,6 @@ def show(value: Value, depth: int = 0) -> str:
             return int.__repr__(value)
         case float():
             return plain_decimal(value)
-        case bytes():
-            return value.decode("utf-8", "replace")
-        case list() | tuple():
-            return bounded_text(f"[{', '.join(show(element, depth + 1) for element in value)}]")
-        case dict():
-            shown = sorted((show(key_value(k), depth + 1), show(v, depth + 1)) for k, v in value.items())
-            return bounded_text("{" + ", ".join(f"{k}: {v}" for k, v in shown) + "}")
         case Timestamp():
             return format_timestamp(value)
         case Duration():
@@ -172,7 +225,6 @@ def _exact(value: float) -> float:
 
 
 _SHOW: dict[str, Callable[..., str]] = {
-    "s": lambda value, _: show(value),
     "d": _decimal,
     "f": _fixed,
     "e": _scientific,

@@ -1,4 +1,4 @@
-"""How large a value may grow and how long an evaluation may run.
+"""How large a value may grow.
 
 Facts and texts within these bounds are ordinary; beyond them only a mistake or an attack lies.
 """
@@ -10,9 +10,6 @@ MAX_TEXT = 1_000_000
 
 MAX_LIST = 200_000
 """Elements of a list or map that an expression makes."""
-
-MAX_STEPS = 5_000_000
-"""Elements that all comprehensions of one evaluation together may visit."""
 
 MAX_PATTERN = 1_000
 """Code points of a regular expression."""
@@ -35,8 +32,3 @@ def check_list(length: int) -> None:
     """Refuse a list of `length` elements before it is made. Raises LimitExceeded."""
     if length > MAX_LIST:
         raise LimitExceeded(f"a list of more than {MAX_LIST} elements")
-
-
-def too_many_steps() -> LimitExceeded:
-    """The error of an evaluation whose comprehensions visit too many elements."""
-    return LimitExceeded(f"comprehensions visit more than {MAX_STEPS} elements")

@@ -5,11 +5,20 @@ from functools import cmp_to_key
 from itertools import pairwise
 from typing import Any
 
-from koordpolicy.language.cel.errors import InvalidArgument, LimitExceeded, Overflow
-from koordpolicy.language.cel.functions import Function
-from koordpolicy.language.cel.library.limits import MAX_STEPS, check_list
-from koordpolicy.language.cel.library.math import greatest_of, least_of
-from koordpolicy.language.cel.library.row import crosses, function, method, plain, signature, walks
+from koordpolicy.language.cel.errors import InvalidArgument, Overflow
+from koordpolicy.language.cel.functions import METERED_CALL, Cost, Function, Size
+from koordpolicy.language.cel.library.limits import check_list
+from koordpolicy.language.cel.library.math import greatest_of, least_of, price_of_extreme
+from koordpolicy.language.cel.library.row import (
+    function,
+    method,
+    plain,
+    signature,
+    takes,
+    tenths,
+    walks,
+)
+from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
 from koordpolicy.language.cel.types import (
     BOOL,
     BYTES_VALUE,
@@ -35,7 +44,7 @@ from koordpolicy.language.cel.values import (
     UInt,
     Value,
 )
-from koordpolicy.language.cel.values_equality import equal, order
+from koordpolicy.language.cel.values_equality import ELEMENT, equal, in_list, order
 from koordpolicy.language.cel.values_time import make_duration
 
 _LIB = "lists"
@@ -51,41 +60,45 @@ def _slice(values: List, start: int, end: int) -> List:
     return values[start:end]
 
 
-def _flatten(values: List, depth: int = 1) -> list[Value]:
+def _flatten(values: List, depth: int = 1, meter: Meter = UNMETERED) -> list[Value]:
     if depth < 0:
         raise InvalidArgument("a negative depth")
+    charge(meter, _STEP * len(values))
     result = list(values)
     while depth and any(isinstance(value, (list, tuple)) for value in result):
         wider: list[Value] = []
         for value in result:
             if isinstance(value, (list, tuple)):
+                check_list(len(wider) + len(value))
                 wider.extend(value)
             else:
                 wider.append(value)
-            check_list(len(wider))
+        charge(meter, _STEP * (len(result) + len(wider)))
         result = wider
         depth -= 1
     return result
 
 
-def _hashed(values: List) -> bool:
-    """Whether Python's hashes and CEL's equality agree on these values: all texts, all integers."""
+_STEP = 4
+"""Units of what is done with an element of a list, such as looking up its type or hash."""
+
+
+def _hashed(values: List, meter: Meter) -> bool:
+    """Whether Python's hashes and CEL's equality agree on these values: all texts, all integers. Charges for both."""
+    charge(meter, _STEP * len(values))
     kinds = set(map(type, values))
-    return kinds <= {str} or kinds <= {int, UInt}
+    if kinds <= {str}:
+        charge(meter, tenths(sum(map(len, values))))  # type: ignore[arg-type]
+        return True
+    return kinds <= {int, UInt}
 
 
-def _check_product(a: int, b: int) -> None:
-    if a * b > MAX_STEPS:
-        raise LimitExceeded(f"a comparison of {a} with {b} elements")
-
-
-def _distinct(values: List) -> list[Value]:
-    if _hashed(values):
+def _distinct(values: List, meter: Meter = UNMETERED) -> list[Value]:
+    if _hashed(values, meter):
         return list(dict.fromkeys(values))
-    _check_product(len(values), len(values))
     result: list[Value] = []
     for value in values:
-        if not any(equal(value, other) for other in result):
+        if not in_list(value, result, meter):
             result.append(value)
     return result
 
@@ -94,25 +107,39 @@ _PLAINLY_ORDERED = frozenset((bool, int, float, str, bytes, UInt))
 """Classes that Python orders as CEL does, NaN apart."""
 
 
-def _compare(a: Value, b: Value) -> int:
-    return order(a, b, "sort") or 0
+def _compare(a: Value, b: Value, meter: Meter = UNMETERED) -> int:
+    return order(a, b, "sort", meter) or 0
 
 
-def _sort(values: List) -> list[Value]:
-    return sort_by(values, values)
+def _sort(values: List, meter: Meter = UNMETERED) -> list[Value]:
+    return sort_by(values, values, meter)
 
 
-def sort_by(values: List, keys: List) -> list[Value]:
+def sort_by(values: List, keys: List, meter: Meter = UNMETERED) -> list[Value]:
     """The values in the order of their keys, stable. Raises NoSuchOverload for unlike keys."""
+    charge(meter, _STEP * len(keys))
     kinds = set(map(type, keys))
     by_key: Any  # what `sorted` takes: the key itself, or one that compares by CEL's order
     if len(kinds) == 1 and kinds <= _PLAINLY_ORDERED and all(key == key for key in keys):
+        long = sum(map(len, keys)) if kinds <= {str, bytes} else 0  # type: ignore[arg-type]
+        charge(meter, price_of_sorting(len(keys), long))
         by_key = keys.__getitem__
     else:
+        charge(meter, _SLOWLY * price_of_sorting(len(keys), 0))
         for key in keys:
             _compare(keys[0], key)
-        by_key = cmp_to_key(lambda a, b: _compare(keys[a], keys[b]))
+        by_key = cmp_to_key(lambda a, b: _compare(keys[a], keys[b], meter))
     return [values[at] for at in sorted(range(len(values)), key=by_key)]
+
+
+_SLOWLY = 16
+"""How much longer it takes where every two keys are compared by `order`."""
+
+
+def price_of_sorting(count: int, characters: int) -> int:
+    """Units of sorting keys that Python compares, which are texts of so many characters altogether."""
+    depth = count.bit_length()
+    return count * (_STEP + depth) + characters * depth // 256
 
 
 def _reverse(values: List) -> List:
@@ -134,8 +161,14 @@ def _last(values: List) -> Optional:
     return Optional(values[-1]) if values else NONE
 
 
-def _is_sorted(values: List) -> bool:
-    return all((order(a, b, "isSorted") or 0) <= 0 for a, b in pairwise(values))
+def price_of_sorting_by(count: int) -> int:
+    """Units of each element of so many that are sorted by any keys."""
+    return (1 + _SLOWLY) * (_STEP + count.bit_length())
+
+
+def _is_sorted(values: List, meter: Meter = UNMETERED) -> bool:
+    charge(meter, 2 * ELEMENT * len(values))
+    return all((order(a, b, "isSorted", meter) or 0) <= 0 for a, b in pairwise(values))
 
 
 def _sum_int(values: Sequence[int]) -> int:
@@ -168,7 +201,7 @@ def _sum_duration(values: Sequence[Duration]) -> Duration:
     return total
 
 
-def percentile_of(values: List, points: float) -> Value:
+def percentile_of(values: List, points: float, meter: Meter = UNMETERED) -> Value:
     """The element at place trunc(n x points / 100), at least the first, in ascending order.
 
     This is the rank that node agents report percentiles by. Raises InvalidArgument for an empty list, a NaN
@@ -178,36 +211,67 @@ def percentile_of(values: List, points: float) -> Value:
         raise InvalidArgument(f"a percentile of {points}: it lies between 0 and 100")
     if not values:
         raise InvalidArgument("a percentile of an empty list")
+    charge(meter, _STEP * len(values))
     if any(value != value for value in values):
         raise InvalidArgument("a percentile of a list with NaN")
-    return sort_by(values, values)[max(int(len(values) * points / 100) - 1, 0)]
+    return sort_by(values, values, meter)[max(int(len(values) * points / 100) - 1, 0)]
 
 
-def _index_of(values: List, wanted: Value) -> int:
-    return next((at for at, value in enumerate(values) if equal(value, wanted)), -1)
+def _index_of(values: List, wanted: Value, meter: Meter = UNMETERED) -> int:
+    charge(meter, ELEMENT * len(values))
+    return next((at for at, value in enumerate(values) if equal(value, wanted, meter)), -1)
 
 
-def _last_index_of(values: List, wanted: Value) -> int:
-    return next((at for at in range(len(values) - 1, -1, -1) if equal(values[at], wanted)), -1)
+def _last_index_of(values: List, wanted: Value, meter: Meter = UNMETERED) -> int:
+    charge(meter, ELEMENT * len(values))
+    return next((at for at in range(len(values) - 1, -1, -1) if equal(values[at], wanted, meter)), -1)
 
 
-def _holds(values: List, wanted: List) -> bool:
+def _holds(values: List, wanted: List, meter: Meter = UNMETERED) -> bool:
     """Whether every wanted element is among the values."""
-    if _hashed(values) and _hashed(wanted):
+    if _hashed(values, meter) and _hashed(wanted, meter):
         return set(values).issuperset(wanted)
-    _check_product(len(values), len(wanted))
-    return all(any(equal(value, other) for value in values) for other in wanted)
+    return all(in_list(other, values, meter) for other in wanted)
 
 
-def _equivalent(a: List, b: List) -> bool:
-    return _holds(a, b) and _holds(b, a)
+def _equivalent(a: List, b: List, meter: Meter = UNMETERED) -> bool:
+    return _holds(a, b, meter) and _holds(b, a, meter)
 
 
-def _intersects(a: List, b: List) -> bool:
-    if _hashed(a) and _hashed(b):
+def _intersects(a: List, b: List, meter: Meter = UNMETERED) -> bool:
+    if _hashed(a, meter) and _hashed(b, meter):
         return not set(a).isdisjoint(b)
-    _check_product(len(a), len(b))
-    return any(equal(value, other) for value in a for other in b)
+    return any(in_list(value, b, meter) for value in a)
+
+
+def _comparing(a: int, b: int) -> Cost:
+    """Each element of one list compared with each of another, and all that is in them."""
+
+    def cost(sizes: tuple[Size, ...]) -> int:
+        one, other = sizes[a], sizes[b]
+        pairs = max(1, one.length) * (ELEMENT + tenths(other.extent)) + ELEMENT * one.length * other.length
+        return (
+            METERED_CALL
+            + 2 * pairs
+            + (_STEP + 1) * (one.extent + other.extent)
+            + max(one.length * other.extent, other.length * one.extent)
+        )
+
+    return cost
+
+
+def _searching(sizes: tuple[Size, ...]) -> int:
+    """Each element of the first list compared with the second argument."""
+    return METERED_CALL + 2 * ELEMENT * sizes[0].length + ELEMENT * sizes[0].extent
+
+
+def _flattening(sizes: tuple[Size, ...]) -> int:
+    return METERED_CALL + 4 * _STEP * sizes[0].extent
+
+
+def _sorting(sizes: tuple[Size, ...]) -> int:
+    count, extent = sizes[0]
+    return METERED_CALL + (2 + _SLOWLY) * price_of_sorting(count, 0) + extent * count.bit_length()
 
 
 _SORTABLE = (INT, UINT, DOUBLE, BOOL, STRING, BYTES_VALUE, DURATION, TIMESTAMP)
@@ -223,18 +287,18 @@ LIBRARY: tuple[Function, ...] = (
     function(
         "flatten", _LIB, "lists within a list taken apart, one level or as many as said",
         "[[1], [2, 3]].flatten() == [1, 2, 3]",
-        signature("flatten", (list_of(_LIST),), _LIST, _flatten, receiver=True, cost=walks(0)),
-        signature("flatten", (list_of(DYN),), list_of(DYN), _flatten, receiver=True, cost=walks(0)),
-        signature("flatten", (list_of(DYN), INT), list_of(DYN), _flatten, receiver=True, cost=walks(0)),
+        signature("flatten", (list_of(_LIST),), _LIST, _flatten, receiver=True, cost=_flattening),
+        signature("flatten", (list_of(DYN),), list_of(DYN), _flatten, receiver=True, cost=_flattening),
+        signature("flatten", (list_of(DYN), INT), list_of(DYN), _flatten, receiver=True, cost=_flattening),
     ),
     method(
         "distinct", _LIB, "each element once, in the order of first appearance", "[1, 2, 1].distinct() == [1, 2]",
-        (_LIST,), _LIST, _distinct, crosses(0, 0),
+        (_LIST,), _LIST, _distinct, _comparing(0, 0),
     ),
     function(
         "sort", _LIB, "the elements in ascending order", "[3, 1, 2].sort() == [1, 2, 3]",
         *(
-            signature("sort", (list_of(kind),), list_of(kind), _sort, receiver=True, cost=walks(0))
+            signature("sort", (list_of(kind),), list_of(kind), _sort, receiver=True, cost=_sorting)
             for kind in _SORTABLE
         ),
     ),
@@ -244,7 +308,7 @@ LIBRARY: tuple[Function, ...] = (
     ),
     plain(
         "lists.range", _LIB, "the numbers from 0 up to n - 1", "lists.range(3) == [0, 1, 2]",
-        (INT,), list_of(INT), _range,
+        (INT,), list_of(INT), _range, takes(METERED_CALL),
     ),
     method(
         "first", _LIB, "the first element as an optional", "[1, 2].first().orValue(0) == 1",
@@ -257,28 +321,28 @@ LIBRARY: tuple[Function, ...] = (
     function(
         "isSorted", _KUBERNETES, "whether the elements are in ascending order", "[1, 2].isSorted()",
         *(
-            signature("isSorted", (list_of(kind),), BOOL, _is_sorted, receiver=True, cost=walks(0))
+            signature("isSorted", (list_of(kind),), BOOL, _is_sorted, receiver=True, cost=_searching)
             for kind in _SORTABLE
         ),
     ),
     function(
         "sum", _KUBERNETES, "the sum of the elements, 0 of none", "[1, 2].sum() == 3",
         *(
-            signature("sum", (list_of(kind),), kind, add, receiver=True, cost=walks(0))
+            signature("sum", (list_of(kind),), kind, add, receiver=True, cost=walks(0, step=6))
             for kind, add in _SUMS
         ),
     ),
     function(
         "min", _KUBERNETES, "the least element; an error of an empty list", "[2, 1].min() == 1",
         *(
-            signature("min", (list_of(kind),), kind, least_of, receiver=True, cost=walks(0))
+            signature("min", (list_of(kind),), kind, least_of, receiver=True, cost=price_of_extreme)
             for kind in _SORTABLE
         ),
     ),
     function(
         "max", _KUBERNETES, "the greatest element; an error of an empty list", "[2, 1].max() == 2",
         *(
-            signature("max", (list_of(kind),), kind, greatest_of, receiver=True, cost=walks(0))
+            signature("max", (list_of(kind),), kind, greatest_of, receiver=True, cost=price_of_extreme)
             for kind in _SORTABLE
         ),
     ),
@@ -286,29 +350,29 @@ LIBRARY: tuple[Function, ...] = (
         "percentile", _KUBERNETES, "the element at place trunc(n * points / 100) in ascending order, at least the first",
         "[3, 1, 2].percentile(90) == 2",
         *(
-            signature("percentile", (list_of(kind), points), kind, percentile_of, receiver=True, cost=walks(0))
+            signature("percentile", (list_of(kind), points), kind, percentile_of, receiver=True, cost=_sorting)
             for kind in (INT, UINT, DOUBLE, DURATION)
             for points in (INT, DOUBLE)
         ),
     ),
     method(
         "indexOf", _KUBERNETES, "the first position of an element, -1 for none", "[5, 6].indexOf(6) == 1",
-        (_LIST, _T), INT, _index_of, walks(0),
+        (_LIST, _T), INT, _index_of, _searching,
     ),
     method(
         "lastIndexOf", _KUBERNETES, "the last position of an element, -1 for none", "[5, 5].lastIndexOf(5) == 1",
-        (_LIST, _T), INT, _last_index_of, walks(0),
+        (_LIST, _T), INT, _last_index_of, _searching,
     ),
     plain(
         "sets.contains", "sets", "whether the first list holds every element of the second",
-        "sets.contains([1, 2, 3], [2, 3])", (_LIST, _LIST), BOOL, _holds, crosses(0, 1),
+        "sets.contains([1, 2, 3], [2, 3])", (_LIST, _LIST), BOOL, _holds, _comparing(0, 1),
     ),
     plain(
         "sets.equivalent", "sets", "whether each list holds every element of the other",
-        "sets.equivalent([1, 2, 1], [2, 1])", (_LIST, _LIST), BOOL, _equivalent, crosses(0, 1),
+        "sets.equivalent([1, 2, 1], [2, 1])", (_LIST, _LIST), BOOL, _equivalent, _comparing(0, 1),
     ),
     plain(
         "sets.intersects", "sets", "whether the lists have an element in common",
-        "sets.intersects([1, 2], [2, 3])", (_LIST, _LIST), BOOL, _intersects, crosses(0, 1),
+        "sets.intersects([1, 2], [2, 3])", (_LIST, _LIST), BOOL, _intersects, _comparing(0, 1),
     ),
 )  # fmt: skip

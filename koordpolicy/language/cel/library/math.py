@@ -4,8 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 
 from koordpolicy.language.cel.errors import InvalidArgument, NoSuchOverload, Overflow
-from koordpolicy.language.cel.functions import Function, Overload
-from koordpolicy.language.cel.library.row import function, plain, signature, walks
+from koordpolicy.language.cel.functions import METERED_CALL, Function, Overload, Size
+from koordpolicy.language.cel.library.row import function, plain, signature, tenths
+from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, DYN, INT, TIMESTAMP, UINT, list_of
 from koordpolicy.language.cel.values import INT_MAX, UINT_MAX, UInt, Value
 from koordpolicy.language.cel.values_equality import order
@@ -27,25 +28,40 @@ def least(*values: Value) -> Value:
     return _extreme(values, -1)
 
 
-def greatest_of(values: Sequence[Value]) -> Value:
+def greatest_of(values: Sequence[Value], meter: Meter = UNMETERED) -> Value:
     """The greatest element of a list. Raises InvalidArgument when it is empty."""
-    return _extreme(values, 1)
+    return _extreme(values, 1, meter)
 
 
-def least_of(values: Sequence[Value]) -> Value:
+def least_of(values: Sequence[Value], meter: Meter = UNMETERED) -> Value:
     """The least element of a list. Raises InvalidArgument when it is empty."""
-    return _extreme(values, -1)
+    return _extreme(values, -1, meter)
 
 
-def _extreme(values: Sequence[Value], sign: int) -> Value:
+def _extreme(values: Sequence[Value], sign: int, meter: Meter = UNMETERED) -> Value:
     if not values:
         raise InvalidArgument("the greatest or least of an empty list")
+    charge(meter, _COMPARED * len(values))
     best = values[0]
     order(best, best, "min, max")  # refuses what has no order
     for value in values[1:]:
-        if order(value, best, "min, max") == sign:
+        if order(value, best, "min, max", meter) == sign:
             best = value
     return best
+
+
+_COMPARED = 16
+"""Units of comparing an element with the best before it."""
+
+
+def _picking(sizes: tuple[Size, ...]) -> int:
+    """Units of the greatest or least of the arguments; of two it is written out in place."""
+    return METERED_CALL if len(sizes) == 2 else METERED_CALL + _COMPARED * len(sizes)
+
+
+def price_of_extreme(sizes: tuple[Size, ...]) -> int:
+    """Units of the greatest or least element of a list."""
+    return METERED_CALL + _COMPARED * sizes[0].length + tenths(sizes[0].extent)
 
 
 def numbers_only(pick: Callable[..., Value]) -> Callable[..., Value]:
@@ -157,9 +173,9 @@ _NUMBERS = (INT, UINT, DOUBLE)
 
 def _pick(name: str, many: Callable[..., Value], one: Callable[..., Value]) -> tuple[Overload, ...]:
     return (
-        *(signature(name, (kind,), kind, many, variadic=True) for kind in _NUMBERS),
-        *(signature(name, (list_of(kind),), kind, one, cost=walks(0)) for kind in _NUMBERS),
-        signature(name, (list_of(DYN),), DYN, numbers_only(many), cost=walks(0)),
+        *(signature(name, (kind,), kind, many, variadic=True, cost=_picking) for kind in _NUMBERS),
+        *(signature(name, (list_of(kind),), kind, one, cost=price_of_extreme) for kind in _NUMBERS),
+        signature(name, (list_of(DYN),), DYN, numbers_only(many), cost=price_of_extreme),
     )
 
 
@@ -188,11 +204,11 @@ LIBRARY: tuple[Function, ...] = (
     ),
     function(
         "max", _LIB, "the greatest of values of one type and unit", "max(node.usage.system.cpu, node.reserved.cpu)",
-        *(signature("max", (kind,), kind, greatest, variadic=True) for kind in _ANY_ORDERED),
+        *(signature("max", (kind,), kind, greatest, variadic=True, cost=_picking) for kind in _ANY_ORDERED),
     ),
     function(
         "min", _LIB, "the least of values of one type and unit", "min(node.free.cpu, cpu('4'))",
-        *(signature("min", (kind,), kind, least, variadic=True) for kind in _ANY_ORDERED),
+        *(signature("min", (kind,), kind, least, variadic=True, cost=_picking) for kind in _ANY_ORDERED),
     ),
     _double_row("math.ceil", "the next whole number up", "math.ceil(1.2) == 2.0", _whole(math.ceil)),
     _double_row("math.floor", "the next whole number down", "math.floor(1.8) == 1.0", _whole(math.floor)),

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
 from koordpolicy.language.cel.errors import InvalidArgument
 from koordpolicy.language.cel.functions import Function
-from koordpolicy.language.cel.library.row import function, method, plain, reads, signature
+from koordpolicy.language.cel.library.row import function, method, plain, reads, signature, takes
 from koordpolicy.language.cel.types import BOOL, INT, STRING
 from koordpolicy.language.cel.types import CIDR as CIDR_TYPE
 from koordpolicy.language.cel.types import IP as IP_TYPE
@@ -13,6 +13,10 @@ from koordpolicy.language.cel.values import CIDR, IP
 
 _LIB = "network"
 _TEXT_LIMIT = 64
+_PARSING = 260
+"""Units of reading an address, which takes Python long, and longer where it is none."""
+_TELLING = 100
+"""Units of what is worked out of an address."""
 
 
 def parse_ip(text: str) -> IP:
@@ -25,6 +29,8 @@ def parse_ip(text: str) -> IP:
 
 def _address(text: str) -> IPv4Address | IPv6Address:
     shown = text[:_TEXT_LIMIT]
+    if len(text) > _TEXT_LIMIT:
+        raise InvalidArgument(f"`{shown}...` is no IP address")
     if "%" in text:
         raise InvalidArgument(f"`{shown}`: an address with a zone is not taken")
     try:
@@ -117,19 +123,19 @@ def _masked(block: CIDR) -> CIDR:
 def _is_test(
     name: str, summary: str, example: str, check: Callable[[IPv4Address | IPv6Address], bool]
 ) -> Function:
-    return method(name, _LIB, summary, example, (IP_TYPE,), BOOL, _test(check))
+    return method(name, _LIB, summary, example, (IP_TYPE,), BOOL, _test(check), takes(_TELLING))
 
 
 LIBRARY: tuple[Function, ...] = (
     function(
         "ip", _LIB, "an IP address from text; the address of a CIDR block", "ip('10.0.0.1').family() == 4",
-        signature("ip", (STRING,), IP_TYPE, parse_ip, cost=reads(0)),
+        signature("ip", (STRING,), IP_TYPE, parse_ip, cost=reads(0, base=_PARSING)),
         signature("ip", (CIDR_TYPE,), IP_TYPE, lambda block: IP(block.address), receiver=True),
     ),
-    plain("isIP", _LIB, "whether a text is an IP address", "isIP('10.0.0.1')", (STRING,), BOOL, _accepts(parse_ip), reads(0)),
+    plain("isIP", _LIB, "whether a text is an IP address", "isIP('10.0.0.1')", (STRING,), BOOL, _accepts(parse_ip), reads(0, base=_PARSING)),
     plain(
         "ip.isCanonical", _LIB, "whether an address is written in its canonical form",
-        "ip.isCanonical('2001:db8::68')", (STRING,), BOOL, _is_canonical, reads(0),
+        "ip.isCanonical('2001:db8::68')", (STRING,), BOOL, _is_canonical, reads(0, base=_PARSING),
     ),
     method("family", _LIB, "4 or 6", "ip('::1').family() == 6", (IP_TYPE,), INT, _family),
     _is_test("isUnspecified", "whether it is 0.0.0.0 or ::", "ip('::').isUnspecified()", lambda a: a.is_unspecified),
@@ -141,29 +147,29 @@ LIBRARY: tuple[Function, ...] = (
     _is_test("isGlobalUnicast", "whether it can be an ordinary address, private ones included",
              "ip('10.0.0.1').isGlobalUnicast()", _global_unicast),
     plain("cidr", _LIB, "a CIDR block from text", "cidr('10.0.0.0/8').prefixLength() == 8",
-          (STRING,), CIDR_TYPE, parse_cidr, reads(0)),
+          (STRING,), CIDR_TYPE, parse_cidr, reads(0, base=_PARSING)),
     plain("isCIDR", _LIB, "whether a text is a CIDR block", "isCIDR('10.0.0.0/8')", (STRING,), BOOL,
-          _accepts(parse_cidr), reads(0)),
+          _accepts(parse_cidr), reads(0, base=_PARSING)),
     function(
         "containsIP", _LIB, "whether an address lies in the block", "cidr('10.0.0.0/8').containsIP('10.1.2.3')",
         signature("containsIP", (CIDR_TYPE, IP_TYPE), BOOL, _contains_ip, receiver=True),
         signature("containsIP", (CIDR_TYPE, STRING), BOOL,
-                  lambda block, text: _contains_ip(block, parse_ip(text)), receiver=True, cost=reads(1)),
+                  lambda block, text: _contains_ip(block, parse_ip(text)), receiver=True, cost=reads(1, base=_PARSING)),
     ),
     function(
         "containsCIDR", _LIB, "whether another block lies in the block",
         "cidr('10.0.0.0/8').containsCIDR('10.1.0.0/16')",
         signature("containsCIDR", (CIDR_TYPE, CIDR_TYPE), BOOL, _contains_cidr, receiver=True),
         signature("containsCIDR", (CIDR_TYPE, STRING), BOOL,
-                  lambda block, text: _contains_cidr(block, parse_cidr(text)), receiver=True, cost=reads(1)),
+                  lambda block, text: _contains_cidr(block, parse_cidr(text)), receiver=True, cost=reads(1, base=_PARSING)),
     ),
     method("masked", _LIB, "the block with its host bits cleared", "cidr('10.1.2.3/8').masked()",
-           (CIDR_TYPE,), CIDR_TYPE, _masked),
+           (CIDR_TYPE,), CIDR_TYPE, _masked, takes(2 * _TELLING)),
     method("prefixLength", _LIB, "the length of the prefix", "cidr('10.0.0.0/8').prefixLength() == 8",
            (CIDR_TYPE,), INT, lambda block: block.length),
     function(
         "string", _LIB, "addresses and blocks as text", "string(ip('10.0.0.1')) == '10.0.0.1'",
-        signature("string", (IP_TYPE,), STRING, lambda ip: str(ip.address)),
-        signature("string", (CIDR_TYPE,), STRING, lambda block: f"{block.address}/{block.length}"),
+        signature("string", (IP_TYPE,), STRING, lambda ip: str(ip.address), cost=takes(_TELLING)),
+        signature("string", (CIDR_TYPE,), STRING, lambda block: f"{block.address}/{block.length}", cost=takes(_TELLING)),
     ),
 )  # fmt: skip

@@ -12,6 +12,8 @@ from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Quantity
 _LIB = "kubernetes"
 _NANO = 10**9
 _TEXT_LIMIT = 64
+PARSING = 100
+"""Units of reading a short quantity."""
 _QUANTITY = re.compile(r"([+-]?)([0-9]+\.?[0-9]*|\.[0-9]+)(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,3}))?")
 _SCALE = {
     "n": 1, "u": 10**3, "m": 10**6, "": _NANO, "k": _NANO * 10**3,
@@ -103,8 +105,8 @@ _TWO = (QUANTITY, QUANTITY)
 
 LIBRARY: tuple[Function, ...] = (
     plain("quantity", _LIB, "a Kubernetes quantity from text", "quantity('1.5Gi').isGreaterThan(quantity('1G'))",
-          (STRING,), QUANTITY, parse_quantity, reads(0)),
-    plain("isQuantity", _LIB, "whether a text is a quantity", "isQuantity('500m')", (STRING,), BOOL, _accepts, reads(0)),
+          (STRING,), QUANTITY, parse_quantity, reads(0, base=PARSING)),
+    plain("isQuantity", _LIB, "whether a text is a quantity", "isQuantity('500m')", (STRING,), BOOL, _accepts, reads(0, base=PARSING)),
     method("isInteger", _LIB, "whether a quantity is whole and fits int", "quantity('4').isInteger()",
            (QUANTITY,), BOOL, _is_integer),
     method("asInteger", _LIB, "a whole quantity as int", "quantity('1k').asInteger() == 1000", (QUANTITY,), INT, _as_integer),

@@ -5,16 +5,17 @@ implementations of the language follow. Texts are searched as UTF-8, and positio
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 
 import re2
 
 from koordpolicy.language.cel.errors import InvalidArgument
-from koordpolicy.language.cel.functions import Function
+from koordpolicy.language.cel.functions import METERED_CALL, Cost, Function, Size
 from koordpolicy.language.cel.library.convert import bytes_from_string
 from koordpolicy.language.cel.library.limits import MAX_PATTERN, check_list, check_text
-from koordpolicy.language.cel.library.row import Cost, function, signature
+from koordpolicy.language.cel.library.row import function, signature, tenths
+from koordpolicy.language.cel.meter import UNMETERED, Meter, Metered, charge
 from koordpolicy.language.cel.types import BOOL, INT, STRING, list_of, optional_of
 from koordpolicy.language.cel.values import NONE, Optional
 
@@ -33,7 +34,7 @@ _PART = re.compile(
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def compile_pattern(pattern: str) -> "re2._Regexp":
     """The compiled pattern, which searches octets. Raises InvalidArgument when it is not RE2's, or too long."""
     if len(pattern) > MAX_PATTERN:
@@ -65,18 +66,45 @@ def _refusal(pattern: str, reason: str) -> InvalidArgument:
     return InvalidArgument(f"`{pattern[:_SHOWN]}` is no regular expression: {reason}")
 
 
-def _first(compiled: "re2._Regexp", text: bytes, position: int = 0) -> "re2._Match | None":
+_SEARCH = 240
+"""Units of any search."""
+
+_COMPILING = 600
+"""Units of each character of a pattern that is compiled at run time."""
+
+
+def _price(compiled: "re2._Regexp", octets: int) -> int:
+    """Units of a search through so much text, the engine following every part of the pattern at each octet."""
+    return _SEARCH + octets * (2 + int(compiled.programsize)) // 20
+
+
+def _compiled(pattern: "str | re2._Regexp", meter: Meter) -> "re2._Regexp":
+    """The pattern, compiled unless it was beforehand."""
+    if not isinstance(pattern, str):
+        return pattern
+    charge(meter, _COMPILING * len(pattern))
+    return compile_pattern(pattern)
+
+
+def _octets(text: str, meter: Meter) -> bytes:
+    charge(meter, tenths(len(text)))
+    return bytes_from_string(text)
+
+
+def _first(compiled: "re2._Regexp", text: bytes, meter: Meter, position: int = 0) -> "re2._Match | None":
     r"""The first match from a position on that does not begin within a character, where RE2 sees a `\B`."""
+    charge(meter, _price(compiled, len(text) - position))
     found = compiled.search(text, position)
     while found is not None and _within(text, found.start()):
+        charge(meter, _price(compiled, len(text) - found.start()))
         found = compiled.search(text, _next(text, found.start()))
     return found
 
 
-def _all(compiled: "re2._Regexp", text: bytes) -> "Iterator[re2._Match]":
+def _all(compiled: "re2._Regexp", text: bytes, meter: Meter) -> "Iterator[re2._Match]":
     """Matches one after another, none of them empty right behind the one before."""
     position, end, before = 0, len(text), -1
-    while position <= end and (found := _first(compiled, text, position)) is not None:
+    while position <= end and (found := _first(compiled, text, meter, position)) is not None:
         start, stop = found.span()
         if stop > position:
             position = stop
@@ -100,69 +128,73 @@ def _next(text: bytes, position: int) -> int:
     return position
 
 
-def _group(found: "re2._Match", number: int) -> str:
+def _group(found: "re2._Match", number: int, meter: Meter) -> str:
     """What a group holds, the empty string where it took no part."""
+    start, end = found.span(number)
+    charge(meter, 1 + 2 * tenths(end - start))
     held = found.group(number)
     return "" if held is None else held.decode("utf-8")
 
 
-def matches(text: str, pattern: str) -> bool:
+def matches(text: str, pattern: str, meter: Meter = UNMETERED) -> bool:
     """Whether the pattern is found anywhere in the text."""
-    return _first(compile_pattern(pattern), bytes_from_string(text)) is not None
+    return _first(_compiled(pattern, meter), _octets(text, meter), meter) is not None
 
 
-def tester(pattern: str) -> Callable[[str], bool]:
+def tester(pattern: str) -> Metered:
     """`matches` of a pattern known beforehand. Raises InvalidArgument when it is no regular expression."""
     compiled = compile_pattern(pattern)
 
-    def found(text: str) -> bool:
-        return _first(compiled, bytes_from_string(text)) is not None
+    def found(meter: Meter, text: str) -> bool:
+        return _first(compiled, bytes_from_string(text), meter) is not None
 
     return found
 
 
-def find(text: str, pattern: str) -> str:
+def find(text: str, pattern: str, meter: Meter = UNMETERED) -> str:
     """The first match, or the empty string."""
-    found = _first(compile_pattern(pattern), bytes_from_string(text))
-    return "" if found is None else _group(found, 0)
+    found = _first(_compiled(pattern, meter), _octets(text, meter), meter)
+    return "" if found is None else _group(found, 0, meter)
 
 
-def find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
+def find_all(text: str, pattern: str, limit: int = -1, meter: Meter = UNMETERED) -> list[str]:
     """All matches from the left, at most `limit` of them unless it is negative."""
-    compiled = compile_pattern(pattern)
+    compiled = _compiled(pattern, meter)
     result: list[str] = []
     if limit == 0:
         return result
-    for found in _all(compiled, bytes_from_string(text)):
-        result.append(_group(found, 0))
+    for found in _all(compiled, _octets(text, meter), meter):
+        result.append(_group(found, 0, meter))
         check_list(len(result))
         if len(result) == limit:
             break
     return result
 
 
-def replace(text: str, pattern: str, replacement: str, limit: int = -1) -> str:
+def replace(text: str, pattern: str, replacement: str, limit: int = -1, meter: Meter = UNMETERED) -> str:
     r"""Replace matches, the first `limit` of them unless it is negative.
 
     `\1` to `\9` in the replacement are groups, `\0` the match; a replacement that is never used is not looked at.
     """
     if limit == 0:
         return text
-    compiled, octets = compile_pattern(pattern), bytes_from_string(text)
+    compiled, octets = _compiled(pattern, meter), _octets(text, meter)
     pieces: list[str | int] | None = None
     result: list[str] = []
     size = end = 0
-    for done, found in enumerate(_all(compiled, octets)):
+    for done, found in enumerate(_all(compiled, octets, meter)):
         if done == limit:
             break
+        charge(meter, 2 * len(replacement) + 2 * tenths(found.start() - end))
         pieces = pieces if pieces is not None else _pieces(replacement, compiled.groups)
         result.append(octets[end : found.start()].decode("utf-8"))
-        result.extend(part if isinstance(part, str) else _group(found, part) for part in pieces)
+        result.extend(part if isinstance(part, str) else _group(found, part, meter) for part in pieces)
         end = found.end()
         size += sum(map(len, result[-1 - len(pieces) :]))
         check_text(size)
     result.append(octets[end:].decode("utf-8"))
     check_text(size + len(result[-1]))
+    charge(meter, 2 * tenths(size + len(result[-1])))
     return "".join(result)
 
 
@@ -188,30 +220,30 @@ def _pieces(replacement: str, groups: int) -> list[str | int]:
     return pieces
 
 
-def extract(text: str, pattern: str) -> Optional:
+def extract(text: str, pattern: str, meter: Meter = UNMETERED) -> Optional:
     """The first match, or its one capture group unless that is empty, as an optional."""
-    compiled = _single_group(pattern)
-    found = _first(compiled, bytes_from_string(text))
+    compiled = _single_group(pattern, meter)
+    found = _first(compiled, _octets(text, meter), meter)
     if found is None:
         return NONE
-    value = _group(found, compiled.groups)
+    value = _group(found, compiled.groups, meter)
     return Optional(value) if value or not compiled.groups else NONE
 
 
-def extract_all(text: str, pattern: str) -> list[str]:
+def extract_all(text: str, pattern: str, meter: Meter = UNMETERED) -> list[str]:
     """All matches, or their one capture group where it is not empty."""
-    compiled = _single_group(pattern)
+    compiled = _single_group(pattern, meter)
     values: list[str] = []
-    for found in _all(compiled, bytes_from_string(text)):
-        value = _group(found, compiled.groups)
+    for found in _all(compiled, _octets(text, meter), meter):
+        value = _group(found, compiled.groups, meter)
         if value or not compiled.groups:
             values.append(value)
             check_list(len(values))
     return values
 
 
-def _single_group(pattern: str) -> "re2._Regexp":
-    compiled = compile_pattern(pattern)
+def _single_group(pattern: "str | re2._Regexp", meter: Meter) -> "re2._Regexp":
+    compiled = _compiled(pattern, meter)
     if compiled.groups > 1:
         raise InvalidArgument("the pattern may have one capture group at most")
     return compiled
@@ -220,12 +252,48 @@ def _single_group(pattern: str) -> "re2._Regexp":
 _STRINGS = list_of(STRING)
 
 
-def _scan(text: int, pattern: int) -> Cost:
-    """A tenth of the text times a quarter of the pattern, as Kubernetes prices it."""
-    return lambda sizes: 1 + -(-(sizes[text] + 1) // 10) * -(-sizes[pattern] // 4)
+def _searching(text: int, pattern: int) -> Cost:
+    """One search for a pattern that is not known: an instruction or two for each of its characters."""
+    return lambda sizes: (
+        METERED_CALL
+        + _SEARCH
+        + sizes[pattern].length * _COMPILING
+        + sizes[text].length * (4 + 2 * sizes[pattern].length) // 20
+    )
 
 
-_COST = _scan(0, 1)
+_SEARCHING = frozenset(("matches", "find", "findAll", "regex.replace", "regex.extract", "regex.extractAll"))
+
+
+def beforehand(overload: str, pattern: object) -> "re2._Regexp | None":
+    """The constant pattern of a call, compiled; None for calls that search for none, and for what is no pattern."""
+    name = overload.partition("(")[0].removeprefix(".")
+    if name not in _SEARCHING or not isinstance(pattern, str):
+        return None
+    try:
+        return compile_pattern(pattern)
+    except InvalidArgument:
+        return None
+
+
+def price_of_search(overload: str, pattern: str) -> Cost | None:
+    """The price of a call with a known pattern; None for calls that search for none, and for what is no pattern."""
+    compiled = beforehand(overload, pattern)
+    if compiled is None:
+        return None
+    name = overload.partition("(")[0].removeprefix(".")
+    many = name in ("findAll", "regex.replace", "regex.extractAll")
+
+    def cost(sizes: tuple[Size, ...]) -> int:
+        characters = sizes[0].length
+        rounds = characters + 1 if many else 1
+        made = sizes[2].extent * rounds * 3 if name == "regex.replace" else 0
+        return METERED_CALL + rounds * (_price(compiled, characters) + 4) + 2 * characters + made
+
+    return cost
+
+
+_COST = _searching(0, 1)
 LIBRARY: tuple[Function, ...] = (
     function(
         "matches", "standard", "whether a regular expression (RE2) is found in a string",

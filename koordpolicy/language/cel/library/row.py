@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from koordpolicy.language.cel.functions import Function, Overload
+from koordpolicy.language.cel.functions import METERED_CALL, Cost, Function, Overload
 from koordpolicy.language.cel.types import Type
 
-Cost = Callable[[tuple[int, ...]], int]
+CALL = 4
+"""Units of a call that is written out in place."""
 
 
 def signature(
@@ -21,10 +22,18 @@ def signature(
 ) -> Overload:
     """One overload with the id `name(types)`.
 
-    `dotted` puts a dot before the id: for a receiver form beside an equal global one.
+    `dotted` puts a dot before the id: for a receiver form beside an equal global one. An implementation with a
+    parameter `meter` charges by itself.
     """
     id = f"{'.' if dotted else ''}{name}({','.join(str(kind).replace(' ', '') for kind in params)})"
-    return Overload(id, params, result, implementation, receiver, variadic, cost)
+    return Overload(
+        id, params, result, implementation, receiver, variadic, cost, _takes_meter(implementation)
+    )
+
+
+def _takes_meter(implementation: Callable[..., object]) -> bool:
+    code = getattr(implementation, "__code__", None)
+    return code is not None and "meter" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def function(name: str, library: str, summary: str, example: str, *overloads: Overload) -> Function:
@@ -65,21 +74,31 @@ def plain(
     )  # fmt: skip
 
 
-def reads(*positions: int) -> Cost:
+def tenths(characters: int) -> int:
+    """Units of reading or writing a text once."""
+    return -(-characters // 10)
+
+
+def takes(units: int) -> Cost:
+    """The same whatever the arguments."""
+    return lambda sizes: units
+
+
+def reads(*positions: int, base: int = METERED_CALL) -> Cost:
     """A tenth of the sizes of the arguments at `positions`: text or bytes read once."""
-    return lambda sizes: 1 + sum(-(-sizes[at] // 10) for at in positions)
+    return lambda sizes: base + sum(tenths(sizes[at].length) for at in positions)
 
 
-def reads_twice(*positions: int) -> Cost:
+def reads_twice(*positions: int, base: int = METERED_CALL) -> Cost:
     """A fifth of the sizes: text read and written."""
-    return lambda sizes: 1 + sum(-(-sizes[at] // 5) for at in positions)
+    return lambda sizes: base + 2 * sum(tenths(sizes[at].length) for at in positions)
 
 
-def walks(*positions: int) -> Cost:
-    """The sizes of the arguments: every element of a list touched once."""
-    return lambda sizes: 1 + sum(sizes[at] for at in positions)
+def walks(*positions: int, step: int = 1, base: int = METERED_CALL) -> Cost:
+    """`step` for each element of the lists at `positions`."""
+    return lambda sizes: base + step * sum(sizes[at].length for at in positions)
 
 
-def crosses(a: int, b: int, share: int = 1) -> Cost:
-    """The product of two sizes, each divided by `share`."""
-    return lambda sizes: 1 + -(-sizes[a] // share) * -(-sizes[b] // share)
+def crosses(a: int, b: int, share: int = 1, base: int = METERED_CALL) -> Cost:
+    """The product of two lengths, each divided by `share`."""
+    return lambda sizes: base + -(-sizes[a].length // share) * -(-sizes[b].length // share)

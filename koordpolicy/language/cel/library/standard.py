@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from koordpolicy.language.cel.functions import Function, Overload
+from koordpolicy.language.cel.functions import Cost, Function, Overload
 from koordpolicy.language.cel.library import convert
-from koordpolicy.language.cel.library.row import crosses, function, method, reads, signature
+from koordpolicy.language.cel.library.row import CALL, function, method, reads, signature, takes
 from koordpolicy.language.cel.types import (
     BOOL,
     BYTES_VALUE,
@@ -53,12 +53,36 @@ def _size(kind: Type) -> tuple[Overload, Overload]:
     )
 
 
+_PARSING = 90
+"""Units of reading a short text, or of writing a number or a point in time as text."""
+
+
 def _convert(name: str, result: Type, *rows: tuple[Type, Callable[..., object]]) -> tuple[Overload, ...]:
     texts = (STRING, BYTES_VALUE)
     return tuple(
-        signature(name, (kind,), result, implementation, cost=reads(0) if kind in texts else None)
+        signature(
+            name, (kind,), result, implementation, cost=_price_of_conversion(kind in texts, implementation)
+        )
         for kind, implementation in rows
     )
+
+
+def _price_of_conversion(text: bool, implementation: Callable[..., object]) -> Cost | None:
+    if implementation is same:
+        return None
+    if text:
+        return reads(0, base=_PARSING)
+    return takes(_PARSING) if implementation in _WRITERS else None
+
+
+_WRITERS = (convert.string_from_double, format_timestamp, format_duration)
+
+
+_CALENDAR = 40
+"""Units of finding the day of a point in time."""
+
+_ZONED = 1_500
+"""Units of finding a time zone by its name, which may be read from disk."""
 
 
 def _getter(name: str, summary: str, read: Callable[[int], int], total: int | None = None) -> Function:
@@ -68,8 +92,8 @@ def _getter(name: str, summary: str, read: Callable[[int], int], total: int | No
         return read(local_seconds(value, zone))
 
     overloads = [
-        signature(name, (TIMESTAMP,), INT, of_timestamp, receiver=True),
-        signature(name, (TIMESTAMP, STRING), INT, of_timestamp, receiver=True),
+        signature(name, (TIMESTAMP,), INT, of_timestamp, receiver=True, cost=takes(_CALENDAR)),
+        signature(name, (TIMESTAMP, STRING), INT, of_timestamp, receiver=True, cost=takes(_ZONED)),
     ]
     if total is not None:
         unit = total
@@ -99,15 +123,15 @@ LIBRARY: tuple[Function, ...] = (
     ),
     method(
         "startsWith", _LIB, "whether a string begins with another", "'koord-batch'.startsWith('koord-')",
-        (STRING, STRING), BOOL, str.startswith, reads(1),
+        (STRING, STRING), BOOL, str.startswith, reads(1, base=CALL),
     ),
     method(
         "endsWith", _LIB, "whether a string ends with another", "'batch-cpu'.endsWith('-cpu')",
-        (STRING, STRING), BOOL, str.endswith, reads(1),
+        (STRING, STRING), BOOL, str.endswith, reads(1, base=CALL),
     ),
     method(
         "contains", _LIB, "whether a string holds another", "'batch-cpu'.contains('ch-c')",
-        (STRING, STRING), BOOL, str.__contains__, crosses(0, 1, 10),
+        (STRING, STRING), BOOL, str.__contains__, reads(0, 1, base=CALL),
     ),
     function(
         "int", _LIB, "convert to int: doubles are cut toward zero, timestamps give Unix seconds",
@@ -179,8 +203,8 @@ LIBRARY: tuple[Function, ...] = (
     _getter("getSeconds", "seconds of the minute; whole seconds of a duration", lambda s: s % 60, NANOS),
     function(
         "getMilliseconds", _LIB, "the milliseconds within the second", "now.getMilliseconds()",
-        signature("getMilliseconds", (TIMESTAMP,), INT, _milliseconds, receiver=True),
-        signature("getMilliseconds", (TIMESTAMP, STRING), INT, _milliseconds, receiver=True),
+        signature("getMilliseconds", (TIMESTAMP,), INT, _milliseconds, receiver=True, cost=takes(_CALENDAR)),
+        signature("getMilliseconds", (TIMESTAMP, STRING), INT, _milliseconds, receiver=True, cost=takes(_ZONED)),
         signature("getMilliseconds", (DURATION,), INT, _duration_milliseconds, receiver=True),
     ),
 )  # fmt: skip

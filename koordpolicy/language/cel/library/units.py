@@ -5,8 +5,8 @@ import math
 from koordpolicy.language.cel.errors import Overflow
 from koordpolicy.language.cel.functions import Function
 from koordpolicy.language.cel.library.convert import int_from_double
-from koordpolicy.language.cel.library.quantities import parse_quantity
-from koordpolicy.language.cel.library.row import function, plain, reads, signature
+from koordpolicy.language.cel.library.quantities import PARSING, parse_quantity
+from koordpolicy.language.cel.library.row import function, plain, reads, signature, takes
 from koordpolicy.language.cel.library.standard import same
 from koordpolicy.language.cel.types import (
     AMOUNT,
@@ -22,6 +22,8 @@ from koordpolicy.language.cel.values import INT_MAX, INT_MIN
 
 _LIB = "units"
 _NANO = 10**9
+_WRITING = 300
+"""Units of writing a double with all its digits."""
 
 
 def _scaled(text: str, factor: int) -> int:
@@ -58,10 +60,10 @@ def _ratio(points: float) -> float:
 
 
 LIBRARY: tuple[Function, ...] = (
-    plain("cpu", _LIB, "a CPU quantity as Kubernetes writes it", "cpu('500m') + cpu('2')", (STRING,), CPU, cpu, reads(0)),
-    plain("memory", _LIB, "a memory quantity as Kubernetes writes it", "memory('1.5Gi')", (STRING,), MEMORY, memory, reads(0)),
+    plain("cpu", _LIB, "a CPU quantity as Kubernetes writes it", "cpu('500m') + cpu('2')", (STRING,), CPU, cpu, reads(0, base=PARSING)),
+    plain("memory", _LIB, "a memory quantity as Kubernetes writes it", "memory('1.5Gi')", (STRING,), MEMORY, memory, reads(0, base=PARSING)),
     plain("bandwidth", _LIB, "bits per second as Kubernetes writes quantities", "bandwidth('50M')",
-          (STRING,), BANDWIDTH, memory, reads(0)),
+          (STRING,), BANDWIDTH, memory, reads(0, base=PARSING)),
     function(
         "millicores", _LIB, "a number of thousandths of a core as CPU", "millicores(500) == cpu('500m')",
         signature("millicores", (INT,), CPU, same),
@@ -86,7 +88,7 @@ LIBRARY: tuple[Function, ...] = (
     ),
     function(
         "percentText", _LIB, "a percentage, or a share of 1, for people to read", "percentText(0.655) == '65.5%'",
-        signature("percentText", (PERCENT,), STRING, percent_text),
-        signature("percentText", (DOUBLE,), STRING, _ratio_text),
+        signature("percentText", (PERCENT,), STRING, percent_text, cost=takes(_WRITING)),
+        signature("percentText", (DOUBLE,), STRING, _ratio_text, cost=takes(_WRITING)),
     ),
 )  # fmt: skip

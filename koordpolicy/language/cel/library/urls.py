@@ -5,7 +5,8 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 from koordpolicy.language.cel.errors import InvalidArgument
 from koordpolicy.language.cel.functions import Function
-from koordpolicy.language.cel.library.row import method, plain, reads
+from koordpolicy.language.cel.library.row import method, plain, reads, takes
+from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
 from koordpolicy.language.cel.types import BOOL, STRING, list_of, map_of
 from koordpolicy.language.cel.types import URL as URL_TYPE
 from koordpolicy.language.cel.values import URL
@@ -13,6 +14,8 @@ from koordpolicy.language.cel.values import URL
 _LIB = "kubernetes"
 _TEXT_LIMIT = 8192
 _MAX_FIELDS = 1000
+_PARSING = 160
+"""Units of taking a short URL apart."""
 _FORBIDDEN = re.compile(r"[\x00-\x20\x7f<>\"\\^`{|}]|%(?![0-9A-Fa-f]{2})")
 
 
@@ -63,7 +66,8 @@ def _port(url: URL) -> str:
     return rest.partition(":")[2]
 
 
-def _query(url: URL) -> dict[str, list[str]]:
+def _query(url: URL, meter: Meter = UNMETERED) -> dict[str, list[str]]:
+    charge(meter, _PARSING + 10 * len(url.query))
     try:
         return parse_qs(url.query, keep_blank_values=True, max_num_fields=_MAX_FIELDS)
     except ValueError:
@@ -74,8 +78,8 @@ _ONE = (URL_TYPE,)
 
 LIBRARY: tuple[Function, ...] = (
     plain("url", _LIB, "a URL from text", "url('https://a.b:80/c?d=e').getHost() == 'a.b:80'",
-          (STRING,), URL_TYPE, parse_url, reads(0)),
-    plain("isURL", _LIB, "whether a text is a URL", "isURL('https://a.b')", (STRING,), BOOL, _accepts, reads(0)),
+          (STRING,), URL_TYPE, parse_url, reads(0, base=_PARSING)),
+    plain("isURL", _LIB, "whether a text is a URL", "isURL('https://a.b')", (STRING,), BOOL, _accepts, reads(0, base=_PARSING)),
     method("getScheme", _LIB, "the scheme, such as https", "url('https://a.b').getScheme() == 'https'",
            _ONE, STRING, lambda url: url.scheme),
     method("getHost", _LIB, "host and port", "url('https://a.b:80').getHost() == 'a.b:80'",
@@ -87,5 +91,5 @@ LIBRARY: tuple[Function, ...] = (
     method("getEscapedPath", _LIB, "the path as it was written", "url('https://a.b/c%20d').getEscapedPath() == '/c%20d'",
            _ONE, STRING, lambda url: url.path),
     method("getQuery", _LIB, "the query as a map from name to values", "url('/?a=1&a=2').getQuery() == {'a': ['1', '2']}",
-           _ONE, map_of(STRING, list_of(STRING)), _query),
+           _ONE, map_of(STRING, list_of(STRING)), _query, takes(_PARSING + 10 * _TEXT_LIMIT)),
 )  # fmt: skip

@@ -44,7 +44,7 @@ class Program:
         self.fact_names = fact_names
         self.constants: dict[str, Value] = {}
         self.root_names = [_identifier(name, at) for at, name in enumerate(roots)]
-        self.loops: list[bool] = []
+        self.metered: list[bool] = []
         self.uses_roots: list[frozenset[str]] = []
         self.written: set[int] = set()
         self._constant_names: dict[object, str] = {}
@@ -52,8 +52,8 @@ class Program:
         self._pending: list[int] = []
         self.has_loop = any(isinstance(node, ir.Comprehension) for node in numbering.nodes)
         for node, below in zip(numbering.nodes, numbering.operands, strict=True):
-            counts = self.has_loop and (isinstance(node, ir.Comprehension) or nodes.makes_much(node))
-            self.loops.append(counts or any(self.loops[n] for n in below))
+            charges = self.has_loop or nodes.charges(self, node)
+            self.metered.append(charges or any(self.metered[n] for n in below))
             names = _NO_ROOTS.union(*(self.uses_roots[n] for n in below)) if below else _NO_ROOTS
             if isinstance(node, ir.Var) and not node.local:
                 if node.name not in roots:
@@ -76,20 +76,41 @@ class Program:
             self._constant_names[key] = name
         return name
 
+    def step_price(self, loop: ir.Comprehension, operands: tuple[int, ...]) -> int:
+        """Units of one step of a loop, apart from what is charged while it runs."""
+        table, seen, total = self.numbering, set(operands[:1]), nodes.STEP[loop.macro]
+        waiting = list(operands[1:])
+        while waiting:
+            n = waiting.pop()
+            # What is small is computed again wherever it is needed; the rest once a step.
+            if n in seen and table.weight[n] >= _WORTH_REMEMBERING:
+                continue
+            seen.add(n)
+            total += nodes.step_price(self, table.nodes[n])
+            waiting += (
+                table.operands[n][:1] if isinstance(table.nodes[n], ir.Comprehension) else table.operands[n]
+            )
+        return total
+
+    def price(self) -> int:
+        """Units of all nodes, each once, apart from what is charged while they are computed."""
+        return sum(nodes.step_price(self, node) for node in self.numbering.nodes)
+
     def part(self, n: int) -> tuple[str, list[str], list[str], bool]:
-        """The function that computes node `n`: name, roots, free locals, whether it counts steps."""
+        """The function that computes node `n`: name, roots, free locals, whether it takes the meter."""
         if n not in self._parts:
             self._parts[n] = f"part{len(self._parts)}"
             self._pending.append(n)
         roots = [name for name in self.roots if name in self.uses_roots[n]]
-        return self._parts[n], roots, sorted(self.numbering.free[n]), self.loops[n]
+        return self._parts[n], roots, sorted(self.numbering.free[n]), self.metered[n]
 
     def write_parts(self, module: Block) -> None:
         """Write all parts that were asked for, those asked for meanwhile included."""
         while self._pending:
             n = self._pending.pop()
-            name, roots, free, steps = self.part(n)
-            body = Body(self, tuple(roots), frozenset(free), steps)
+            name, roots, free, metered = self.part(n)
+            body = Body(self, tuple(roots), frozenset(free), metered)
+            body.is_part = True
             body.block.line(f"return {body.compute(n)}")
             module.line(f"def {name}({', '.join(body.parameters)}):")
             module.nest(body.finish())
@@ -114,7 +135,7 @@ class _Frame:
 class Body:
     """One generated function."""
 
-    def __init__(self, program: Program, roots: tuple[str, ...], free: frozenset[str], steps: bool) -> None:
+    def __init__(self, program: Program, roots: tuple[str, ...], free: frozenset[str], metered: bool) -> None:
         self.program = program
         self.numbering = program.numbering
         self.block = Block()
@@ -125,14 +146,14 @@ class Body:
         self._scopes: list[dict[int, str]] = [{}]
         self._start = Block()
         self._frames = [_Frame(free, 1, self._start)]
-        self._is_part = steps
+        self.is_part = False
         names = dict(zip(program.roots, program.root_names, strict=True))
         self.roots = {name: names[name] for name in roots}
         for name in sorted(free):
             self.locals[name] = self.fresh()
         self.parameters = [*self.roots.values(), *(self.locals[name] for name in sorted(free))]
-        if steps:
-            self.parameters.append("steps")
+        if metered:
+            self.parameters.append("meter")
 
     def finish(self) -> Block:
         """The whole body, with what has to stand at its start."""
@@ -195,10 +216,10 @@ class Body:
         if not again and not deep:
             program.written.add(n)
             return self.compute(n)
-        name, roots, free, steps = program.part(n)
+        name, roots, free, metered = program.part(n)
         self.may_fail = True
         arguments = [self.roots[root] for root in roots] + [self.locals[local] for local in free]
-        return f"{name}({', '.join([*arguments, 'steps'] if steps else arguments)})"
+        return f"{name}({', '.join([*arguments, 'meter'] if metered else arguments)})"
 
     def compute(self, n: int) -> str:
         """Write a node's computation here."""
@@ -210,7 +231,7 @@ class Body:
     @property
     def repeats(self) -> bool:
         """Whether what is written here may run many times: in a loop, or in a part called by one."""
-        return self.program.has_loop and (self._is_part or len(self._frames) > 1)
+        return self.program.has_loop and (self.is_part or len(self._frames) > 1)
 
     # Values remembered on first need
 

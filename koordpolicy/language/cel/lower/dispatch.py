@@ -5,6 +5,9 @@ from collections.abc import Callable, Mapping
 from koordpolicy.language.cel.errors import NoSuchOverload
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.library.math import greatest, least, numbers_only
+from koordpolicy.language.cel.library.row import CALL
+from koordpolicy.language.cel.meter import Meter, Metered, charge
+from koordpolicy.language.cel.prices import DISPATCHED
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import (
     CIDR,
@@ -61,11 +64,11 @@ def accepts(kind: Type) -> Accepts:
     return lambda value: type(value) in classes
 
 
-def dispatcher(id: str, functions: Mapping[str, Function]) -> Callable[..., Value] | None:
+def dispatcher(id: str, functions: Mapping[str, Function]) -> Metered | None:
     """The function behind a dispatch id such as `size(dyn)` or `.size(dyn)`; None for no such name.
 
-    The leading dot asks for receiver overloads. The result raises NoSuchOverload when no overload
-    takes the arguments.
+    The leading dot asks for receiver overloads. The result takes the meter first, and raises NoSuchOverload when no
+    overload takes the arguments.
     """
     receiver = id.startswith(".")
     name, _, rest = id.removeprefix(".").partition("(")
@@ -74,21 +77,28 @@ def dispatcher(id: str, functions: Mapping[str, Function]) -> Callable[..., Valu
     if row is None:
         return None
     fitting = [
-        (_tests(overload, count), overload.implementation)
+        (_tests(overload, count), overload.metered or _unpriced(overload.implementation))
         for overload in row.overloads
         if overload.receiver == receiver and _takes(overload, count)
     ]
     mixed = None if receiver else _MIXED.get(name)
 
-    def call(*arguments: Value) -> Value:
+    def call(meter: Meter, *arguments: Value) -> Value:
+        # Every overload may look at the type of each element.
+        elements = sum(len(value) for value in arguments if isinstance(value, (list, tuple)))
+        charge(meter, DISPATCHED + 2 * CALL * elements)
         for tests, implementation in fitting:
             if all(test(argument) for test, argument in zip(tests, arguments, strict=True)):
-                return implementation(*arguments)
+                return implementation(meter, *arguments)
         if mixed is not None:
             return mixed(*arguments)
         raise NoSuchOverload(f"`{name}` does not take ({', '.join(map(type_name, arguments))})")
 
     return call
+
+
+def _unpriced(implementation: Callable[..., Value]) -> Metered:
+    return lambda meter, *arguments: implementation(*arguments)
 
 
 def _takes(overload: Overload, count: int) -> bool:

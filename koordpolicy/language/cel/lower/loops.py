@@ -4,10 +4,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.library.limits import MAX_STEPS
 from koordpolicy.language.cel.library.lists import sort_by
 from koordpolicy.language.cel.lower.nodes import truth
 from koordpolicy.language.cel.lower.source import Block, one_line
+from koordpolicy.language.cel.meter import Meter
+from koordpolicy.language.cel.prices import ABSORBED
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.body import Body
@@ -20,9 +21,9 @@ def comprehension(body: "Body", node: ir.Comprehension, operands: tuple[int, ...
     transform = next(rest) if node.transform is not None else None
     body.may_fail = True
     walked, steps = _range(body, node, operands[0])
-    body.block.line(f"steps[0] += len({walked})")
-    body.block.line(f"if steps[0] > {MAX_STEPS}:")
-    body.block.nest(one_line("steps_exceeded()"))
+    body.block.line(f"meter[0] -= len({walked}) * {body.program.step_price(node, operands)}")
+    body.block.line("if meter[0] < 0:")
+    body.block.nest(one_line("stop(meter)"))
     names = [body.fresh() for _ in node.variables]
     head = f"for {', '.join(names)} in {steps}:"
     write = _Loop(body, dict(zip(node.variables, names, strict=True)), head, predicate, transform)
@@ -41,16 +42,16 @@ def _range(body: "Body", node: ir.Comprehension, operand: int) -> tuple[str, str
         walked = body.name(text)
         return walked, f"enumerate({walked})" if pairs else walked
     if kind.name != "map":
-        walked = body.name(f"iterate_pairs({text})" if pairs else f"iterate({text})")
+        walked = body.name(f"iterate_pairs({text}, meter)" if pairs else f"iterate({text}, meter)")
         return walked, walked
     texts = bool(kind.params) and kind.params[0].name == "string"  # other keys have a form of their own
     if texts and node.macro in _ORDERLESS:
         walked = body.name(text)
         return walked, f"{walked}.items()" if pairs else walked
     if pairs:
-        walked = body.name(f"map_pairs({text})")
+        walked = body.name(f"map_pairs({text}, meter)")
     else:
-        walked = body.name(f"sorted({text})" if texts else f"sorted_keys({text})")
+        walked = body.name(f"sorted_keys({text}, meter)")
     return walked, walked
 
 
@@ -85,7 +86,7 @@ class _Loop:
                 inner.line("try:")
                 inner.nest(test)
                 inner.line("except Exception as error:")
-                inner.nest(one_line(f"{pending} = {pending} or absorbed(error)"))
+                inner.nest(one_line(f"charge(meter, {ABSORBED})", f"{pending} = absorbed(error, {pending})"))
             else:
                 inner.append(test)
         body.block.line(f"{result} = {not stop_at}")
@@ -146,18 +147,18 @@ def _map_values(loop: _Loop) -> str:
 
 
 def _map_entries(loop: _Loop) -> str:
-    return loop.collect("{}", lambda result, value: f"merge({result}, {value})")
+    return loop.collect("{}", lambda result, value: f"merge({result}, {value}, meter)")
 
 
 def _sort(loop: _Loop) -> str:
     element = list(loop.names.values())[-1]
     pairs = loop.body.name(loop.collect("[]", lambda result, value: f"{result}.append(({element}, {value}))"))
     sort = loop.body.program.constant(_sort_pairs, ("function", "sortBy"))
-    return f"{sort}({pairs})"
+    return f"{sort}({pairs}, meter)"
 
 
-def _sort_pairs(pairs: list[tuple[object, object]]) -> list[object]:
-    return sort_by([value for value, _ in pairs], [key for _, key in pairs])
+def _sort_pairs(pairs: list[tuple[object, object]], meter: Meter) -> list[object]:
+    return sort_by([value for value, _ in pairs], [key for _, key in pairs], meter)
 
 
 _WRITERS: dict[str, Callable[[_Loop], str]] = {

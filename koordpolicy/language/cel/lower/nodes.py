@@ -1,17 +1,22 @@
 """How each kind of node is written, loops apart (see `loops`)."""
 
 import math
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.casts import caster
 from koordpolicy.language.cel.errors import InvalidArgument
-from koordpolicy.language.cel.library.regex import tester
+from koordpolicy.language.cel.library.regex import beforehand, tester
+from koordpolicy.language.cel.library.row import CALL
 from koordpolicy.language.cel.lower.dispatch import dispatcher
 from koordpolicy.language.cel.lower.operators import OPERATORS, SPANS, Inline, specialise
 from koordpolicy.language.cel.lower.source import Block, one_line
+from koordpolicy.language.cel.prices import ABSORBED, is_operator, own_price
 from koordpolicy.language.cel.values import Duration, Timestamp, UInt
+from koordpolicy.language.cel.values_equality import ELEMENT, LONG_TEXT
 
 if TYPE_CHECKING:
     from koordpolicy.language.cel.lower.body import Body, Program
@@ -47,8 +52,7 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
             body.may_fail = True
             return f"{body.text(operands[0])}[{node.path!r}]"
         case ir.Call():
-            text = _call(body, node, operands)
-            return f"spend(steps, {text})" if body.repeats and makes_much(node) else text
+            return _call(body, node, operands)
         case ir.And():
             return _logic(body, operands, "and")
         case ir.Or():
@@ -75,7 +79,7 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
         case ir.Cast():
             body.may_fail = True
             check = body.program.constant(caster(node.type), ("cast", node.type))
-            return f"{check}({body.text(operands[0])})"
+            return f"{check}({body.text(operands[0])}{', meter' if node.type.params else ''})"
         case ir.OptMap():
             return _opt_map(body, node, operands)
     raise ValueError(f"{type(node).__name__} cannot be lowered")
@@ -97,9 +101,40 @@ def held(body: "Body", n: int) -> str:
 # Calls
 
 
-def makes_much(node: ir.Node) -> bool:
-    """Whether a call makes a list or text, which a loop might pile up: its size counts as steps."""
-    return isinstance(node, ir.Call) and node.type.name in ("list", "string", "bytes") and bool(node.args)
+def charges(program: "Program", node: ir.Node) -> bool:
+    """Whether computing a node may charge the meter for the sizes of its operands."""
+    if isinstance(node, ir.Comprehension):
+        return True
+    if isinstance(node, ir.Cast):
+        return bool(node.type.params)
+    if not isinstance(node, ir.Call):
+        return False
+    if node.overload in ("_==_", "_!=_"):
+        a, b = (argument.type.name for argument in node.args)
+        return "null_type" not in (a, b) and not (a == b and (a in _SCALARS or a in _TIMES))
+    if node.overload.startswith("@in("):
+        return True
+    row = specialise(node.overload, node.args) or OPERATORS.get(node.overload)
+    if row is not None:
+        return row.charges
+    overload = program.overload(node.overload)
+    return overload is None or overload.metered is not None
+
+
+STEP: Mapping[str, int] = MappingProxyType(
+    {
+        "all": 2, "exists": 2, "exists_one": 2, "filter": 2, "map": 2, "transformList": 2, "transformMap": 2 * ELEMENT,
+        "transformMapEntry": ELEMENT, "sortBy": 2 * CALL,
+    }
+)  # fmt: skip
+"""Units of one step of each macro, beside its body."""
+
+
+def step_price(program: "Program", node: ir.Node) -> int:
+    """What a node costs in each step of a loop, apart from what it charges itself."""
+    if isinstance(node, ir.Call) and not is_operator(node.overload) and charges(program, node):
+        return 0
+    return own_price(node)
 
 
 def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
@@ -119,13 +154,13 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
         return _inline(body, row, operands)
     body.may_fail = True
     overload = body.program.overload(node.overload)
-    implementation = (
-        overload.implementation if overload else dispatcher(node.overload, body.program.functions)
-    )
-    if implementation is None:
+    metered = overload.metered if overload else dispatcher(node.overload, body.program.functions)
+    if overload is None and metered is None:
         raise ValueError(f"no function has the overload `{node.overload}`")
+    implementation = metered or (overload and overload.implementation)
     name = body.program.constant(implementation, ("function", node.overload))
-    return f"{name}({', '.join(body.text(n) for n in operands)})"
+    texts = [_pattern(body, node, at) or body.text(n) for at, n in enumerate(operands)]
+    return f"{name}({', '.join(['meter', *texts] if metered else texts)})"
 
 
 def _match(body: "Body", pattern: object, operand: int) -> str | None:
@@ -137,14 +172,41 @@ def _match(body: "Body", pattern: object, operand: int) -> str | None:
     if found is None:
         return None
     body.may_fail = True  # a text that is no Unicode
-    return f"{body.program.constant(found, ('pattern', pattern))}({body.text(operand)})"
+    return f"{body.program.constant(found, ('pattern', pattern))}(meter, {body.text(operand)})"
+
+
+def _pattern(body: "Body", call: ir.Call, at: int) -> str | None:
+    """The name of the compiled pattern that a call is given as a constant; None for any other operand."""
+    node = call.args[at]
+    if at != 1 or not isinstance(node, ir.Const):
+        return None
+    compiled = beforehand(call.overload, node.value)
+    return None if compiled is None else body.program.constant(compiled, ("compiled", node.value))
 
 
 def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:
     plain = partial(held, body) if row.held else body.text
-    texts = [body.atom(n) if at in row.atoms else plain(n) for at, n in enumerate(operands)]
+    long = row.long if _of_any_length(body, operands) else ()
+    texts = [
+        _long(body, n) if at in long else body.atom(n) if at in row.atoms else plain(n)
+        for at, n in enumerate(operands)
+    ]
     body.may_fail = body.may_fail or row.fails
     return row.text.format(*texts, t=body.fresh() if "{t}" in row.text else "")
+
+
+def _of_any_length(body: "Body", operands: tuple[int, ...]) -> bool:
+    """Whether comparing operands may take longer than the expression tells, again and again: none is constant."""
+    return body.repeats and not any(isinstance(body.node(n), ir.Const) for n in operands)
+
+
+def _long(body: "Body", n: int) -> str:
+    """The text of an operand that may be a long text, in a loop that pays for reading it."""
+    text = body.atom(n)
+    short = f"len({text}) < {LONG_TEXT}"
+    if body.node(n).type.name == "dyn":
+        short = f"type({text}) is not str or {short}"
+    return f"({text} if {short} else long_text(meter, {text}))"
 
 
 def _or_else(body: "Body", node: ir.OrElse, operands: tuple[int, ...]) -> str:
@@ -199,14 +261,16 @@ def _equality(body: "Body", operands: tuple[int, ...], negated: bool) -> str:
     a, b = (body.node(n).type.name for n in operands)
     sign = "!=" if negated else "=="
     if a == b and a in _SCALARS:
-        return f"({body.text(operands[0])} {sign} {body.text(operands[1])})"
+        long = a in ("string", "bytes") and _of_any_length(body, operands)
+        first = _long(body, operands[0]) if long else body.text(operands[0])
+        return f"({first} {sign} {body.text(operands[1])})"
     if a == b and a in _TIMES:
         return f"({held(body, operands[0])} {sign} {held(body, operands[1])})"
     for at, kind in enumerate((a, b)):
         if kind == "null_type":
             other = body.name(body.text(operands[1 - at]))  # a name, for Python warns at `1 is None`
             return f"({other} is {'not ' if negated else ''}None)"
-    call = f"equal({body.text(operands[0])}, {body.text(operands[1])})"
+    call = f"equal({body.text(operands[0])}, {body.text(operands[1])}, meter)"
     return f"(not {call})" if negated else call
 
 
@@ -215,14 +279,18 @@ def _membership(body: "Body", known: list[ir.Node], operands: tuple[int, ...]) -
     needle, container = known
     kind = needle.type.name
     if container.type.name == "map" and kind in ("string", "int", "uint", "double"):
-        return f"({body.text(operands[0])} in {body.text(operands[1])})"
+        long = kind == "string" and _of_any_length(body, operands)
+        return f"({_long(body, operands[0]) if long else body.text(operands[0])} in {body.text(operands[1])})"
     element = container.type.params[0].name if container.type.name == "list" else ""
     if element != kind or kind not in ("string", "int", "bool"):
         return None
     values = _constant_elements(container)
     if values is not None and kind in _HASHED and len(values) > _SHORT:
         return f"({body.text(operands[0])} in {body.program.constant(frozenset(values))})"
-    return f"({body.text(operands[0])} in {body.text(operands[1])})"
+    if values is not None:
+        return f"({body.text(operands[0])} in {body.text(operands[1])})"
+    function = "among_texts" if kind == "string" else "among_numbers"
+    return f"{function}(meter, {body.text(operands[0])}, {body.text(operands[1])})"
 
 
 def _constant_elements(container: ir.Node) -> list[object] | None:
@@ -271,7 +339,8 @@ def _logic(body: "Body", operands: tuple[int, ...], word: str) -> str:
             step.line("try:")
             step.nest(inner)
             step.line("except Exception as error:")
-            step.nest(one_line(f"{pending} = {pending} or absorbed(error)", f"{result} = {neutral}"))
+            paid = (f"charge(meter, {ABSORBED})",) if body.repeats else ()
+            step.nest(one_line(*paid, f"{pending} = absorbed(error, {pending})", f"{result} = {neutral}"))
         else:
             step.append(inner)
         if at == 0:
@@ -346,7 +415,8 @@ def _index(body: "Body", node: ir.Index, operands: tuple[int, ...]) -> str:
     if container == "map" and not node.optional and isinstance(at, ir.Const) and at.type.name in _HASHED:
         body.may_fail = True
         return _entry(body, first, at.value)
-    second = body.text(operands[1])
+    texts = at.type.name in ("string", "bytes", "dyn")
+    second = _long(body, operands[1]) if texts and _of_any_length(body, operands) else body.text(operands[1])
     if node.optional:
         body.may_fail = True
         return f"{'find_key' if container == 'map' else 'find'}({first}, {second})"

@@ -14,7 +14,9 @@ from koordpolicy.language.cel import ir, values_equality
 from koordpolicy.language.cel.library.convert import int_from_double
 from koordpolicy.language.cel.library.standard import value_type
 from koordpolicy.language.cel.lower import runtime
+from koordpolicy.language.cel.meter import charge, stop
 from koordpolicy.language.cel.values import NONE, Optional
+from koordpolicy.language.cel.values_equality import LONG_TEXT
 from koordpolicy.language.cel.values_time import make_duration
 
 EITHER: Final = "@either(bool,bool)"
@@ -26,13 +28,20 @@ _LOW, _HIGH = "-9223372036854775808", "9223372036854775807"
 @dataclass(frozen=True, slots=True)
 class Inline:
     """A template. `fails`: it may raise. `atoms`: operands that it repeats, so they must be names.
-    `held`: operands are durations and points in time as nanoseconds.
+    `held`: operands are durations and points in time as nanoseconds. `long`: operands that may be long texts, whose
+    reading a loop pays for. A template may name the `meter`.
     """
 
     text: str
     fails: bool = True
     atoms: tuple[int, ...] = ()
     held: bool = False
+    long: tuple[int, ...] = ()
+
+    @property
+    def charges(self) -> bool:
+        """Whether it takes the meter."""
+        return "meter" in self.text
 
 
 def _checked(operation: str) -> Inline:
@@ -54,20 +63,22 @@ def _comparisons() -> Iterator[tuple[str, Inline]]:
     named = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
     for operator, function in named.items():
         for kind in ("bool", "int", "uint", "double", "string", "bytes"):
-            yield f"_{operator}_({kind},{kind})", _safe(f"({{0}} {operator} {{1}})")
+            long = (0,) if kind in ("string", "bytes") else ()
+            yield f"_{operator}_({kind},{kind})", Inline(f"({{0}} {operator} {{1}})", fails=False, long=long)
         for kind in ("google.protobuf.Timestamp", "google.protobuf.Duration"):
             yield f"_{operator}_({kind},{kind})", Inline(f"({{0}} {operator} {{1}})", fails=False, held=True)
         for a, b in (("int", "uint"), ("uint", "int")):
             yield f"_{operator}_({a},{b})", _safe(f"({{0}} {operator} {{1}})")
         for a, b in (("int", "double"), ("double", "int"), ("uint", "double"), ("double", "uint")):
             yield f"_{operator}_({a},{b})", _safe(f"{function}({{0}}, {{1}})")
-        yield f"_{operator}_(dyn,dyn)", Inline(f"{function}({{0}}, {{1}})")
+        yield f"_{operator}_(dyn,dyn)", Inline(f"{function}({{0}}, {{1}}, meter)")
 
 
 def _pairs(operator: str, word: str) -> Iterator[tuple[str, Inline]]:
     for kind in ("uint",):
         yield f"_{operator}_({kind},{kind})", Inline(f"{kind}_{word}({{0}}, {{1}})")
-    yield f"_{operator}_(dyn,dyn)", Inline(f"{word}({{0}}, {{1}})")
+    meter = ", meter" if operator == "+" else ""
+    yield f"_{operator}_(dyn,dyn)", Inline(f"{word}({{0}}, {{1}}{meter})")
 
 
 _TIMESTAMP, _DURATION = "google.protobuf.Timestamp", "google.protobuf.Duration"
@@ -84,9 +95,9 @@ _ROWS: tuple[tuple[str, Inline], ...] = (
     ("_*_(double,double)", _safe("({0} * {1})")),
     ("_/_(double,double)", Inline("({0} / {1} if {1} else divide_by_zero({0}, {1}))", fails=False, atoms=(0, 1))),
     ("-_(double)", _safe("(-{0})")),
-    ("_+_(string,string)", Inline("join_texts({0}, {1})")),
-    ("_+_(bytes,bytes)", Inline("join_bytes({0}, {1})")),
-    ("_+_(list,list)", Inline("join_lists({0}, {1})")),
+    ("_+_(string,string)", Inline("join_texts({0}, {1}, meter)")),
+    ("_+_(bytes,bytes)", Inline("join_bytes({0}, {1}, meter)")),
+    ("_+_(list,list)", Inline("join_lists({0}, {1}, meter)")),
     (f"_+_({_TIMESTAMP},{_DURATION})", Inline("shift({0}, {1})")),
     (f"_+_({_DURATION},{_TIMESTAMP})", Inline("shift({1}, {0})")),
     (f"_+_({_DURATION},{_DURATION})", Inline("longer({0}, {1})")),
@@ -111,9 +122,9 @@ _ROWS: tuple[tuple[str, Inline], ...] = (
     (EITHER, _safe("({0} | {1})")),
     ("!_(dyn)", Inline("(not as_bool({0}))")),
     *_comparisons(),
-    ("@in(dyn,list)", _safe("in_list({0}, {1})")),
+    ("@in(dyn,list)", Inline("in_list({0}, {1}, meter)")),
     ("@in(dyn,map)", _safe("in_map({0}, {1})")),
-    ("@in(dyn,dyn)", Inline("contains({0}, {1})")),
+    ("@in(dyn,dyn)", Inline("contains({0}, {1}, meter)")),
     # The plainest functions
     ("dyn(dyn)", _safe("{0}")),
     ("dyn(A)", _safe("{0}")),
@@ -124,9 +135,12 @@ _ROWS: tuple[tuple[str, Inline], ...] = (
         for dot in ("", ".")
         for kind in ("string", "bytes", "list(A)", "map(A,B)")
     ),
-    ("startsWith(string,string)", _safe("{0}.startswith({1})")),
-    ("endsWith(string,string)", _safe("{0}.endswith({1})")),
-    ("contains(string,string)", _safe("({1} in {0})")),
+    ("startsWith(string,string)", Inline("{0}.startswith({1})", fails=False, long=(1,))),
+    ("endsWith(string,string)", Inline("{0}.endswith({1})", fails=False, long=(1,))),
+    (
+        "contains(string,string)",
+        Inline(f"({{1}} in {{0}} if len({{0}}) < {LONG_TEXT} else text_within({{0}}, {{1}}, meter))", atoms=(0, 1)),
+    ),
     ("double(int)", _safe("({0} * 1.0)")),
     ("ratio(percent)", _safe("({0} / 100.0)")),
     ("percent(int)", _safe("({0} * 1.0)")),
@@ -212,16 +226,29 @@ _RUNTIME = (
     "find_key", "find_select", "get_element", "get_key", "has_fact", "has_key", "index", "int_divide",
     "int_modulo", "iterate", "iterate_pairs", "join_bytes", "join_lists", "join_texts", "longer", "make_map",
     "make_map_with_optionals", "map_pairs", "merge", "modulo", "multiply", "negate", "negate_int",
-    "no_overload", "overflow", "put", "select", "shift", "shift_back", "shorter", "sorted_keys",
-    "spend", "spread", "steps_exceeded", "subtract", "uint_add", "uint_divide", "uint_modulo", "uint_multiply",
+    "long_text", "no_overload", "overflow", "put", "select", "shift", "shift_back", "shorter", "sorted_keys",
+    "spread", "subtract", "text_within", "uint_add", "uint_divide", "uint_modulo", "uint_multiply",
     "uint_subtract", "unbound", "whole", "zero_divisor",
 )  # fmt: skip
-_EQUALITY = ("contains", "equal", "greater", "greater_equal", "in_list", "in_map", "less", "less_equal")
+_EQUALITY = (
+    "among_numbers",
+    "among_texts",
+    "contains",
+    "equal",
+    "greater",
+    "greater_equal",
+    "in_list",
+    "in_map",
+    "less",
+    "less_equal",
+)
 
 GLOBALS: Mapping[str, object] = MappingProxyType(
     {
         **{name: getattr(runtime, name) for name in _RUNTIME},
         **{name: getattr(values_equality, name) for name in _EQUALITY},
+        "charge": charge,
+        "stop": stop,
         "Optional": Optional,
         "NONE": NONE,
         "int_from_double": int_from_double,

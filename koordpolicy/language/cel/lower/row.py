@@ -24,6 +24,7 @@ from koordpolicy.language.cel.lower import nodes, runtime
 from koordpolicy.language.cel.lower.body import Body, Program
 from koordpolicy.language.cel.lower.operators import GLOBALS
 from koordpolicy.language.cel.lower.source import Block, one_line
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 
 _FILE: Final = "<koordpolicy row program>"
 _FUNCTION = re.compile(r"^(?=def )", re.MULTILINE)
@@ -34,21 +35,25 @@ class RowProgram:
     """A compiled expression.
 
     `call(*roots)` takes the values of `roots` by position; `source` is the generated text; `facts` are
-    the (record, path) pairs that it may read.
+    the (record, path) pairs that it may read. What is `metered` may be given a meter behind the roots, which many
+    evaluations then share; `price` is what one of them costs beside what it charges.
     """
 
     call: Callable[..., Any]
     roots: tuple[str, ...]
     source: str
     facts: frozenset[tuple[str, str]]
+    metered: bool
+    price: int
 
 
 def compile_row(
     roots: Sequence[str],
     outputs: Mapping[str, ir.Node] | ir.Node,
     functions: Mapping[str, Function] = FUNCTIONS,
+    budget: int = DEFAULT_BUDGET,
 ) -> RowProgram:
-    """Compile one expression, or several with names.
+    """Compile one expression, or several with names, of which one evaluation may spend `budget` units.
 
     Raises ValueError for what the graph or the checker should have resolved before: a `Ref`, a root
     that is not among `roots`, an overload that is not in the table.
@@ -59,15 +64,16 @@ def compile_row(
     module = Block()
     names = program.root_names
     _write_main(program, module, names, partial(_write_results, names=None if single else list(named)))
-    scope, source = _finished(program, module)
-    return RowProgram(scope["main"], tuple(roots), source, facts)
+    scope, source = _finished(program, module, budget)
+    metered = any(program.metered[n] for n in program.numbering.roots)
+    return RowProgram(scope["main"], tuple(roots), source, facts, metered, program.price())
 
 
 Bind: TypeAlias = "Callable[..., Callable[[Any], tuple[Any, ...]]]"
 """Takes the values of all roots but the first; gives the function of the first root's value."""
 
 
-def compile_bound(roots: Sequence[str], outputs: Sequence[ir.Node]) -> Bind:
+def compile_bound(roots: Sequence[str], outputs: Sequence[ir.Node], budget: int = DEFAULT_BUDGET) -> Bind:
     """Compile expressions to be asked of many values of the first root, with those of the others given once.
 
     The answers are in the form that columns hold: nanoseconds for durations and points in time. An output that
@@ -80,7 +86,7 @@ def compile_bound(roots: Sequence[str], outputs: Sequence[ir.Node]) -> Bind:
     _write_main(program, function, [first], _write_held)
     function.line("return main")
     module.nest(function)
-    bind: Bind = _finished(program, module)[0]["bind"]
+    bind: Bind = _finished(program, module, budget)[0]["bind"]
     return bind
 
 
@@ -98,7 +104,7 @@ def _begun(
     return Program(tuple(roots), numbering, functions, _fact_names(facts)), facts
 
 
-def _finished(program: Program, module: Block) -> tuple[dict[str, Any], str]:
+def _finished(program: Program, module: Block, budget: int) -> tuple[dict[str, Any], str]:
     """The generated module with all its parts, and its text."""
     program.write_parts(module)
     source = "\n".join(module.lines()) + "\n"
@@ -108,6 +114,7 @@ def _finished(program: Program, module: Block) -> tuple[dict[str, Any], str]:
         **program.constants,
         "told": told,
         "absorbed": _absorbing(told),
+        "BUDGET": budget,
         "UNSET": _Unset(),
     }
     for code in _codes(source):
@@ -136,12 +143,14 @@ class _Unset:
 def _write_main(
     program: Program, module: Block, parameters: Sequence[str], write: Callable[[Body], None]
 ) -> None:
-    body = Body(program, program.roots, frozenset(), steps=False)
-    if any(program.loops[n] for n in program.numbering.roots):
-        body.block.line("steps = [0]")
+    body = Body(program, program.roots, frozenset(), metered=False)
     write(body)
-    module.line(f"def main({', '.join(parameters)}):")
+    metered = any(program.metered[n] for n in program.numbering.roots)
+    module.line(f"def main({', '.join([*parameters, 'meter=None'] if metered else parameters)}):")
     function = Block()
+    if metered:
+        function.line("if meter is None:")
+        function.nest(one_line("meter = [BUDGET, BUDGET]"))
     guarded = body.finish()
     function.line("try:")
     function.nest(guarded)
@@ -207,13 +216,15 @@ def _errors(names: Mapping[str, str]) -> Callable[[Exception], CelError]:
     return told
 
 
-def _absorbing(told: Callable[[Exception], CelError]) -> Callable[[Exception], EvaluationError]:
-    """The same for an operand of logic, whose error another may absorb. A limit ends the evaluation."""
+def _absorbing(
+    told: Callable[[Exception], CelError],
+) -> Callable[[Exception, EvaluationError | None], EvaluationError]:
+    """The same for an operand of logic, whose error another may absorb, with what failed before. A limit ends all."""
 
-    def absorbed(error: Exception) -> EvaluationError:
+    def absorbed(error: Exception, before: EvaluationError | None) -> EvaluationError:
         found = told(error)
         if isinstance(found, EvaluationError):
-            return found
+            return before or found
         raise found
 
     return absorbed

@@ -13,7 +13,7 @@ from zlib import crc32
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.fold import FOLDING_BUDGET, fold
 from koordpolicy.language.cel.ir_walk import bound_names, inline_binds, number, rewrite, walk
 from koordpolicy.language.cel.lower.columns.choices import spread_choices
 from koordpolicy.language.cel.lower.operators import EITHER
@@ -163,7 +163,7 @@ def from_the_top(root: ir.Node, value_of: Callable[[ir.Node], ir.Node | None]) -
 
 def _evaluated(node: ir.Node) -> ir.Node:
     try:
-        value: Value = compile_row((), node).call()
+        value: Value = compile_row((), node, budget=FOLDING_BUDGET).call()
     except CelError:
         return node
     if isinstance(value, (str, bytes, list, tuple, dict)) and len(value) > _MAX_SIZE:

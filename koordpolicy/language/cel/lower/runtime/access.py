@@ -4,8 +4,10 @@ from collections.abc import Iterable, Sequence
 
 from koordpolicy.language.cel.errors import InvalidArgument, NoSuchKey, NoSuchOverload
 from koordpolicy.language.cel.lower.runtime.faults import SHOWN, no_such_key, refused
+from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
+from koordpolicy.language.cel.prices import KEY
 from koordpolicy.language.cel.values import NONE, Optional, UInt, Value, key_of, key_value, type_name
-from koordpolicy.language.cel.values_equality import key_order
+from koordpolicy.language.cel.values_equality import ELEMENT, key_order
 
 _Map = dict[object, Value]
 _List = Sequence[Value]
@@ -166,40 +168,42 @@ def spread(value: Value) -> tuple[Value, ...]:
 # Comprehensions
 
 
-def iterate(container: Value) -> _List:
+def iterate(container: Value, meter: Meter = UNMETERED) -> _List:
     """What one iteration variable walks: elements, or a map's keys in order."""
     if isinstance(container, (list, tuple)):
         return container
     if type(container) is dict:
-        return sorted_keys(container)
+        return sorted_keys(container, meter)
     raise refused("a macro", container)
 
 
-def sorted_keys(container: _Map) -> list[Value]:
+def sorted_keys(container: _Map, meter: Meter = UNMETERED) -> list[Value]:
     """The keys of a map as CEL values, in a stable order."""
+    charge(meter, KEY * len(container))
     keys = [key_value(key) for key in container]
     keys.sort(key=key_order)
     return keys
 
 
-def iterate_pairs(container: Value) -> list[tuple[Value, Value]]:
+def iterate_pairs(container: Value, meter: Meter = UNMETERED) -> list[tuple[Value, Value]]:
     """What two iteration variables walk: index and element, or key and value in order of keys."""
     if isinstance(container, (list, tuple)):
         return list(enumerate(container))
     if type(container) is dict:
-        return map_pairs(container)
+        return map_pairs(container, meter)
     raise refused("a macro", container)
 
 
-def map_pairs(container: _Map) -> list[tuple[Value, Value]]:
+def map_pairs(container: _Map, meter: Meter = UNMETERED) -> list[tuple[Value, Value]]:
     """Keys and values of a map, in a stable order of keys."""
-    return [(key, container[key_of(key)]) for key in sorted_keys(container)]
+    return [(key, container[key_of(key)]) for key in sorted_keys(container, meter)]
 
 
-def merge(result: _Map, entries: Value) -> None:
+def merge(result: _Map, entries: Value, meter: Meter = UNMETERED) -> None:
     """Add what one step of `transformMapEntry` made. Raises InvalidArgument for a repeated key."""
     if type(entries) is not dict:
         raise refused("transformMapEntry", entries)
+    charge(meter, ELEMENT * len(entries))
     for key, value in entries.items():
         if key in result:
             raise InvalidArgument(f"the key {str(key_value(key))[:SHOWN]} stands twice in a map")

@@ -4,11 +4,13 @@ types only run time knows.
 
 import math
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from koordpolicy.language.cel.errors import DivisionByZero, LimitExceeded, NoSuchOverload, Overflow
+from koordpolicy.language.cel.functions import price_of_made
 from koordpolicy.language.cel.library.limits import MAX_TEXT, check_list
 from koordpolicy.language.cel.lower.runtime.faults import overflow, refused
+from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
 from koordpolicy.language.cel.values import (
     INT_MAX,
     INT_MIN,
@@ -109,24 +111,45 @@ def zero_divisor() -> NoReturn:
     raise DivisionByZero(_ZERO)
 
 
-def join_texts(a: str, b: str) -> str:
+def join_texts(a: str, b: str, meter: Meter = UNMETERED) -> str:
     """`a + b` of strings."""
-    if len(a) + len(b) > MAX_TEXT:
+    size = len(a) + len(b)
+    if size > MAX_TEXT:
         raise LimitExceeded(f"a string of more than {MAX_TEXT} characters")
+    charge(meter, price_of_made(size, True))
     return a + b
 
 
-def join_bytes(a: bytes, b: bytes) -> bytes:
+def join_bytes(a: bytes, b: bytes, meter: Meter = UNMETERED) -> bytes:
     """`a + b` of bytes."""
-    if len(a) + len(b) > MAX_TEXT:
+    size = len(a) + len(b)
+    if size > MAX_TEXT:
         raise LimitExceeded(f"more than {MAX_TEXT} bytes")
+    charge(meter, price_of_made(size, True))
     return a + b
 
 
-def join_lists(a: _List, b: _List) -> list[Value]:
+def join_lists(a: _List, b: _List, meter: Meter = UNMETERED) -> list[Value]:
     """`a + b` of lists."""
-    check_list(len(a) + len(b))
+    size = len(a) + len(b)
+    check_list(size)
+    charge(meter, price_of_made(size, False))
     return [*a, *b]
+
+
+def text_within(text: str, part: str, meter: Meter = UNMETERED) -> bool:
+    """Whether a long text holds another."""
+    charge(meter, price_of_made(len(text) + len(part), True))
+    return part in text
+
+
+_Text = TypeVar("_Text", str, bytes)
+
+
+def long_text(meter: Meter, text: _Text) -> _Text:
+    """A long text that a loop compares or looks up."""
+    charge(meter, len(text) // 256)
+    return text
 
 
 def shift(a: Timestamp, b: Duration) -> Timestamp:
@@ -178,8 +201,6 @@ def _int(result: int) -> int:
 _Table = dict[tuple[type, type], Callable[..., Value]]
 _ADD: _Table = {
     (int, int): _int_add, (UInt, UInt): uint_add, (float, float): lambda a, b: a + b,
-    (str, str): join_texts, (bytes, bytes): join_bytes,
-    (list, list): join_lists, (list, tuple): join_lists, (tuple, list): join_lists, (tuple, tuple): join_lists,
     (Timestamp, Duration): shift, (Duration, Timestamp): lambda a, b: shift(b, a), (Duration, Duration): longer,
 }  # fmt: skip
 _SUBTRACT: _Table = {
@@ -203,7 +224,19 @@ def _dynamic(operator: str, table: _Table) -> Callable[[Value, Value], Value]:
     return apply
 
 
-add = _dynamic("+", _ADD)
+_add = _dynamic("+", _ADD)
+_JOINED: _Table = {
+    (str, str): join_texts, (bytes, bytes): join_bytes,
+    (list, list): join_lists, (list, tuple): join_lists, (tuple, list): join_lists, (tuple, tuple): join_lists,
+}  # fmt: skip
+
+
+def add(a: Value, b: Value, meter: Meter = UNMETERED) -> Value:
+    """`a + b`."""
+    join = _JOINED.get((type(a), type(b)))
+    return _add(a, b) if join is None else join(a, b, meter)
+
+
 subtract = _dynamic("-", _SUBTRACT)
 multiply = _dynamic("*", _MULTIPLY)
 divide = _dynamic("/", _DIVIDE)

@@ -22,6 +22,7 @@ from koordpolicy.language.cel.errors import (
 )
 from koordpolicy.language.cel.library import FUNCTIONS, OVERLOADS
 from koordpolicy.language.cel.lower.dispatch import dispatcher
+from koordpolicy.language.cel.meter import UNMETERED
 from koordpolicy.language.cel.types import DOUBLE
 from koordpolicy.language.cel.values import (
     NONE,
@@ -158,7 +159,7 @@ def _call(node: ir.Call, operands: list[Callable[[], Any]]) -> Any:
         return OVERLOADS[node.overload].implementation(*values)
     found = dispatcher(node.overload, FUNCTIONS)
     assert found is not None, node.overload
-    return found(*values)
+    return found(UNMETERED, *values)
 
 
 # Operators
