@@ -22,7 +22,7 @@ BOUNDS = Bounds(text=100, elements=10, entries=20, facts={"node.pods": 200})
         ("s + s", 4, 24),
         ("s == 'abcdefghijkl'", 3, 3),
         ("s.contains('abcdefghijkl')", 11, 21),
-        ("s.matches('abcdefgh')", 283, 453),
+        ("s.matches('abcdefgh')", 285, 555),
         ("i in li", 14, 24),
         ("[i, j]", 8, 8),
         ("{'a': i}", 17, 17),
