@@ -128,11 +128,11 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
             mentioned = state.cache.get(("mentions", unit), partial(_mentions, state.cache, unit))
             read[unit.target].update(mentioned)
     others: dict[str, list[str]] = defaultdict(list)
-    for target, mentioned in sorted(read.items()):
-        for name in mentioned:
+    for target in sorted(read):
+        for name in read[target]:
             others[name].append(target)
     for target, names in declared.items():
-        unread = 0
+        unread, known = 0, sorted(read[target])
         for name, (unit, _) in names.items():
             if name in read[target]:
                 continue
@@ -141,7 +141,7 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
                 "KP305",
                 unit.document.positions.key(_path(name)),
                 f"no expression of `{target}` reads the parameter `{name}`",
-                help=_meant(unit, name, read[target] if unread <= _MOST_MEANT else (), others[name]),
+                help=_meant(unit, name, known if unread <= _MOST_MEANT else (), others[name]),
             )
 
 
