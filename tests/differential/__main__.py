@@ -9,10 +9,11 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.differential.cases import FAMILIES, Source, to_json
-from tests.differential.engines import REFEREES
+from tests.differential.engines import OURS, REFEREES
 from tests.differential.referees import PARTS, Referee
 from tests.differential.run import Run, Totals
 from tests.parts import Missing, find
@@ -30,19 +31,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     shares = [
         options.count // options.jobs + (at < options.count % options.jobs) for at in range(options.jobs)
     ]
-    work = [(options.seed + at, share, options.families, options.referees) for at, share in enumerate(shares)]
+    options.output.mkdir(parents=True, exist_ok=True)
+    work = [
+        Share(options.seed + at, share, options.families, options.referees, options.output)
+        for at, share in enumerate(shares)
+    ]
     if options.jobs == 1:
         totals = _work(work[0])
     else:
         with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
             for part in pool.imap_unordered(_work, work):
                 totals.add(part)
-    _report(totals, options.output, time.perf_counter() - begin)
+    _report(totals, time.perf_counter() - begin)
     return 1 if totals.disagreements else 0
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
-    everything = (*REFEREES, *PARTS)
+    everything = (*OURS, *REFEREES, *PARTS)
     parser = argparse.ArgumentParser(prog="python -m tests.differential", description=__doc__.split("\n")[0])
     parser.add_argument("--count", type=int, default=20_000, help="expressions (20,000)")
     parser.add_argument("--seed", type=int, default=1, help="the same seed draws the same cases (1)")
@@ -55,7 +60,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         type=_among(everything),
         default=everything,
         metavar="NAME,..",
-        help=", ".join(everything),
+        help=f"what is compared with row programs: {', '.join(everything)}",
     )
     parser.add_argument(
         "--output", type=Path, default=Path("build/differential"), help="where cases are written"
@@ -76,25 +81,37 @@ class _among:  # noqa: N801  # a converter, which argparse names in its messages
         return names
 
 
-def _work(share: tuple[int, int, Sequence[str], Sequence[str]]) -> Totals:
-    """What one process counts: a seed, so many expressions, families and referees."""
-    seed, count, families, referees = share
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one process does: the seed, so many expressions, families, what is asked, and where it writes."""
+
+    seed: int
+    count: int
+    families: Sequence[str]
+    asked: Sequence[str]
+    output: Path
+
+
+def _work(share: Share) -> Totals:
     programs: list[Referee] = []
-    for name in referees:
+    for name in share.asked:
         if name in PARTS:
             try:
                 programs.append(Referee(name, find(name).path))
             except Missing as missing:
                 print(f"without {name}: {missing}", file=sys.stderr)
-    run, source = Run(referees, programs), Source(seed, families)
-    begin, told = time.perf_counter(), 0
-    while run.totals.expressions < count and len(run.totals.disagreements) < MOST_KEPT:
-        run.visit([source.case() for _ in range(min(BATCH, count - run.totals.expressions))])
+    run, source = Run(share.asked, programs), Source(share.seed, share.families)
+    begin, told, written = time.perf_counter(), 0, 0
+    while run.totals.expressions < share.count and len(run.totals.disagreements) < MOST_KEPT:
+        run.visit([source.case() for _ in range(min(BATCH, share.count - run.totals.expressions))])
+        for found in run.totals.disagreements[written:]:
+            file = share.output / f"case-{share.seed}-{written}.json"
+            file.write_text(to_json(found.case, str(found)), encoding="utf-8")
+            written += 1
         if run.totals.expressions - told >= 20 * BATCH:
             told, spent = run.totals.expressions, time.perf_counter() - begin
-            found = len(run.totals.disagreements)
             print(
-                f"seed {seed}: {told:,} expressions, {found} disagreements, {spent:.0f} s",
+                f"seed {share.seed}: {told:,} expressions, {written} disagreements, {spent:.0f} s",
                 file=sys.stderr,
                 flush=True,
             )
@@ -104,11 +121,9 @@ def _work(share: tuple[int, int, Sequence[str], Sequence[str]]) -> Totals:
     return run.totals
 
 
-def _report(totals: Totals, output: Path, spent: float) -> None:
-    for number, found in enumerate(totals.disagreements):
+def _report(totals: Totals, spent: float) -> None:
+    for found in totals.disagreements:
         print(f"\n{found}")
-        output.mkdir(parents=True, exist_ok=True)
-        (output / f"case-{number}.json").write_text(to_json(found.case, str(found)), encoding="utf-8")
     print(
         f"\n{totals.expressions:,} different expressions in {spent:.0f} s, of which {totals.errors:,} end in an error in every row"
     )

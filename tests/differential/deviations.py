@@ -175,6 +175,11 @@ def _ours_fails(ours: Any, theirs: Any) -> bool:
 
 DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
     Deviation(
+        _calls("matches(", "find(", "findAll("),
+        _theirs_says("error parsing regexp"),
+        "patterns are compiled when checked, in parts that are never evaluated, too",
+    ),
+    Deviation(
         _calls("optional.ofNonZeroValue("),
         _either,
         "optional.none() as a value: not the zero of its type to the older cel-go",

@@ -55,10 +55,10 @@ class Totals:
 
 
 class Run:
-    """Visits cases with some referees: those in this process by name, and programs of their own."""
+    """Visits cases with what is named, of this process, and with programs of their own."""
 
-    def __init__(self, named: Sequence[str] = tuple(REFEREES), programs: Sequence[Referee] = ()) -> None:
-        self._engines = {**OURS, **{name: REFEREES[name] for name in named if name in REFEREES}}
+    def __init__(self, named: Sequence[str] = (*OURS, *REFEREES), programs: Sequence[Referee] = ()) -> None:
+        self._engines = {name: engine for name, engine in {**OURS, **REFEREES}.items() if name in named}
         self._programs = programs
         self.totals = Totals()
 

@@ -9,7 +9,7 @@ import pytest
 from koordpolicy.language.cel.library import FUNCTIONS
 from tests.conformance.values import same
 from tests.differential.cases import KUBERNETES, LIBRARY, Case, Source, from_json, to_json
-from tests.differential.engines import Checked
+from tests.differential.engines import OURS, Checked
 from tests.differential.grammar import VARIABLES
 from tests.differential.language import Writer
 from tests.differential.literals import LITERALS
@@ -45,7 +45,7 @@ def test_random_expressions_agree() -> None:
 
 
 def test_random_expressions_agree_with_cel_go(programs: list[Referee]) -> None:
-    run, source = Run((), programs), Source(20_261_123, ("library", "kubernetes", "standard"))
+    run, source = Run(tuple(OURS), programs), Source(20_261_123, ("library", "kubernetes", "standard"))
     run.visit([source.case() for _ in range(500)])
     assert [str(one) for one in run.totals.disagreements] == []
     assert run.totals.compared["cel-go"] > 250
@@ -55,14 +55,14 @@ def test_random_expressions_agree_with_cel_go(programs: list[Referee]) -> None:
 @pytest.mark.parametrize("family", ["calls", "kubernetes calls"])
 def test_every_function_agrees_with_cel_go(programs: list[Referee], family: str) -> None:
     """Each overload is called with random arguments."""
-    run, source = Run((), programs), Source(4, (family,))
+    run, source = Run(tuple(OURS), programs), Source(4, (family,))
     overloads = len(source.writer(family).calls)
     run.visit([source.case() for _ in range(overloads)])
     assert [str(one) for one in run.totals.disagreements] == []
 
 
 def test_what_a_referee_says_otherwise_is_told(programs: list[Referee]) -> None:
-    run, case = Run((), programs), Case("library", "i + 1 == 8", ({"i": 7}, {"i": 8}, {}))
+    run, case = Run(tuple(OURS), programs), Case("library", "i + 1 == 8", ({"i": 7}, {"i": 8}, {}))
     run.visit([case])
     assert run.totals.disagreements == []
     assert run.totals.compared["cel-go"] == 1
