@@ -9,18 +9,13 @@ import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from tests.differential.cases import FAMILIES, Source, to_json
+from tests.differential.cases import FAMILIES
 from tests.differential.engines import OURS, REFEREES
-from tests.differential.referees import PARTS, Referee
-from tests.differential.run import Run, Totals
-from tests.parts import Missing, find
-
-BATCH = 250
-MOST_KEPT = 2_000
-"""Disagreements after which a run ends."""
+from tests.differential.referees import PARTS
+from tests.differential.run import Totals
+from tests.differential.work import Share, visited
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,10 +32,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for at, share in enumerate(shares)
     ]
     if options.jobs == 1:
-        totals = _work(work[0])
+        totals = visited(work[0])
     else:
         with multiprocessing.get_context("spawn").Pool(options.jobs) as pool:
-            for part in pool.imap_unordered(_work, work):
+            for part in pool.imap_unordered(visited, work):
                 totals.add(part)
     _report(totals, time.perf_counter() - begin)
     return 1 if totals.disagreements else 0
@@ -79,46 +74,6 @@ class _among:  # noqa: N801  # a converter, which argparse names in its messages
         if unknown := [name for name in names if name not in self._known]:
             raise argparse.ArgumentTypeError(f"no {', '.join(unknown)}; there are {', '.join(self._known)}")
         return names
-
-
-@dataclass(frozen=True, slots=True)
-class Share:
-    """What one process does: the seed, so many expressions, families, what is asked, and where it writes."""
-
-    seed: int
-    count: int
-    families: Sequence[str]
-    asked: Sequence[str]
-    output: Path
-
-
-def _work(share: Share) -> Totals:
-    programs: list[Referee] = []
-    for name in share.asked:
-        if name in PARTS:
-            try:
-                programs.append(Referee(name, find(name).path))
-            except Missing as missing:
-                print(f"without {name}: {missing}", file=sys.stderr)
-    run, source = Run(share.asked, programs), Source(share.seed, share.families)
-    begin, told, written = time.perf_counter(), 0, 0
-    while run.totals.expressions < share.count and len(run.totals.disagreements) < MOST_KEPT:
-        run.visit([source.case() for _ in range(min(BATCH, share.count - run.totals.expressions))])
-        for found in run.totals.disagreements[written:]:
-            file = share.output / f"case-{share.seed}-{written}.json"
-            file.write_text(to_json(found.case, str(found)), encoding="utf-8")
-            written += 1
-        if run.totals.expressions - told >= 20 * BATCH:
-            told, spent = run.totals.expressions, time.perf_counter() - begin
-            print(
-                f"seed {share.seed}: {told:,} expressions, {written} disagreements, {spent:.0f} s",
-                file=sys.stderr,
-                flush=True,
-            )
-    for program in programs:
-        program.close()
-    run.totals.seen.clear()
-    return run.totals
 
 
 def _report(totals: Totals, spent: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.types import DOUBLE, DURATION, DYN, TIMESTAMP, optional_of
 from koordpolicy.language.cel.walk import children
-from tests.differential.libraries import ALL_NAMES
+from tests.differential.libraries import ALL_IDS
 from tests.differential.outcomes import Error, Failed, Refused
 
 _NAME = re.compile(r"\.?([^(]*)")
@@ -81,19 +81,29 @@ def google_outside(root: ir.Node) -> str | None:
     return None
 
 
-def program_outside(root: ir.Node, names: frozenset[str]) -> str | None:
-    """Why an expression is not put to a referee that has the functions of `names`; None when it is."""
+def _is_ours(overload: str) -> bool:
+    found = _NAME.match(overload)
+    return found is not None and found.group(1) in _OPERATORS
+
+
+_OPERATORS = frozenset({"scale", "percent_of", "quotient", "divide", "percentile"})
+"""Operators of quantities, and functions that are ours by name."""
+
+
+def program_outside(root: ir.Node, overloads: frozenset[str]) -> str | None:
+    """Why an expression is not put to a referee that has these overloads of ours; None when it is."""
     waiting = [root]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ir.Call):
-            found = _NAME.match(node.overload)
-            name = found.group(1) if found else ""
-            if name in OURS - {"number", "sum", "isSorted", "indexOf", "min", "max"} or (
-                name in ALL_NAMES and name not in names
-            ):
-                return "functions and units of ours, or of the other referee"
-        if isinstance(node, ir.Comprehension) and node.macro == "sortBy" and "lists.range" not in names:
+        if isinstance(node, ir.Call) and (
+            (node.overload in ALL_IDS and node.overload not in overloads) or _is_ours(node.overload)
+        ):
+            return "functions and units of ours, or of the other referee"
+        if (
+            isinstance(node, ir.Comprehension)
+            and node.macro == "sortBy"
+            and "lists.range(int)" not in overloads
+        ):
             return "sortBy is of cel-go's lists"
         if isinstance(node, ir.HasField) and len(node.paths) != 1:
             return "has() of a group of facts"

@@ -16,9 +16,8 @@ from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns, table_schema
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.row import compile_row
-from koordpolicy.language.cel.types import DURATION, DYN, TIMESTAMP, Type, record
+from koordpolicy.language.cel.types import DURATION, TIMESTAMP, Type, record
 from koordpolicy.language.cel.values import Duration, Timestamp, UInt
-from koordpolicy.language.cel.walk import children
 from koordpolicy.language.facts import FACTS, Fact, FactTable
 from koordpolicy.language.facts.table import EVERYWHERE, Record
 from koordpolicy.model.table import NodeTable
@@ -151,21 +150,8 @@ def _row_by_row(one: Checked, node: ir.Node) -> list[Any]:
     return found
 
 
-def _check_has_columns(one: Checked) -> None:
-    """Raises Skipped for what column programs are not made for yet."""
-    if one.node.type == DYN:
-        raise Skipped("results of any type")
-    waiting = [one.folded]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ir.Const) and isinstance(node.value, Timestamp) and abs(node.value.ns) >= 2**63:
-            raise Skipped("constant times outside of int64 nanoseconds")
-        waiting.extend(children(node))
-
-
 def columns(one: Checked) -> list[Any]:
     """The column program's value of each row, or `Failed`."""
-    _check_has_columns(one)
     found: list[Any] = []
     shared = one.case.family != "extended"  # there each row has values of its own for the other roots
     results: list[ColumnResult] = []
@@ -183,7 +169,6 @@ def columns(one: Checked) -> list[Any]:
 
 def bound(one: Checked) -> list[Any]:
     """What the column program answers for one row after another, its other roots bound; times are nanoseconds."""
-    _check_has_columns(one)
     found: list[Any] = []
     for at, row in enumerate(one.case.rows):
         (answer,) = one.column_program.bound(one.others(row)).ask(one.table.row(at))
@@ -231,10 +216,13 @@ def google(one: Checked) -> list[Any]:
     return found
 
 
-def trees(one: Checked, row: Values) -> dict[str, Any]:
-    """The values of a row, records as maps in maps."""
+def trees(one: Checked, row: Values, *, times: bool = False) -> dict[str, Any]:
+    """The values of a row, records as maps in maps, with the times in them if wanted."""
     values = dict(row) if one.row_of == "row" else one.values(row)
-    return {name: nested(name, value) if name in ("node", "pod") else value for name, value in values.items()}
+    return {
+        name: nested(name, value, times=times) if name in ("node", "pod") else value
+        for name, value in values.items()
+    }
 
 
 def _google_environment() -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from koordpolicy.language.cel.functions import Function
-from koordpolicy.language.cel.library import FUNCTIONS, LIBRARIES
+from koordpolicy.language.cel.library import LIBRARIES, OVERLOADS
 
 OURS = frozenset({"min", "max", "percentile"})
 """Functions of no other implementation in libraries that others have."""
@@ -29,7 +29,12 @@ def functions_of(kubernetes: bool) -> Mapping[str, Function]:
     return found
 
 
-NAMES: Mapping[bool, frozenset[str]] = {
-    kubernetes: frozenset(functions_of(kubernetes)) for kubernetes in (False, True)
+IDS: Mapping[bool, frozenset[str]] = {
+    kubernetes: frozenset(
+        overload.id for row in functions_of(kubernetes).values() for overload in row.overloads
+    )
+    for kubernetes in (False, True)
 }
-ALL_NAMES = frozenset(FUNCTIONS)
+"""The overloads that each has, without and with Kubernetes' libraries."""
+
+ALL_IDS = frozenset(OVERLOADS)

@@ -9,7 +9,7 @@ from koordpolicy.language.cel.types import DYN, TIMESTAMP, Type
 from tests.differential.cases import Values
 from tests.differential.deviations import program_outside
 from tests.differential.engines import ROW_VARIABLES, Checked, trees
-from tests.differential.libraries import NAMES
+from tests.differential.libraries import IDS
 from tests.differential.outcomes import Refused
 from tests.differential.program import Program, Question
 from tests.differential.wire import encoded
@@ -29,7 +29,7 @@ class Referee:
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
-        self._names = NAMES[PARTS[name]]
+        self._overloads = IDS[PARTS[name]]
         self._program = Program(path, _ENVIRONMENTS)
         self._rows: dict[tuple[str, int], tuple[Values, str]] = {}
 
@@ -37,7 +37,7 @@ class Referee:
         """Why a case is not put to this referee; None when it is."""
         if PARTS[self.name] is not (one.case.family == "kubernetes"):
             return "another family"
-        return program_outside(one.node, self._names)
+        return program_outside(one.node, self._overloads)
 
     def ask(self, cases: Sequence[Checked]) -> None:
         """Hand in a batch."""
@@ -60,5 +60,5 @@ class Referee:
         """The values of a row as JSON. Rows come from a pool, so each is written once."""
         key = (one.case.family, id(row))
         if key not in self._rows:
-            self._rows[key] = (row, json.dumps(encoded(trees(one, row))))
+            self._rows[key] = (row, json.dumps(encoded(trees(one, row, times=True))))
         return self._rows[key][1]

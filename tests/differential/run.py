@@ -1,12 +1,13 @@
 """Comparing: everything against the row program, counted, disagreements kept."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from koordpolicy.graph.testing.celpython import FAILED
 from koordpolicy.graph.testing.celpython import same as loosely_same
+from koordpolicy.language.cel.defects import SEEN
 from koordpolicy.language.cel.values_equality import equal
 from tests.conformance.values import same
 from tests.differential.cases import Case
@@ -97,23 +98,13 @@ class Run:
         """The row program's values, compared with every engine in this process; None past a limit of ours."""
         totals = self.totals
         totals.expressions += 1
-        try:
-            ours = rows(one)
-        except Skipped as reason:
-            self._skip("row program", str(reason))
-            return None
-        except Exception as defect:  # noqa: BLE001  # any exception is what a run is to find
-            totals.disagreements.append(Disagreement(one.case, "row program", 0, None, defect))
+        ours = self._asked("row program", rows, one, None)
+        if ours is None:
             return None
         totals.errors += sum(isinstance(value, Failed) for value in ours) == len(ours)
         for name, engine in self._engines.items():
-            try:
-                theirs = engine(one)
-            except Skipped as reason:
-                self._skip(name, str(reason))
-                continue
-            except Exception as defect:  # noqa: BLE001  # any exception is what a run is to find
-                totals.disagreements.append(Disagreement(one.case, name, 0, ours[0], defect))
+            theirs = self._asked(name, engine, one, ours[0])
+            if theirs is None:
                 continue
             totals.compared[name] += 1
             for at, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
@@ -121,6 +112,24 @@ class Run:
                     totals.disagreements.append(Disagreement(one.case, name, at, mine, other))
                     break
         return ours
+
+    def _asked(
+        self, name: str, engine: Callable[[Checked], list[Any]], one: Checked, ours: Any
+    ) -> list[Any] | None:
+        """What an engine gives; None when it is not asked, or when it meets an exception that is none of the language's."""
+        before = SEEN.copy()
+        try:
+            found = engine(one)
+        except Skipped as reason:
+            self._skip(name, str(reason))
+            return None
+        except Exception as defect:  # noqa: BLE001  # any exception is what a run is to find
+            self.totals.disagreements.append(Disagreement(one.case, name, 0, ours, defect))
+            return None
+        if survived := SEEN - before:
+            self.totals.disagreements.append(Disagreement(one.case, name, 0, ours, survived))
+            return None
+        return found
 
     def compare(self, one: Checked, name: str, ours: Sequence[Any], answer: Refused | Sequence[Any]) -> None:
         """Count what a referee that is a program answers, and keep the first row where it says otherwise."""

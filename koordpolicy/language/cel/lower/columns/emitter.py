@@ -337,7 +337,7 @@ class Emitter(Frame):
         value, kind = node.value, kind_of(node.type)
         if value is None and kind is not None:
             raise NoColumnForm(node, "nothing holds here, and no number stands for that")
-        if isinstance(value, (Duration, Timestamp)):
+        if kind is not None and isinstance(value, (Duration, Timestamp)):
             if not INT_MIN <= value.ns <= INT_MAX:
                 raise NoColumnForm(node, "a point in time beyond the years 1678 to 2262")
             value = value.ns
@@ -413,7 +413,7 @@ class Emitter(Frame):
             self.fallen[number] = Fallback(
                 f"results of type {node.type} have no column", node.start, node.end
             )
-        cell = self._cell(node, None)
+        cell = self._cell(node, kind_of(node.type))
         value, failed = self.writer.name("v"), self.writer.name("e")
         self.writer.line(f"{value}, {failed} = {cell}.fill(None)")
         return value, failed
