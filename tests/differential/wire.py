@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from ipaddress import ip_address
 from typing import Any
 
+from koordpolicy.language.cel.errors import InvalidArgument
 from koordpolicy.language.cel.library.network import parse_cidr
 from koordpolicy.language.cel.library.urls import parse_url
 from koordpolicy.language.cel.types import Type
@@ -59,6 +60,13 @@ def encoded(value: Any) -> Any:
     raise TypeError(f"no form for {type(value).__name__}")
 
 
+def _url(text: str) -> URL:
+    try:
+        return parse_url(text)
+    except InvalidArgument:  # others take more
+        return URL(text, "", "", "", "")
+
+
 _KINDS: Mapping[str, Callable[[Any], Any]] = {
     "$duration": Duration,
     "$timestamp": Timestamp,
@@ -69,7 +77,7 @@ _KINDS: Mapping[str, Callable[[Any], Any]] = {
     "$ip": lambda text: IP(ip_address(text)),
     "$cidr": parse_cidr,
     "$quantity": Quantity,
-    "$url": parse_url,
+    "$url": _url,
     "$optional": lambda held: Optional(decoded(held[0])) if held else NONE,
     "$map": lambda entries: {key_of(decoded(key)): decoded(item) for key, item in entries},
 }

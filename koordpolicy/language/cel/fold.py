@@ -178,7 +178,7 @@ def _cast(node: ir.Cast) -> ir.Node:
 
 
 def _or_else(node: ir.OrElse) -> ir.Node:
-    while node.unwrap and isinstance(node.operand, ir.OrElse):
+    while node.unwrap and isinstance(node.operand, ir.OrElse) and not node.operand.unwrap:
         # `a.or(b).orValue(c)` is `a.orValue(b.orValue(c))`, which makes no optional on the way.
         inner = node.operand
         other = _or_else(replace(node, operand=inner.other, start=inner.other.start))
