@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from typing import Final
 
 from koordpolicy.cli.command import DIFFERENT, OK, CannotRunError, Command
 from koordpolicy.cli.difference import RENDERERS, OnCluster, Shown
@@ -61,7 +62,9 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         old.title,
         new.title,
         difference,
-        None if snapshot is None else _on_cluster(arguments.cluster, snapshot, before, after, difference),
+        None
+        if snapshot is None
+        else _on_cluster(arguments.cluster, snapshot, before, after, difference, terminal),
         terminal.width,
         terminal.colour(),
     )
@@ -83,8 +86,17 @@ def _snapshot(file: str | None) -> Snapshot | None:
         raise CannotRunError(str(error)) from None
 
 
+_SHOWN: Final = 20
+"""Objects that cannot be read and are told of by name."""
+
+
 def _on_cluster(
-    file: str, snapshot: Snapshot, old: RuleGraph, new: RuleGraph, difference: Difference
+    file: str,
+    snapshot: Snapshot,
+    old: RuleGraph,
+    new: RuleGraph,
+    difference: Difference,
+    terminal: Terminal,
 ) -> OnCluster:
     estate = SnapshotEstate(snapshot)
     names = [change.decision for change in difference.decisions]
@@ -92,13 +104,12 @@ def _on_cluster(
     names += difference.unproven
     # A parameter decides nothing by itself; what reads it stands beside it.
     asked = [name for name in dict.fromkeys(names) if ".parameters." not in name or _alone(name, difference)]
-    return OnCluster(
-        Path(file).name,
-        snapshot.taken_text,
-        len(snapshot.nodes),
-        len(snapshot.pods),
-        tuple(affected(old, new, estate, asked)),
-    )
+    found = tuple(affected(old, new, estate, asked))
+    for name, reason in list(estate.unreadable.items())[:_SHOWN]:
+        terminal.say(f"{name} is unreadable: {reason}")
+    if len(estate.unreadable) > _SHOWN:
+        terminal.say(f"{len(estate.unreadable) - _SHOWN} more objects are unreadable")
+    return OnCluster(Path(file).name, snapshot.taken_text, len(snapshot.nodes), len(snapshot.pods), found)
 
 
 def _alone(name: str, difference: Difference) -> bool:

@@ -11,7 +11,14 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.graph.diff.affected import Roots
 from koordpolicy.kube.port import Object
-from koordpolicy.kube.resources import NAMESPACES, NODE_METRICS, NODE_RESOURCE_TOPOLOGIES
+from koordpolicy.kube.resources import (
+    NAMESPACES,
+    NODE_METRICS,
+    NODE_RESOURCE_TOPOLOGIES,
+    NODES,
+    PODS,
+    Resource,
+)
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.facts import TIMES
@@ -26,7 +33,8 @@ from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.numa import read_zones
 from koordpolicy.model.pod import Pod, read_pod
-from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.unreadable import Unreadable, readable
+from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.loads import LoadPolicy
 from koordpolicy.scheduler.pods import view_of
@@ -38,11 +46,13 @@ _T = TypeVar("_T")
 class SnapshotEstate:
     """The nodes, zones, pods and containers of a snapshot, each time as the component that asks would see them.
 
-    Malformed objects count as not there, as they do for the components.
+    An object that cannot be read counts as it does for the components: a bound pod takes what can be read of it and
+    all of its node where that cannot be told, anything else is as if it were not there. `unreadable` says which.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
+        self.unreadable: dict[str, str] = {}
         self._read_nodes: dict[tuple[str, str], list[tuple[str, Roots]]] = {}
         self._read_pods: dict[str, list[tuple[str, Roots]]] = {}
         self._read_common: dict[str, Mapping[str, Any]] = {}
@@ -164,23 +174,41 @@ class SnapshotEstate:
 
     @cached_property
     def _pods(self) -> tuple[Pod, ...]:
-        return tuple(_read(read_pod, self._snapshot.pods))
+        return tuple(self._pod_of(obj) for obj in self._snapshot.pods)
 
     @cached_property
     def _namespaces(self) -> dict[str, Record]:
-        return {str(one["metadata"]["name"]): namespace_facts(one) for one in self._snapshot.of(NAMESPACES)}
+        return dict(self._named(namespace_facts, NAMESPACES))
 
     @cached_property
     def _sights(self) -> dict[str, NodeSight]:
         pods: dict[str, list[Pod]] = {}
         for pod in self._pods:
             pods.setdefault(pod.node_name, []).append(pod)
-        metrics = dict(_named(read_node_metric, self._snapshot.of(NODE_METRICS)))
-        zones = dict(_named(read_zones, self._snapshot.of(NODE_RESOURCE_TOPOLOGIES)))
+        metrics = dict(self._named(read_node_metric, NODE_METRICS))
+        zones = dict(self._named(read_zones, NODE_RESOURCE_TOPOLOGIES))
         return {
             name: NodeSight(node, pods.get(name, ()), metrics.get(name), zones.get(name, ()))
-            for name, node in _named(read_node, self._snapshot.nodes)
+            for name, node in self._named(read_node, NODES)
         }
+
+    def _pod_of(self, obj: Object) -> Pod:
+        pod = self._or_noted(PODS, obj, readable(read_pod, obj))
+        return readable_part(obj) if pod is None else pod
+
+    def _named(self, read: Callable[[Object], _T], resource: Resource) -> Iterator[tuple[str, _T]]:
+        for one in self._snapshot.of(resource):
+            found = self._or_noted(resource, one, readable(read, one))
+            if found is not None:
+                yield str(one["metadata"]["name"]), found
+
+    def _or_noted(self, resource: Resource, obj: Object, found: _T | Unreadable) -> _T | None:
+        if not isinstance(found, Unreadable):
+            return found
+        metadata = obj["metadata"]
+        name = f"{metadata.get('namespace') or ''}/{metadata['name']}".lstrip("/")
+        self.unreadable[f"{resource} {name}"] = found.reason
+        return None
 
 
 def _node_facts(graph: RuleGraph, target: str) -> frozenset[str]:
@@ -192,18 +220,6 @@ def _node_facts(graph: RuleGraph, target: str) -> frozenset[str]:
         for root, path in facts_of(graph.expression(str(key)))
         if root == "node"
     )
-
-
-def _named(read: Callable[[Object], _T], objects: Iterable[Object]) -> Iterator[tuple[str, _T]]:
-    for one in objects:
-        try:
-            yield str(one["metadata"]["name"]), read(one)
-        except ObjectError:
-            continue
-
-
-def _read(read: Callable[[Object], _T], objects: Iterable[Object]) -> Iterator[_T]:
-    return (value for _, value in _named(read, objects))
 
 
 def _total(lists: Iterable[Any]) -> Mapping[str, int]:

@@ -9,6 +9,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from koordpolicy.model.reading import mapping, texts
+from koordpolicy.model.reading import text as text_of
+
 _PLAIN: Final = re.compile(r"[A-Za-z][A-Za-z0-9_./-]*")
 _WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 _KEY: Final = re.compile(r"^( *)((?:- )*)(?:\"((?:[^\"\\]|\\.)*)\"|([^\s\"#][^:]*?)):(?: |$)")
@@ -35,11 +38,14 @@ def manifest_path(kind: str, name: str) -> str:
 
 
 def manifest(obj: Mapping[str, Any]) -> str:
-    """The object as YAML: apiVersion, kind, what the author said in metadata, and all else but the status."""
-    said = obj.get("metadata", {})
-    metadata: dict[str, Any] = {"name": said.get("name", "")}
+    """The object as YAML: apiVersion, kind, what the author said in metadata, and all else but the status.
+
+    Raises ObjectError for what is not the shape of an object, RecursionError for what is nested too deep.
+    """
+    said = mapping(obj, "metadata")
+    metadata: dict[str, Any] = {"name": text_of(said, "name", "metadata")}
     for field in ("labels", "annotations"):
-        kept = {key: value for key, value in (said.get(field) or {}).items() if not _delivered(key)}
+        kept = {key: value for key, value in texts(said, field, "metadata").items() if not _delivered(key)}
         if kept:
             metadata[field] = dict(sorted(kept.items()))
     document: dict[str, Any] = {

@@ -22,6 +22,7 @@ from koordpolicy.kube.errors import KubeError, NotFound
 from koordpolicy.kube.port import ApplyPatch, Cluster, Object
 from koordpolicy.kube.resources import POLICIES, Resource
 from koordpolicy.model.policy_revision import Condition, RevisionStatus, ShownDiagnostic, status_to_json
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.conditions import failed, good, settled, shown, stands, under_way
 from koordpolicy.runtime.live import Active, LivePolicies, Rejected
 from koordpolicy.runtime.metrics import Metrics
@@ -134,10 +135,15 @@ class StatusWriter:
         for path, obj in self._source.objects.items():
             if path not in verdicts.files:
                 continue
-            body = self._wanted(obj, *verdicts.of(path))
+            conditions, found = verdicts.of(path)
+            body = readable(lambda one: self._wanted(one, conditions, found), obj)  # noqa: B023  # asked at once
+            kind = path.partition("/")[0]
             if body is None:
                 continue
-            kind = path.partition("/")[0]
+            if isinstance(body, Unreadable):
+                self._metrics.add("koordpolicy_policy_status_writes_total", kind=kind, result="failed")
+                LOG.warning("the status of %s cannot be read: %s", path.removesuffix(".yaml"), body.reason)
+                continue
             try:
                 await self._apply(_BY_KIND[kind], obj, body)
                 self._metrics.add("koordpolicy_policy_status_writes_total", kind=kind, result="written")

@@ -11,6 +11,7 @@ from koordpolicy.kube.mirror import Change, Key, Mirror
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICIES, Resource
 from koordpolicy.language.kinds import KINDS
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.manifest import manifest, manifest_path
 from koordpolicy.runtime.watching import Watching
@@ -38,7 +39,7 @@ class _Kind:
     """One followed kind, and its objects' texts by name, each made once a version."""
 
     watching: Watching
-    texts: dict[str, tuple[str, str]] = field(default_factory=dict)
+    texts: dict[str, tuple[str, str | Unreadable]] = field(default_factory=dict)
 
     @property
     def resource(self) -> Resource:
@@ -91,11 +92,13 @@ class ClusterSource:
         }
 
     def texts(self) -> dict[str, str]:
-        """The objects as last heard of, as texts by path."""
+        """The objects as last heard of, as texts by path; those are left out that have none."""
         files: dict[str, str] = {}
         for kind in self._kinds:
             for (_, name), obj in kind.objects.items():
-                files[manifest_path(kind.resource.kind, name)] = self._text(kind, name, obj)
+                text = self._text(kind, name, obj)
+                if not isinstance(text, Unreadable):
+                    files[manifest_path(kind.resource.kind, name)] = text
             for name in kind.texts.keys() - {name for _, name in kind.objects}:
                 del kind.texts[name]
         return files
@@ -140,6 +143,11 @@ class ClusterSource:
             error = next((one.trouble for one in waiting if one.trouble is not None), None)
             return SourceTrouble(type(error).__name__, str(error)) if error is not None else None
         files = self.texts()
+        for kind in self._kinds:
+            for name, (_, text) in kind.texts.items():
+                if isinstance(text, Unreadable):
+                    what = f"{kind.resource.kind} `{name}` is unreadable: {text.reason}"
+                    return SourceTrouble("UnreadableObject", what)
         commits = {_commit(obj) for kind in self._kinds for obj in kind.objects.values()}
         if not files:
             return SourceTrouble("NoPolicies", "there are no policy objects in the cluster")
@@ -147,13 +155,13 @@ class ClusterSource:
         return Revision(dict(sorted(files.items())), digest_of(files), commit)
 
     @staticmethod
-    def _text(kind: _Kind, name: str, obj: Object) -> str:
+    def _text(kind: _Kind, name: str, obj: Object) -> str | Unreadable:
         """The object's text, made once a version."""
         version = str(obj["metadata"].get("resourceVersion", ""))
         known = kind.texts.get(name)
         if known is None or known[0] != version:
             whole = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, **obj}
-            known = kind.texts[name] = (version, manifest(whole))
+            known = kind.texts[name] = (version, readable(manifest, whole))
         return known[1]
 
     def _noticed(self, change: Change) -> None:
@@ -177,8 +185,8 @@ def _says_the_same(old: Object, new: Object) -> bool:
 
 def _commit(obj: Object) -> str:
     """The commit an object was applied from, "" where it does not say. Flux writes `main@sha1:<commit>`."""
-    said = (obj["metadata"].get("annotations") or {}).get(REVISION_ANNOTATION, "")
-    found = _COMMIT.search(str(said))
+    said = obj["metadata"].get("annotations")
+    found = _COMMIT.search(str(said.get(REVISION_ANNOTATION, "") if isinstance(said, Mapping) else ""))
     return found[1] if found else ""
 
 

@@ -25,6 +25,8 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.protocol import PHASE_RUNNING
+from koordpolicy.model.unreadable import Unreadable, readable
+from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
@@ -173,18 +175,22 @@ class SimulatedCluster:
         """Let every listener hear what was written."""
         for event in self._nodes.take():
             self.view.nodes.apply(event)
-            node = read_node(event.object)
-            if event.type is EventType.DELETED:
-                self.view.known.pop(node.name, None)
-                self.scheduler.remove_node(node.name)
+            name = event.object["metadata"]["name"]
+            node = readable(read_node, event.object)
+            if event.type is EventType.DELETED or isinstance(node, Unreadable):
+                self.view.known.pop(name, None)
+                self.scheduler.remove_node(name)
             else:
-                self.view.known[node.name] = node
+                self.view.known[name] = node
                 self.scheduler.set_node(node)
         for event in self._pods.take():
             self.view.pods.apply(event)
-            pod = read_pod(event.object)
+            found = readable(read_pod, event.object)
+            pod = readable_part(event.object) if isinstance(found, Unreadable) else found
             if event.type is EventType.DELETED:
                 self.scheduler.remove_pod(pod.key)
+            elif isinstance(found, Unreadable) and not pod.node_name:
+                self.scheduler.hold_back(pod)
             else:
                 self.scheduler.set_pod(pod)
 

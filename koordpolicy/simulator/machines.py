@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.mechanism.container_resources import PERIOD, UNLIMITED
+from koordpolicy.model.cpuset import HIGHEST_CPU
 from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.protocol import CPU, MEMORY
@@ -167,7 +168,7 @@ class Machine:
 def machine_of(node: Node, shape: Shape) -> Machine:
     """The machine behind a node object."""
     cpu, memory = node.capacity.get(CPU, 0), node.capacity.get(MEMORY, 0)
-    processors = tuple(_processors(max(cpu // 1000, 1)))
+    processors = tuple(_processors(min(max(cpu // 1000, 1), HIGHEST_CPU + 1)))
     return Machine(
         node.name,
         cpu,

@@ -26,7 +26,7 @@ from koordpolicy.mechanism.pod_request import effective_requests
 from koordpolicy.mechanism.records import pod_record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
-from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import Decision
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
@@ -35,7 +35,7 @@ from koordpolicy.simulator.journal import Explained, Journal
 from koordpolicy.simulator.machines import Machine, PodKey, Running, machine_of
 from koordpolicy.simulator.sampling import Sampler
 from koordpolicy.simulator.usage import SHAPE, Population, Shape
-from koordpolicy.simulator.workload import Arrival, Wave, Workload, WorkloadError
+from koordpolicy.simulator.workload import Arrival, Json, Wave, Workload, WorkloadError
 
 EPOCH = 1_577_836_800 * SECOND
 """When simulations begin: midnight of 1 January 2020, UTC."""
@@ -153,10 +153,10 @@ class Simulation:
     def _arrive(self, arrival: Arrival, *, again: bool = False) -> None:
         self.journal.arrived += not again
         name = f"{arrival.pod['metadata'].get('namespace') or 'default'}/{arrival.pod['metadata'].get('name', '')}"
-        try:
-            pod = self.cluster.submit(arrival.pod)
-        except (Refusal, ObjectError) as refusal:
-            self.journal.refuse(_first_line(str(refusal)), name)
+        pod = readable(self._submitted, arrival.pod)
+        if isinstance(pod, Refusal | Unreadable):
+            reason = pod.reason if isinstance(pod, Unreadable) else str(pod)
+            self.journal.refuse(_first_line(reason), name)
             return
         self._arrivals[pod.key] = arrival
         self._pods[pod.key] = pod
@@ -165,6 +165,12 @@ class Simulation:
             # Everybody who arrives at this moment queues up first, then the best comes first.
             self._scheduling_at = self.agenda.now
             self.agenda.at(self.agenda.now, lambda: self._schedule(_ATTEMPTS))
+
+    def _submitted(self, pod: Json) -> Pod | Refusal:
+        try:
+            return self.cluster.submit(pod)
+        except Refusal as refusal:
+            return refusal
 
     def _schedule(self, most: int | None = None) -> None:
         """Try to place pods, at most so many; without a limit, all that may be tried now."""
