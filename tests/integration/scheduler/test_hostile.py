@@ -55,7 +55,7 @@ def test_amounts_and_dates_beyond_measure_end_no_scheduler(site: Site) -> None:
         assert one.metric('koordpolicy_internal_errors_total{place="object"}') == 0
         for name in ("large", "twice", "decimal"):
             site.gone(name)
-        for number in range(8):
+        for number in range(4):
             site.pod(f"more-{number}")
         site.eventually(
             lambda: "n1" in {node for name, node in site.where().items() if name.startswith("more")},
@@ -63,7 +63,7 @@ def test_amounts_and_dates_beyond_measure_end_no_scheduler(site: Site) -> None:
         )
         assert one.running.running
     with site.scheduler("two"):
-        site.pod("after")
+        site.pod("after", cpu="100m")
         site.eventually(lambda: "after" in site.where(), "it starts again, too")
 
 
