@@ -1,6 +1,7 @@
 """`koordpolicy sync` as a user runs it."""
 
 import contextlib
+import gzip
 import hmac
 import http.client
 import json
@@ -12,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,9 +44,13 @@ def once(upstream: Upstream | str, target: Path, *flags: str) -> subprocess.Comp
 class Running:
     """The command while it runs, with what it logs."""
 
-    def __init__(self, *flags: str) -> None:
+    def __init__(self, *flags: str, files: int = 0) -> None:
+        limit = ["prlimit", f"--nofile={files}:{files}"] if files else []
         self.process = subprocess.Popen(
-            [*COMMAND, *flags, "--log-format", "json"], env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+            [*limit, *COMMAND, *flags, "--log-format", "json"],
+            env=ENVIRONMENT,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.log: list[dict[str, str]] = []
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -83,8 +88,9 @@ class Running:
 
 
 @contextlib.contextmanager
-def running(*flags: str) -> Iterator[Running]:
-    command = Running(*flags)
+def running(*flags: str, files: int = 0) -> Iterator[Running]:
+    """`files` is how many it may open, 0 for as many as this process."""
+    command = Running(*flags, files=files)
     try:
         yield command
     finally:
@@ -103,7 +109,7 @@ def wait(condition: Callable[[], T]) -> T:
 
 
 def ask(
-    address: str, path: str, data: bytes | None = None, headers: dict[str, str] | None = None
+    address: str, path: str, data: bytes | None = None, headers: Mapping[str, str | bytes] | None = None
 ) -> tuple[int, str]:
     """Status and body of an answer; a POST with `data`."""
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=PATIENCE)
@@ -261,6 +267,78 @@ class TestService:
                 "no secret is not any secret"
             )
             assert command.end(signal.SIGINT) == 0
+
+    @pytest.mark.parametrize(
+        ("headers", "body", "status"),
+        [
+            ({"X-Hub-Signature-256": b"sha256=\xff\xfe"}, b"{}", 403),
+            ({"X-Hub-Signature-256": "sha256=ä".encode()}, b"{}", 403),
+            ({"X-Gitlab-Token": b"\xff"}, b"{}", 403),
+            ({"X-Gitlab-Token": b"open sesame", "Content-Encoding": b"gzip"}, b"no gzip", 400),
+            (
+                {"X-Gitlab-Token": b"open sesame", "Content-Encoding": b"gzip"},
+                gzip.compress(bytes(9**8)),
+                413,
+            ),
+            ({"X-Gitlab-Token": b"open sesame"}, b"[" * 100_000, 202),
+            ({"X-Gitlab-Token": b"open sesame"}, b"[[]," * 100_000, 202),
+            ({}, b"", 403),
+        ],
+    )
+    def test_a_webhook_takes_nothing_amiss(
+        self,
+        upstream: Upstream,
+        target: Path,
+        tmp_path: Path,
+        headers: Mapping[str, bytes],
+        body: bytes,
+        status: int,
+    ) -> None:
+        secret = tmp_path / "secret"
+        secret.write_text("open sesame")
+        flags = ["--repo", str(upstream.bare), "--dir", str(target), "--http", "127.0.0.1:0"]
+        with running(*flags, "--webhook-secret-file", str(secret)) as command:
+            assert ask(command.address, "/webhook", body, headers)[0] == status
+            assert ask(command.address, "/healthz")[0] == 200
+            assert "koordpolicy_http_failures_total{" not in ask(command.address, "/metrics")[1]
+            assert command.end() == 0
+            assert [one for one in command.log if "exception" in one or "failed" in one["message"]] == []
+
+    def test_a_flood_of_half_requests_shuts_nobody_out(self, upstream: Upstream, target: Path) -> None:
+        first = upstream.commit({"one.yaml": "1"})
+        flags = ["--repo", str(upstream.bare), "--dir", str(target), "--period", "100ms"]
+        with running(*flags, "--http", "127.0.0.1:0", files=1024) as command, contextlib.ExitStack() as stack:
+            address = command.address
+            host, _, port = address.removeprefix("http://").partition(":")
+            command.said(f"is {first}")
+            for _ in range(1100):
+                half = stack.enter_context(socket.create_connection((host, int(port)), timeout=PATIENCE))
+                half.sendall(b"GET /healthz HTTP/1.1\r\nHost:")
+            assert ask(address, "/healthz")[0] == 200
+            # Git opens files of its own.
+            second = upstream.commit({"one.yaml": "2"})
+            command.said(f"is {second}")
+            open_files = len(list(Path(f"/proc/{command.process.pid}/fd").iterdir()))
+            assert open_files < 1024 // 2
+
+    @pytest.mark.parametrize(
+        ("flags", "said"),
+        [
+            (["--http", ":0"], "--http-anonymous-auth if everyone may read that"),
+            (["--http", ":0", "--webhook", "--http-anonymous-auth"], "give --webhook-secret-file, "),
+            (["--http", ":0", "--bearer-token-file", "/nowhere"], "tokens in clear text"),
+            (
+                ["--http", "127.0.0.1:0", "--tls-cert-file", "/nowhere/crt", "--tls-private-key-file", "key"],
+                "/nowhere/crt cannot be served: No such file or directory",
+            ),
+        ],
+    )
+    def test_does_not_start_open_by_mistake(
+        self, upstream: Upstream, target: Path, flags: list[str], said: str
+    ) -> None:
+        with running("--repo", str(upstream.bare), "--dir", str(target), *flags) as command:
+            assert command.process.wait(PATIENCE) == 2
+            command.said(re.escape(said))
 
     def test_stops_while_the_repository_hangs(self, target: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:

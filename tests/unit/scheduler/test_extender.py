@@ -9,6 +9,8 @@ from typing import Any
 
 import aiohttp
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -276,6 +278,63 @@ def test_malformed_questions_are_told(body: Any, said: str) -> None:
             assert (
                 here.metrics.value("koordpolicy_extender_calls_total", verb="filter", result="malformed") == 1
             )
+
+    asyncio.run(story())
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("a") | st.just("2e9999"),
+    lambda inner: st.lists(inner, max_size=2)
+    | st.dictionaries(
+        st.sampled_from(
+            [
+                "Pod", "pod", "NodeNames", "Nodes", "items", "metadata", "name", "namespace", "uid", "UID", "spec", "status",
+                "Pods", "NumPDBViolations", "a", "NodeNameToVictims", "NodeNameToMetaVictims", "PodNamespace", "PodName",
+                "PodUID", "Node", "containers", "resources", "requests", "cpu", "volumes", "labels", "annotations",
+            ]
+        ),
+        inner,
+        max_size=4,
+    ),
+    max_leaves=20,
+)  # fmt: skip
+QUESTIONS = ODD | st.fixed_dictionaries({"Pod": ODD, "NodeNames": st.just(["a"])}) | st.fixed_dictionaries(
+    {"Pod": st.just(POD)}, optional={"NodeNames": ODD, "Nodes": ODD, "NodeNameToVictims": ODD}
+)  # fmt: skip
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(QUESTIONS, min_size=10, max_size=20))
+def test_no_question_is_unforeseen(questions: list[Any]) -> None:
+    async def story() -> None:
+        async with site() as here:
+            for question in questions:
+                for verb in ("filter", "prioritize", "preempt", "bind"):
+                    status, told = await here.post(verb, question)
+                    assert status != 500 or told != "internal error\n", (verb, question)
+        assert here.metrics.numbers().get("koordpolicy_http_failures_total") is None
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (
+            b'{"Pod": {}, "NodeNames": [' + b"[]," * 8_000_000 + b"0]}",
+            "bytes of memory; 536870912 are permitted",
+        ),
+        (b'{"Pod": ' + b"[" * 1_000_000, "nested more than 100 levels deep"),
+    ],
+    ids=["wide", "deep"],
+)
+def test_what_would_take_too_much_memory_is_not_read(body: bytes, said: str) -> None:
+    async def story() -> None:
+        async with site() as here:
+            status, told = await here.post("filter", body)
+            assert (status, said in told["Error"]) == (200, True), told
+            assert (await here.post("prioritize", body))[0] == 400
+            assert (await here.post("filter", {"Pod": POD, "NodeNames": ["a"]}))[0] == 200
 
     asyncio.run(story())
 
