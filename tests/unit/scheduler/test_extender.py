@@ -97,7 +97,7 @@ POD = {
 class Site:
     """An extender on a server, and a cluster with a pod for it to bind."""
 
-    def __init__(self, patience: float = 0.0) -> None:
+    def __init__(self, patience: float, memory: int) -> None:
         self.world = World(role=Role(restricted_to(OWN)))
         self.world.build(
             {
@@ -111,7 +111,12 @@ class Site:
         self.metrics = Metrics("scheduler")
         self.heard: dict[tuple[str, str], dict[str, Any]] = {}
         self.answering = ExtenderServer(
-            self.world.scheduler, lambda *key: self.heard.get(key), self.cluster, self.metrics, patience
+            self.world.scheduler,
+            lambda *key: self.heard.get(key),
+            self.cluster,
+            self.metrics,
+            patience,
+            memory,
         )
         self.answering.ready = True
         self.server = Server(
@@ -119,7 +124,7 @@ class Site:
             0,
             self.answering.routes(),
             self.metrics,
-            limits=limits_of(MEMORY),
+            limits=limits_of(memory),
             authenticator=Authenticator(Authentication(anonymous_writes=True)),
         )
 
@@ -132,8 +137,8 @@ class Site:
 
 
 @asynccontextmanager
-async def site(patience: float = 0.0) -> AsyncIterator[Site]:
-    here = Site(patience)
+async def site(patience: float = 0.0, memory: int = MEMORY) -> AsyncIterator[Site]:
+    here = Site(patience, memory)
     async with here.server:
         yield here
 
@@ -321,16 +326,16 @@ def test_no_question_is_unforeseen(questions: list[Any]) -> None:
     ("body", "said"),
     [
         (
-            b'{"Pod": {}, "NodeNames": [' + b"[]," * 8_000_000 + b"0]}",
-            "bytes of memory; 536870912 are permitted",
+            b'{"Pod": {}, "NodeNames": [' + b"[]," * 200_000 + b"0]}",
+            "bytes of memory; 10000000 are permitted",
         ),
-        (b'{"Pod": ' + b"[" * 1_000_000, "nested more than 100 levels deep"),
+        (b'{"Pod": ' + b"[" * 50_000, "nested more than 100 levels deep"),
     ],
     ids=["wide", "deep"],
 )
 def test_what_would_take_too_much_memory_is_not_read(body: bytes, said: str) -> None:
     async def story() -> None:
-        async with site() as here:
+        async with site(memory=10_000_000) as here:
             status, told = await here.post("filter", body)
             assert (status, said in told["Error"]) == (200, True), told
             assert (await here.post("prioritize", body))[0] == 400
