@@ -1,14 +1,18 @@
 """The flags that describe a Git repository to follow."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values_time import NANOS, parse_duration
+from koordpolicy.model.quantity import QuantityError, amount
 from koordpolicy.source.git.signatures import Signers
+from koordpolicy.source.git.size import SyncLimits
 from koordpolicy.source.git.surroundings import Credentials
 from koordpolicy.source.git.sync import SyncSettings
+from koordpolicy.source.limits import TreeLimits
 
 
 def seconds(written: str) -> float:
@@ -21,6 +25,35 @@ def seconds(written: str) -> float:
     if duration is None or duration.ns < 0:
         raise argparse.ArgumentTypeError(f"`{written}` is no duration; write `10s`, `5m` or `1h30m`")
     return duration.ns / NANOS
+
+
+def limit(written: str) -> tuple[str, int]:
+    """What is limited, and to how much: `bytes=2Gi`, `files=200000`."""
+    name, _, number = written.partition("=")
+    known = dict(_usual_limits())
+    if name not in known:
+        raise argparse.ArgumentTypeError(f"`{name}` cannot be limited; known are {', '.join(known)}")
+    try:
+        most = amount(name, number)
+    except QuantityError:
+        most = 0
+    if most <= 0:
+        raise argparse.ArgumentTypeError(f"`{number}` is no amount above 0; write `500`, `20M` or `2Gi`")
+    return name, most
+
+
+def _usual_limits() -> list[tuple[str, str]]:
+    """The names of the limits with their defaults as text."""
+    usual = SyncLimits()
+    amounts = [(name, getattr(usual.tree, name.replace("-", "_"))) for name in TreeLimits.names()]
+    return [(name, _written(most)) for name, most in [*amounts, ("fetch", usual.fetch)]]
+
+
+def _written(most: int) -> str:
+    for suffix, size in (("Gi", 1 << 30), ("Mi", 1 << 20)):
+        if most % size == 0:
+            return f"{most // size}{suffix}"
+    return str(most)
 
 
 class Flags(Protocol):
@@ -51,6 +84,16 @@ def add_repository_flags(parser: Flags, prefix: str = "") -> None:
         f"{flag}depth", metavar="N", type=int, default=1, help="commits of history, 0 for all (1)"
     )
     parser.add_argument(f"{flag}submodules", action="store_true", help="fetch submodules too")
+    parser.add_argument(
+        f"{flag}limit",
+        metavar="NAME=N",
+        action="append",
+        type=limit,
+        default=[],
+        help="the most that is taken of a commit, or fetched; may be repeated (default: "
+        + ", ".join(f"{name}={most}" for name, most in _usual_limits())
+        + ")",
+    )
     times = parser.add_argument_group("times") if isinstance(parser, argparse.ArgumentParser) else parser
     times.add_argument(
         f"{flag}period",
@@ -130,11 +173,19 @@ def repository_settings(
         period=float(str(given("period"))),
         timeout=float(str(given("timeout"))),
         stale_after=float(str(given("stale-after"))),
+        limits=_limits(given("limit"), f"--{prefix}limit"),
     )
 
 
 def _path(given: object) -> Path | None:
     return given if isinstance(given, Path) else None
+
+
+def _limits(given: object, flag: str) -> SyncLimits:
+    changed = dict(given) if isinstance(given, list) else {}
+    fetch = changed.pop("fetch", SyncLimits().fetch)
+    tree = replace(SyncLimits().tree, **{name.replace("-", "_"): most for name, most in changed.items()})
+    return SyncLimits(tree, fetch, flag)
 
 
 def _list(given: object) -> list[str]:

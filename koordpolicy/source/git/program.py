@@ -4,12 +4,14 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 _MOST_OUTPUT: Final = 64 << 20
 _MOST_ERRORS: Final = 64 << 10
 """Bytes that are kept of what Git writes. A server can make it say anything, for as long as it likes."""
+_GUARD_EVERY: Final = 0.1
+"""Seconds."""
 _GRACE: Final = 2.0
 """Seconds that Git has for taking its lock files away when it is stopped."""
 
@@ -54,8 +56,18 @@ class Git:
             part for key, value in (settings or {}).items() for part in ("-c", f"{key}={value}")
         )
 
-    async def run(self, *arguments: str, seconds: float) -> str:
-        """What Git writes to standard output; raises `GitFailed`. Nothing of it runs on afterwards."""
+    async def run(
+        self,
+        *arguments: str,
+        seconds: float,
+        look: Callable[[bytes], None] | None = None,
+        guard: Callable[[], None] | None = None,
+    ) -> str:
+        """What Git writes to standard output; raises `GitFailed`. Nothing of it runs on afterwards.
+
+        `look` is handed the output as it comes instead, so that it may be of any length. `guard` is called again and
+        again while Git works, in a thread. What either raises stops Git, and is raised.
+        """
         try:
             process = await asyncio.create_subprocess_exec(
                 self._program,
@@ -73,18 +85,27 @@ class Git:
         except OSError as error:
             raise GitFailed(f"`{self._program}` cannot be started: {error.strerror}") from error
         ended = False
+        watch = _Watch(process)
+        guarding = None if guard is None else asyncio.create_task(watch.guarded(guard))
         try:
             async with asyncio.timeout(seconds):
                 output, said, code = await asyncio.gather(
-                    _drain(process.stdout, _MOST_OUTPUT),
+                    _drain(process.stdout, _MOST_OUTPUT, None if look is None else watch.looking(look)),
                     _drain(process.stderr, _MOST_ERRORS),
                     process.wait(),
                 )
-                ended = True
+                ended = watch.refusal is None
         except TimeoutError:
             raise GitTookTooLong(f"{self._program} did not finish within {seconds:g} s") from None
         finally:
+            if guarding is not None:
+                guarding.cancel()
+                await asyncio.gather(guarding, return_exceptions=True)
             await _stop(process, ended=ended)
+        if watch.refusal is not None:
+            raise watch.refusal
+        if guard is not None:
+            await asyncio.to_thread(guard)  # what was over before the first look
         errors = said[:_MOST_ERRORS].decode("utf-8", "replace")
         if code != 0:
             raise GitFailed(f"{self._program} failed with exit code {code}", errors, code)
@@ -93,12 +114,56 @@ class Git:
         return output.decode("utf-8", "surrogateescape")
 
 
-async def _drain(stream: asyncio.StreamReader | None, most: int) -> bytes:
-    """All of a stream; of what goes beyond `most` bytes, only that there was more."""
+class _Watch:
+    """Stops Git as soon as somebody objects, and remembers why."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.refusal: Exception | None = None
+        self._process = process
+
+    def refuse(self, why: Exception) -> None:
+        """Git ends by this, and with it the reading of what it says."""
+        if self.refusal is None:
+            self.refusal = why
+            _signal(self._process, signal.SIGKILL)
+
+    def looking(self, look: Callable[[bytes], None]) -> Callable[[bytes], None]:
+        """`look` until it objects."""
+
+        def once(chunk: bytes) -> None:
+            if self.refusal is None:
+                try:
+                    look(chunk)
+                except Exception as error:  # noqa: BLE001  # it is raised where Git was run
+                    self.refuse(error)
+
+        return once
+
+    async def guarded(self, guard: Callable[[], None]) -> None:
+        """Call it until it objects, for a small part of the time."""
+        loop = asyncio.get_running_loop()
+        pause = _GUARD_EVERY
+        while True:
+            await asyncio.sleep(pause)
+            began = loop.time()
+            try:
+                await asyncio.to_thread(guard)
+            except Exception as error:  # noqa: BLE001  # as above
+                self.refuse(error)
+                return
+            pause = max(_GUARD_EVERY, 5 * (loop.time() - began))
+
+
+async def _drain(
+    stream: asyncio.StreamReader | None, most: int, look: Callable[[bytes], None] | None = None
+) -> bytes:
+    """All of a stream; of what goes beyond `most` bytes, only that there was more. With `look`, nothing is kept."""
     assert stream is not None
     kept = bytearray()
     while chunk := await stream.read(1 << 16):
-        if len(kept) <= most:
+        if look is not None:
+            look(chunk)
+        elif len(kept) <= most:
             kept += chunk
     return bytes(kept[: most + 1])
 

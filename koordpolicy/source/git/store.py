@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.source.git.program import Git, GitFailed
+from koordpolicy.source.git.size import Growth, Measure, SyncLimits, sizes, want_room
 from koordpolicy.source.git.trouble import SyncError, explained
 from koordpolicy.source.place import COMMIT
 
@@ -32,12 +33,20 @@ _TEMPORARY: Final = "tmp-link"
 class Store:
     """The layout below a directory, which is made where it is missing. One process at a time works on it.
 
-    Trees hold all of a commit, or what it has at `paths`. Git's commands may take `seconds` each.
+    Trees hold all of a commit, or what it has at `paths`. Git's commands may take `seconds` each, and bring and
+    write what `limits` permit.
     """
 
     def __init__(
-        self, git: Git, directory: Path, link: Path, seconds: float, paths: Sequence[str] = ()
+        self,
+        git: Git,
+        directory: Path,
+        link: Path,
+        seconds: float,
+        paths: Sequence[str] = (),
+        limits: SyncLimits | None = None,
     ) -> None:
+        self.limits = limits or SyncLimits()
         self.directory = Path(os.path.abspath(directory))
         self.link = self.directory / link
         self.git_directory = self.directory / ".git"
@@ -59,15 +68,50 @@ class Store:
             target = self.link.parent / os.readlink(self.link)
         except OSError:
             return ""
-        if not COMMIT.fullmatch(target.name) or os.path.realpath(target.parent) != os.path.realpath(
-            self._trees
-        ):
-            return ""
-        return target.name if target.is_dir() else ""
+        return target.name if self._is_ours(target) and target.is_dir() else ""
+
+    def _is_ours(self, target: Path) -> bool:
+        """Whether a link with this target is one that we, or git-sync, made here."""
+        named = COMMIT.fullmatch(target.name) is not None
+        return named and os.path.realpath(target.parent) == os.path.realpath(self._trees)
 
     async def run(self, *arguments: str) -> str:
         """Git on the store itself. Named outright, so that nothing above is taken for it."""
         return await self._git.run(f"--git-dir={self.git_directory}", *arguments, seconds=self._seconds)
+
+    async def fetch(self, *arguments: str, what: str) -> None:
+        """`git fetch`, stopped when it brings more than is permitted; `what` names the repository in messages.
+
+        What a fetch that failed has left goes at once, and all objects go when many fetches have made them too many.
+        Raises `GitFailed` and `SyncError`.
+        """
+        objects = self.git_directory / "objects"
+        if await asyncio.to_thread(lambda: sum(sizes(objects)) > self.limits.fetch):
+            await self._forget_objects()
+        refusal = self.limits.refusal("fetch", f"{what} sends more bytes than are permitted")
+        growth = await asyncio.to_thread(
+            Growth, self.directory, (objects,), self.limits.fetch, self.limits.tree.entries, refusal
+        )
+        try:
+            await self._git.run(
+                f"--git-dir={self.git_directory}",
+                "fetch",
+                *arguments,
+                seconds=self._seconds,
+                guard=growth.check,
+            )
+        except SyncError:
+            await self._forget_objects()
+            raise
+        except (GitFailed, asyncio.CancelledError):
+            _drop_parts(objects)
+            raise
+
+    async def _forget_objects(self) -> None:
+        """Begin a new store beside trees that are whole, and stay so."""
+        whole = set(self._whole)
+        await self.begin_anew()
+        self._whole = whole
 
     async def open(self) -> None:
         """Make the store where it is missing, and mend what a crash left; raises `SyncError`."""
@@ -108,6 +152,7 @@ class Store:
         # Nobody else is at work here, so locks of Git were left by one who was killed.
         for left in self.git_directory.rglob("*.lock"):
             left.unlink(missing_ok=True)
+        _drop_parts(self.git_directory / "objects")
         self._unlock_trees()
         self._drop_temporary_links()
         return lock
@@ -166,10 +211,14 @@ class Store:
         return ("-c", "core.sparseCheckout=true", "-c", "core.sparseCheckoutCone=false", *named)
 
     async def check_out(self, commit: str, *, submodules: bool) -> Path:
-        """The whole tree of a commit, or what it has at the paths that are wanted; raises `GitFailed`, `SyncError`."""
+        """The whole tree of a commit, or what it has at the paths that are wanted; raises `GitFailed`, `SyncError`.
+
+        A tree that passes the limits, or for which the disk has no room, is refused before anything is written.
+        """
         tree = self.tree(commit)
         if commit in self._whole and tree.is_dir():
             return tree
+        await self._make_room(commit)
         # What was begun before a crash need not be whole. No link leads there, unless it was found broken.
         await asyncio.to_thread(_remove, tree)
         if (self.git_directory / "worktrees" / commit).exists():
@@ -190,10 +239,38 @@ class Store:
 
     async def _add_submodules(self, tree: Path, commit: str) -> None:
         command = ("submodule", "--quiet", "update", "--init", "--recursive", "--depth=1")
+        bound = self.limits.tree
+        refusal = self.limits.refusal(
+            "bytes", f"the submodules of {commit} bring more bytes than are permitted"
+        )
+        # Their objects are kept beside the store's worktree, once packed and once as files.
+        growth = await asyncio.to_thread(
+            Growth,
+            self.directory,
+            (tree, self.git_directory / "worktrees" / commit),
+            2 * bound.bytes,
+            bound.entries,
+            refusal,
+        )
         try:
-            await self._git.run("-C", str(tree), *command, seconds=self._seconds)
+            await self._git.run("-C", str(tree), *command, seconds=self._seconds, guard=growth.check)
         except GitFailed as error:
             raise explained(error, "a submodule", commit) from error
+        except SyncError:
+            await asyncio.to_thread(_remove, tree)
+            raise
+
+    async def _make_room(self, commit: str) -> None:
+        """See that a tree is within the limits, and that there is room for it, if need be that of stale ones."""
+        measure = Measure(commit, self.limits, self._paths)
+        await self._git.run(
+            f"--git-dir={self.git_directory}", *Measure.LIST, commit, seconds=self._seconds, look=measure.take
+        )
+        try:
+            await asyncio.to_thread(want_room, self.directory, measure.room)
+        except SyncError:
+            await asyncio.to_thread(self._remove_stale, float("inf"))
+            await asyncio.to_thread(want_room, self.directory, measure.room)
 
     def _refer_back(self, tree: Path) -> Path:
         """Make the tree refer to the store by a relative path, as the volume may be mounted elsewhere."""
@@ -218,8 +295,16 @@ class Store:
         target = os.path.relpath(self.tree(commit), os.path.realpath(self.link.parent))
         try:
             self.link.parent.mkdir(parents=True, exist_ok=True)
-            if self.link.exists() and not self.link.is_symlink():
-                raise SyncError("LinkInTheWay", f"`{self.link}` is there already, and is no link: remove it")
+            if not self.link.is_symlink():
+                if self.link.exists():
+                    raise SyncError(
+                        "LinkInTheWay", f"`{self.link}` is there already, and is no link: remove it"
+                    )
+            elif not self._is_ours(self.link.parent / os.readlink(self.link)):
+                raise SyncError(
+                    "LinkInTheWay",
+                    f"`{self.link}` is there already, and leads to no tree in `{self._trees}`: remove it",
+                )
             self._drop_temporary_links()
             temporary = self.link.parent / _TEMPORARY
             temporary.symlink_to(target)
@@ -269,6 +354,12 @@ class Store:
                     _remove(tree)
                     removed += 1
         return removed
+
+
+def _drop_parts(objects: Path) -> None:
+    """Remove what Git had begun to write when it was stopped; it never goes on with that."""
+    for left in (*objects.glob("pack/tmp_*"), *objects.glob("??/tmp_obj_*")):
+        left.unlink(missing_ok=True)
 
 
 def _remove(tree: Path) -> None:

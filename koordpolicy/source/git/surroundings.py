@@ -38,6 +38,8 @@ _SETTINGS: Final = {
     "core.symlinks": "true",
     "core.autocrlf": "false",
     "advice.detachedHead": "false",
+    # What is larger is streamed, and never held in memory as a whole.
+    "core.bigFileThreshold": "16m",
     "fetch.recurseSubmodules": "false",
     "submodule.recurse": "false",
     "protocol.ext.allow": "never",

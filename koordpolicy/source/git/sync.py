@@ -12,6 +12,7 @@ from typing import Final
 from koordpolicy.source.git import address as addresses
 from koordpolicy.source.git.program import Git, GitFailed
 from koordpolicy.source.git.signatures import Signers, Verifier
+from koordpolicy.source.git.size import SyncLimits
 from koordpolicy.source.git.store import FETCHED, Store
 from koordpolicy.source.git.surroundings import Credentials, git_for
 from koordpolicy.source.git.trouble import SyncError, at_home, explained, is_corrupt
@@ -46,6 +47,7 @@ class SyncSettings:
     """A tree stays for so long after the link leads elsewhere, for readers that are still at it."""
     timeout: float = 120.0
     """Of one command of Git's."""
+    limits: SyncLimits = field(default_factory=SyncLimits)
     pause: float = 0.5
     """At least so long from the end of one sync to the next, however often it is triggered."""
 
@@ -106,7 +108,9 @@ class GitSync:
         self.state = State()
         self._git: Git = git_for(self.address, settings.credentials, environment)
         link = Path(settings.link or self.address.name)
-        self.store = Store(self._git, settings.directory, _link(link), settings.timeout, self.settings.paths)
+        self.store = Store(
+            self._git, settings.directory, _link(link), settings.timeout, self.settings.paths, settings.limits
+        )
         self._verifier = None
         if settings.signers is not None:
             home = self.store.git_directory / _KEYS
@@ -247,17 +251,18 @@ class GitSync:
     async def _fetch(self) -> str:
         depth = [f"--depth={self.settings.depth}"] if self.settings.depth else []
         try:
-            await self.store.run(
-                "fetch", "--quiet", "--force", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
-                *depth, "--", self.address.url, f"+{self.settings.ref}:{FETCHED}",
+            await self.store.fetch(
+                "--quiet", "--force", "--no-tags", "--no-recurse-submodules", "--no-write-fetch-head",
+                *depth, "--", self.address.url, f"+{self.settings.ref}:{FETCHED}", what=f"`{self.address.shown}`",
             )  # fmt: skip
         except GitFailed as error:
             if not (self.pinned and self._explained(error).reason == "RefNotFound"):
                 raise
             # A server that gives tips only: the commit may be below one of them.
-            await self.store.run(
-                "fetch", "--quiet", "--force", "--no-recurse-submodules", "--no-write-fetch-head", "--",
+            await self.store.fetch(
+                "--quiet", "--force", "--no-recurse-submodules", "--no-write-fetch-head", "--",
                 self.address.url, "+refs/heads/*:refs/koordpolicy/heads/*", "+refs/tags/*:refs/koordpolicy/tags/*",
+                what=f"`{self.address.shown}`",
             )  # fmt: skip
             await self.store.run("update-ref", FETCHED, self.settings.ref)
         try:
