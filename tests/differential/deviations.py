@@ -179,11 +179,32 @@ def _theirs_says(*words: str) -> Callable[[Any, Any], bool]:
     return lambda ours, theirs: any(word in getattr(theirs, "reason", "") for word in words)
 
 
+def _theirs_fails(ours: Any, theirs: Any) -> bool:
+    return isinstance(theirs, Error) and not isinstance(ours, Failed)
+
+
 def _ours_fails(ours: Any, theirs: Any) -> bool:
     return isinstance(ours, Failed) and not isinstance(theirs, Error | Refused)
 
 
 DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
+    Deviation(
+        _anything,
+        _theirs_says(
+            "invalid matches argument",
+            "invalid cidr argument",
+            "invalid ip argument",
+            "invalid timestamp argument",
+            "invalid duration argument",
+        ),
+        "arguments that are literals are tried when checked, in parts that are never evaluated, too",
+    ),
+    Deviation(_order_of_keys, _either, "lists made from maps: the order of keys is not defined"),
+    Deviation(
+        _calls(*(f"get{unit}(google.protobuf.Duration" for unit in ("Hours", "Minutes", "Seconds"))),
+        _either,
+        "whole hours, minutes and seconds of a duration: by way of a double",
+    ),
     Deviation(
         _calls("matches(", "find(", "findAll("),
         _theirs_says("error parsing regexp"),
@@ -203,7 +224,7 @@ DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
     ),
     Deviation(
         _calls("math.least(", "math.greatest("),
-        _theirs_says("no such overload: math.@m"),
+        _theirs_fails,
         "math.least and math.greatest of a NaN: no overload",
     ),
     Deviation(_sorts_doubles, _either, "sorting with a NaN: wherever it comes to stand"),
@@ -248,7 +269,7 @@ DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
     ),
     Deviation(
         _anything,
-        _theirs_says("invalid qualifier type"),
+        _theirs_says("invalid qualifier type", "unsupported index"),
         "a list or map as an optional index: an error, not none",
     ),
     Deviation(

@@ -47,7 +47,7 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Ve
         raise NoColumnForm(node, "branches without a common column")
     if kind == INT and emitter.exact:
         kind = WHOLE
-    condition = emitter.emit_vec(node.condition, need)
+    condition = emitter.emit_bool(node.condition, need)
     space = emitter.space_of_node(node)
     if condition.space is None:
         return _one_branch(emitter, node, kind, condition, need)

@@ -152,6 +152,13 @@ class Emitter(Frame):
         vec = self.emit_number(node, need)
         return self.as_int(vec)
 
+    def emit_bool(self, node: ir.Node, need: Need | None = None) -> Vec:
+        """Write a node that has to be a bool, which one of type dyn need not be."""
+        vec = self.emit_vec(node, need)
+        if vec.kind != BOOL:
+            raise NoColumnForm(node, f"a bool is wanted, this is a {vec.kind}")
+        return vec
+
     def emit_number(self, node: ir.Node, need: Need | None = None) -> Vec:
         """The same, where whole numbers may be held as doubles."""
         symbol = self.emit_held(node, need)

@@ -282,7 +282,7 @@ def _loop(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Ne
     for variable, name in zip(node.variables, names, strict=True):
         emitter.lanes[variable] = name
     with writer.block(head):
-        body = emitter.emit_vec(node.predicate, need)
+        body = emitter.emit_bool(node.predicate, need)
         kernel = "all_of" if conjunction else "any_of"
         if body.space is None:
             raise NoColumnForm(node, "a body that is one for all rows")
@@ -304,7 +304,7 @@ def _pick(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Ne
     (variable,) = node.variables
     emitter.lanes[variable] = writer.name("x")
     with writer.block(f"for {emitter.lanes[variable]} in {walked}:"):
-        body = emitter.emit_vec(node.predicate, need)
+        body = emitter.emit_bool(node.predicate, need)
         if body.space is None:
             raise NoColumnForm(node, "a body that is one for all rows")
         writer.line(f"{masks}.append({emitter.values_in(body, space)})")
@@ -364,7 +364,7 @@ def _sum_loop(
 
 def _where(emitter: "Emitter", predicate: ir.Node, term: Vec, space: Space, need: Need | None) -> Vec:
     """The term where the predicate holds, else zero."""
-    condition = emitter.emit_vec(predicate, need)
+    condition = emitter.emit_bool(predicate, need)
     writer = emitter.writer
     zero = "0.0" if term.kind == DOUBLE else "0"
     chosen = emitter.spread(condition, space)

@@ -51,7 +51,7 @@ def emit_literal(emitter: "Emitter", node: ir.MakeList, need: Need | None) -> Li
                 continue
             value = held
             if condition is not None:
-                test = emitter.emit_vec(condition, need)
+                test = emitter.emit_bool(condition, need)
                 errors = emitter.join(errors, emitter.errors_in(test, space), space)
                 mask = emitter.spread(test, space)
         vec = emitter.constant(value) if isinstance(value, ir.Const) else emitter.emit_number(value, need)

@@ -27,7 +27,7 @@ def emit_junction(emitter: "Emitter", node: ir.And | ir.Or, need: Need | None) -
     varying = [arg for arg in node.args if emitter.varies(arg)]
     if not fixed:
         return _combine(emitter, varying, conjunction, need)
-    settled = [emitter.emit_vec(arg) for arg in fixed]
+    settled = [emitter.emit_bool(arg) for arg in fixed]
     value, failed = writer.name("v"), writer.name("e")
     space = emitter.space_of_node(node)
     sure = [arg.values if arg.errors is None else f"({arg.values} and not {arg.errors})" for arg in settled]
@@ -57,7 +57,7 @@ def _combine(emitter: "Emitter", args: list[ir.Node], conjunction: bool, need: N
     partial = [arg for arg in args if emitter.is_partial(arg)]
     if not plain:
         plain, partial = partial[:1], partial[1:]
-    vecs = [emitter.emit_vec(arg, need) for arg in plain]
+    vecs = [emitter.emit_bool(arg, need) for arg in plain]
     # An operand that turned out to need row programs only now is as good as any.
     result = _fold(emitter, vecs, conjunction)
     if partial and len(vecs) == 1:
@@ -70,7 +70,7 @@ def _combine(emitter: "Emitter", args: list[ir.Node], conjunction: bool, need: N
         wanted = emitter.narrow(need, undecided, space)
         writer.line(f"{value} = {result.values}; {failed} = {result.errors}")
         with writer.block(f"if np.count_nonzero({wanted.mask}):"):
-            other = emitter.emit_vec(arg, wanted)
+            other = emitter.emit_bool(arg, wanted)
             both = _fold(emitter, [result, other], conjunction)
             writer.line(f"{value} = {both.values}; {failed} = {both.errors}")
         result = Vec(BOOL, value, space, failed)

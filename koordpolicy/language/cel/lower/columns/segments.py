@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.language.cel.errors import EvaluationError
 from koordpolicy.language.cel.lower.columns.kernels import Errors, Mask, join
 from koordpolicy.language.cel.lower.runtime import iterate, iterate_pairs
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Value
@@ -22,16 +23,22 @@ MAX_PASSES: Final = 4096
 
 
 def items(container: Value) -> "list[Value]":
-    """What one variable of a macro walks. Raises BeyondColumnsError when there is too much of it."""
-    found = list(iterate(container))
+    """What one variable of a macro walks. Raises BeyondColumnsError when there is too much of it, or nothing to walk."""
+    try:
+        found = list(iterate(container))
+    except EvaluationError:
+        raise BeyondColumnsError from None
     if len(found) > MAX_PASSES:
         raise BeyondColumnsError
     return found
 
 
 def pairs(container: Value) -> "list[tuple[Value, Value]]":
-    """What two variables of a macro walk. Raises BeyondColumnsError when there is too much of it."""
-    found = iterate_pairs(container)
+    """What two variables of a macro walk. Raises BeyondColumnsError as `items` does."""
+    try:
+        found = iterate_pairs(container)
+    except EvaluationError:
+        raise BeyondColumnsError from None
     if len(found) > MAX_PASSES:
         raise BeyondColumnsError
     return found
