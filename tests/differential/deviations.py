@@ -189,6 +189,11 @@ def _ours_fails(ours: Any, theirs: Any) -> bool:
 
 DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
     Deviation(
+        _calls("_+_(bytes,bytes)", "_+_(dyn,dyn)"),
+        lambda ours, theirs: "b'" in repr(ours),
+        "bytes with something added to them twice: the second overwrites the first",
+    ),
+    Deviation(
         _anything,
         _theirs_says(
             "invalid matches argument",
