@@ -114,6 +114,23 @@ def test_the_pause_between_requests_is_counted_as_such(loop: str) -> None:
     play(loop, scene)
 
 
+def test_each_step_has_a_time_of_its_own(loop: str) -> None:
+    async def slow(request: Request) -> Response:
+        await asyncio.sleep(0.7)
+        return Response(200, request.body)
+
+    async def scene() -> None:
+        routes = (*ROUTES, Route("POST", "/slow", slow, Protection.OPEN))
+        limits = Limits(head=0.2, idle=0.2)
+        async with Server("127.0.0.1", 0, routes, limits=limits) as server, client(server) as one:
+            one.send(b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab")
+            await asyncio.sleep(0.7)
+            one.send(b"cd")
+            assert await one.answer() == (200, b"abcd")
+
+    play(loop, scene)
+
+
 def test_an_answer_that_is_not_taken_is_not_kept(loop: str) -> None:
     async def large(_: Request) -> Response:
         return Response(200, bytes(50_000_000))
