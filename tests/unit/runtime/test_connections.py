@@ -20,7 +20,7 @@ from tests.unit.runtime.scenes import until
 PLACES = 20
 PATIENT = Limits(connections=PLACES, handshake=3600, head=3600, body_seconds=3600, idle=3600)
 """Only newcomers end connections."""
-HASTY = Limits(connections=PLACES, handshake=0.2, head=0.2, body_seconds=0.2, idle=0.2)
+HASTY = Limits(connections=PLACES, handshake=1.5, head=0.5, body_seconds=0.5, idle=0.5)
 
 
 @pytest.fixture(params=LOOPS)
@@ -84,7 +84,7 @@ def test_a_head_that_comes_byte_by_byte_is_not_waited_for(loop: str) -> None:
         async with Server("127.0.0.1", 0, ROUTES, metrics, limits=HASTY) as server, client(server) as one:
             for byte in HEALTH[:-1]:
                 one.send(bytes([byte]))
-                await asyncio.sleep(0.02)
+                await asyncio.sleep(0.05)
             assert await one.status() == 0
             assert closed(metrics, "slow") == 1
 
