@@ -16,15 +16,19 @@ from koordpolicy.language.cel.walk import children, with_children
 def walk(*roots: ir.Node) -> Iterator[ir.Node]:
     """Every node once (by identity), operands before what uses them."""
     seen: set[int] = set()
-    stack: list[tuple[ir.Node, bool]] = [(root, False) for root in reversed(roots)]
+    stack: list[ir.Node | None] = [*reversed(roots)]
     while stack:
-        node, ready = stack.pop()
-        if ready:
-            yield node
+        node = stack.pop()
+        if node is None:  # below it stands a node whose operands are done
+            done = stack.pop()
+            assert done is not None
+            yield done
         elif id(node) not in seen:
             seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(children(node)))
+            if parts := children(node):
+                stack += (node, None, *reversed(parts))
+            else:
+                yield node
 
 
 def rewrite(root: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Node:

@@ -1,37 +1,43 @@
 """Going through the typed form: parts of a node, and the same node with other parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from operator import attrgetter
+from types import MappingProxyType
+from typing import Any, Final
 
 from koordpolicy.language.cel import ir
 
 
+_CHILDREN: Final[Mapping[type[ir.Node], Callable[[Any], tuple[ir.Node, ...]]]] = MappingProxyType(
+    {
+        ir.Call: attrgetter("args"),
+        ir.And: attrgetter("args"),
+        ir.Or: attrgetter("args"),
+        ir.Field: lambda node: (node.base,),
+        ir.HasField: lambda node: (node.base,),
+        ir.OptField: lambda node: (node.base,),
+        ir.Select: lambda node: (node.operand,),
+        ir.Cast: lambda node: (node.operand,),
+        ir.Index: attrgetter("operand", "index"),
+        ir.Cond: attrgetter("condition", "then", "otherwise"),
+        ir.OrElse: attrgetter("operand", "other"),
+        ir.MakeList: attrgetter("elements"),
+        ir.MakeMap: lambda node: tuple(part for entry in node.entries for part in entry),
+        ir.Comprehension: lambda node: tuple(
+            part for part in (node.range, node.predicate, node.transform) if part is not None
+        ),
+        ir.Bind: attrgetter("init", "body"),
+        ir.OptMap: attrgetter("operand", "body"),
+    }
+)
+"""By class, since compiling asks it of every node many times. What is not here is a leaf."""
+
+
 def children(node: ir.Node) -> tuple[ir.Node, ...]:
     """The subexpressions of a node in order of evaluation."""
-    match node:
-        case ir.Call(args=args) | ir.And(args=args) | ir.Or(args=args):
-            return args
-        case ir.Field(base=base) | ir.HasField(base=base) | ir.OptField(base=base):
-            return (base,)
-        case ir.Select(operand=operand) | ir.Cast(operand=operand):
-            return (operand,)
-        case ir.Index(operand=operand, index=index):
-            return (operand, index)
-        case ir.Cond(condition=condition, then=then, otherwise=otherwise):
-            return (condition, then, otherwise)
-        case ir.OrElse(operand=operand, other=other):
-            return (operand, other)
-        case ir.MakeList(elements=elements):
-            return elements
-        case ir.MakeMap(entries=entries):
-            return tuple(part for entry in entries for part in entry)
-        case ir.Comprehension(range=walked, predicate=predicate, transform=transform):
-            return tuple(part for part in (walked, predicate, transform) if part is not None)
-        case ir.Bind(init=init, body=body):
-            return (init, body)
-        case ir.OptMap(operand=operand, body=body):
-            return (operand, body)
-    return ()
+    parts = _CHILDREN.get(type(node))
+    return () if parts is None else parts(node)
 
 
 def strict_children(node: ir.Node) -> tuple[ir.Node, ...]:
