@@ -43,6 +43,7 @@ class Program:
         self.functions = functions
         self.fact_names = fact_names
         self.constants: dict[str, Value] = {}
+        self.constant_keys: dict[str, object] = {}
         self.root_names = [_identifier(name, at) for at, name in enumerate(roots)]
         self.metered: list[bool] = []
         self.uses_roots: list[frozenset[str]] = []
@@ -74,6 +75,7 @@ class Program:
         self.constants[name] = value
         if key is not None:
             self._constant_names[key] = name
+            self.constant_keys[name] = key
         return name
 
     def step_price(self, loop: ir.Comprehension, operands: tuple[int, ...]) -> int:

@@ -9,7 +9,7 @@ looked up.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from types import CodeType
 from typing import Any, Final, TypeAlias
@@ -45,6 +45,8 @@ class RowProgram:
     facts: frozenset[tuple[str, str]]
     metered: bool
     price: int
+    constants: Mapping[str, tuple[object, Any]] = field(default_factory=dict, repr=False)
+    """What the text finds by names that begin with K: how it is made, where that is known, and what it is."""
 
 
 def compile_row(
@@ -66,7 +68,24 @@ def compile_row(
     _write_main(program, module, names, partial(_write_results, names=None if single else list(named)))
     scope, source = _finished(program, module, budget)
     metered = any(program.metered[n] for n in program.numbering.roots)
-    return RowProgram(scope["main"], tuple(roots), source, facts, metered, program.price())
+    keys = program.constant_keys
+    constants = {name: (keys.get(name), value) for name, value in program.constants.items()}
+    return RowProgram(scope["main"], tuple(roots), source, facts, metered, program.price(), constants)
+
+
+def load_row(
+    roots: tuple[str, ...],
+    source: str,
+    facts: frozenset[tuple[str, str]],
+    metered: bool,
+    price: int,
+    constants: Mapping[str, tuple[object, Any]],
+    budget: int,
+) -> RowProgram:
+    """A program from its text, as `compile_row` made it in a process of the same code."""
+    values = {name: value for name, (_, value) in constants.items()}
+    scope = _scope(source, values, _fact_names(facts), budget)
+    return RowProgram(scope["main"], roots, source, facts, metered, price, constants)
 
 
 Bind: TypeAlias = "Callable[..., Callable[[Any], tuple[Any, ...]]]"
@@ -108,18 +127,25 @@ def _finished(program: Program, module: Block, budget: int) -> tuple[dict[str, A
     """The generated module with all its parts, and its text."""
     program.write_parts(module)
     source = "\n".join(module.lines()) + "\n"
-    told = _errors(program.fact_names)
+    return _scope(source, program.constants, program.fact_names, budget), source
+
+
+def _scope(
+    source: str, constants: Mapping[str, Any], fact_names: Mapping[str, str], budget: int
+) -> dict[str, Any]:
+    """The functions of a generated module, by name, with all that they find by name."""
+    told = _errors(fact_names)
     scope: dict[str, Any] = {
         **GLOBALS,
-        **program.constants,
+        **constants,
         "told": told,
         "absorbed": _absorbing(told),
         "BUDGET": budget,
         "UNSET": _Unset(),
     }
     for code in _codes(source):
-        exec(code, scope)  # noqa: S102 - the text was generated above, from nodes and names of our own
-    return scope, source
+        exec(code, scope)  # noqa: S102 - the text was generated here, from nodes and names of our own
+    return scope
 
 
 def _codes(source: str) -> Iterator[CodeType]:
