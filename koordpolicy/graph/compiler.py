@@ -49,6 +49,9 @@ PASSES: tuple[Pass, ...] = (
     meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
 )
 
+CHECKS: frozenset[Pass] = frozenset((availability, conflicts, cost, meaning))
+"""The passes that only find what is wrong: a revision that was compiled elsewhere needs them no more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
@@ -70,14 +73,17 @@ class Compiler:
         self._packs = packs
         self._cache = Cache()
 
-    def compile(self, own: Layer, progress: Progress = silent) -> Compilation:
+    def compile(self, own: Layer, progress: Progress = silent, *, checked: bool = False) -> Compilation:
         """Run all passes. Everything that is wrong is found in one run.
 
-        `progress` is told what begins, in a phrase that goes on from "while".
+        `progress` is told what begins, in a phrase that goes on from "while". What was `checked` elsewhere is not
+        checked again.
         """
         vocabulary = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
         state = State(own, self._packs, self._cache, vocabulary=vocabulary, progress=progress)
         for run in PASSES:
+            if checked and run in CHECKS:
+                continue
             progress(f"the pass `{run.__name__}` ran")
             run(state)
         digest = _digest(state)

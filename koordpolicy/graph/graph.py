@@ -18,7 +18,9 @@ from koordpolicy.graph.terms import Terms
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
+from koordpolicy.language.cel.lower.portable import Portable, loaded
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.facts import ROOTS, Component
 from koordpolicy.mechanism.classify import Catalogue
@@ -157,6 +159,12 @@ class RuleGraph:
             )
             self._values[decision.key] = known
         return known
+
+    def adopt(self, programs: Mapping[str, Portable]) -> None:
+        """Take programs that another process has made of this very graph, instead of making them when asked for."""
+        for name, made in programs.items():
+            if name in self:
+                self._values.setdefault(self.decision(name).key, loaded(made, DEFAULT_BUDGET))
 
     def watched(self, wrap: Callable[[str, RowProgram], RowProgram]) -> "RuleGraph":
         """The same graph with something around its programs, by the decision's name, that sees what they are asked.

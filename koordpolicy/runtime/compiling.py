@@ -80,9 +80,16 @@ class Aside:
             if self._last is not None and self._last[0] == revision.files:
                 _make_ready(self._last[1], asked)
                 return _accept(revision, *self._last[1:])
-            if self._trials is not None and (refused := self._tried(self._trials, revision, asked)):
-                return refused
-            compilation = self._compiler.compile(Layer(OWN, revision.files))
+            verdict = None
+            if self._trials is not None:
+                verdict = self._tried(self._trials, revision, asked)
+                if verdict.reason is not None:
+                    return self._refuse(revision, verdict)
+            compilation = self._compiler.compile(Layer(OWN, revision.files), checked=verdict is not None)
+            if verdict is not None and compilation.graph is not None:
+                compilation.found.extend(verdict.found)
+                if compilation.graph.digest == verdict.digest:
+                    compilation.graph.adopt(verdict.programs)
             reason = Reason.COMPILE_FAILED
             if compilation.graph is not None and self._tests and self._trials is None:
                 reason = Reason.TESTS_FAILED
@@ -106,17 +113,18 @@ class Aside:
         self._last = revision.files, graph, compilation
         return _accept(revision, graph, compilation)
 
-    def _tried(self, trials: Trials, revision: Revision, asked: Iterable[str]) -> Rejected | None:
-        """The revision rejected as its trial says; None where that went well."""
+    def _tried(self, trials: Trials, revision: Revision, asked: Iterable[str]) -> Verdict:
         try:
-            verdict = trials.attempt(Request(revision.files, tuple(asked), self._tests))
+            return trials.attempt(Request(revision.files, tuple(asked), self._tests))
         except TrialsLost as lost:
             message = (
                 f"the process that tries revisions is gone ({lost}); restart this one to take new revisions"
             )
-            verdict = Verdict(Reason.INTERNAL_ERROR, message)
-        if verdict.reason is None:
-            return None
+            return Verdict(Reason.INTERNAL_ERROR, message)
+
+    def _refuse(self, revision: Revision, verdict: Verdict) -> Rejected:
+        """The revision rejected as its trial says."""
+        assert verdict.reason is not None
         if verdict.trace:
             LOG.error("the compiler failed on revision %s\n%s", revision.name, verdict.trace)
         found = Diagnostics()

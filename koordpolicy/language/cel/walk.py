@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from koordpolicy.language.cel import ir
 
-
 _CHILDREN: Final[Mapping[type[ir.Node], Callable[[Any], tuple[ir.Node, ...]]]] = MappingProxyType(
     {
         ir.Call: attrgetter("args"),

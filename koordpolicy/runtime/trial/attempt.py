@@ -11,6 +11,7 @@ from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.samples import fill
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.portable import Portable, portable
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
@@ -49,7 +50,8 @@ def _attempt(
     graph = compilation.graph
     if graph is None:
         return _refused(Reason.TESTS_FAILED, compilation, request)
-    for name in dict.fromkeys((*_own_decisions(graph), *request.asked)):
+    names = tuple(dict.fromkeys((*_own_decisions(graph), *request.asked)))
+    for name in names:
         progress(f"`{name}` was evaluated on an example")
         if (seconds := _evaluated(graph, name)) > limits.evaluation:
             message = f"`{name}` took {seconds:.1f} s on an example, more than {limits.evaluation:g} s"
@@ -60,7 +62,10 @@ def _attempt(
             rehearse(graph)
         except Unfit as error:
             return Verdict(Reason.UNFIT, str(error), bundle=bundle_of(compilation))
-    return Verdict(bundle=bundle_of(compilation))
+    programs = {name: made for name in names if (made := _portable(graph, name)) is not None}
+    return Verdict(
+        found=compilation.found, bundle=bundle_of(compilation), digest=graph.digest, programs=programs
+    )
 
 
 def _telling(progress: Progress) -> Callable[[str, str], bool]:
@@ -91,6 +96,10 @@ def _evaluated(graph: RuleGraph, name: str) -> float:
             program.call(*(records.get(root, {}) for root in program.roots))
         longest = max(longest, time.process_time() - began)
     return longest
+
+
+def _portable(graph: RuleGraph, name: str) -> Portable | None:
+    return portable(graph.program(name)) if name in graph.asked else None
 
 
 def _examples(facts: Iterable[tuple[str, str]]) -> Mapping[str, Any]:

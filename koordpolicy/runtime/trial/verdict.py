@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.lower.portable import Portable
 from koordpolicy.runtime.revisions import Reason
 
 Rehearse = Callable[[RuleGraph], None]
@@ -24,7 +25,7 @@ class Request:
 class Verdict:
     """How a trial ended: `reason` is None where the revision may be taken, and `message` one phrase otherwise.
 
-    `packs` are the texts that findings may point into and that the revision itself does not hold. `cpu` are seconds.
+    `found` are findings, errors or not, `packs` the texts that findings may point into and that the revision itself does not hold. `cpu` are seconds.
     """
 
     reason: Reason | None = None
@@ -35,3 +36,7 @@ class Verdict:
     trace: str = ""
     """The traceback of a mistake of ours, for the log."""
     cpu: float = 0.0
+    digest: str = ""
+    """Of the graph, where there is one."""
+    programs: Mapping[str, Portable] = field(default_factory=dict)
+    """What was made ready of it by the decisions' names, so that it need not be made once more."""

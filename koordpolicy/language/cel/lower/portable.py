@@ -36,13 +36,11 @@ def portable(program: RowProgram) -> Portable | None:
     known = {name: recipe for name, recipe in recipes.items() if recipe is not None}
     if len(known) < len(recipes):
         return None
-    return Portable(
-        program.roots, program.source, program.facts, program.metered, program.price, known
-    )
+    return Portable(program.roots, program.source, program.facts, program.metered, program.price, known)
 
 
 def _recipe(key: object, value: object) -> Recipe | None:
-    if isinstance(key, tuple) and key[0] == "function" and _function(key[1]) is value:
+    if isinstance(key, tuple) and key[0] == "function" and "(" in key[1] and _function(key[1]) is not None:
         return "function", key[1]
     if isinstance(key, tuple) and key[0] in ("pattern", "compiled"):
         return key[0], key[1]
@@ -53,9 +51,7 @@ def _recipe(key: object, value: object) -> Recipe | None:
 def loaded(given: Portable, budget: int) -> RowProgram:
     """The program again. Raises LookupError for a function that this process does not have."""
     constants = {name: ((kind, what), _made(kind, what)) for name, (kind, what) in given.recipes.items()}
-    return load_row(
-        given.roots, given.source, given.facts, given.metered, given.price, constants, budget
-    )
+    return load_row(given.roots, given.source, given.facts, given.metered, given.price, constants, budget)
 
 
 def _made(kind: str, what: Any) -> Any:

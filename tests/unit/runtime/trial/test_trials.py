@@ -11,7 +11,8 @@ from threading import Thread
 
 import pytest
 
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit
 from koordpolicy.runtime.trial import Rehearse, Request, TrialLimits, Trials, TrialsLost, start_trials
 from koordpolicy.runtime.trial.limits import MIB
@@ -188,3 +189,15 @@ def test_closing_ends_a_trial_under_way() -> None:
         assert not thread.is_alive()
     assert found
     assert not any((pids / pid).exists() for pid in found)
+
+
+def test_what_was_made_for_a_trial_need_not_be_made_again() -> None:
+    files = tree(1500)
+    with trials() as one:
+        verdict = one.attempt(Request(files, asked=("CPUSuppress.target",)))
+    graph = Compiler(lambda name: None).compile(Layer(OWN, files), checked=True).graph
+    assert graph is not None
+    assert graph.digest == verdict.digest
+    graph.adopt(verdict.programs)
+    assert graph.asked == ("CPUSuppress.target",)
+    assert graph.value("CPUSuppress.target", node={}) == 1500
