@@ -25,11 +25,12 @@ ENVIRONMENT = Environment(functions=FUNCTIONS).extended({name: root.type for nam
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Units charged and not (`price`: what the expression does once), CPU time in ns, growth of the process's peak in
+    """Units `charged`, and with what the expression does once; CPU time in ns, growth of the process's peak in
     octets, and how it ended: "value", or the kind of its error.
     """
 
     text: str
+    charged: int
     units: int
     nanoseconds: int
     grown: int
@@ -73,7 +74,8 @@ def measured(text: str, node: ir.Node, budget: int) -> Measured:
     spent = time.thread_time_ns() - began
     del value
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    return Measured(text, budget - max(0, meter[0]) + program.price, spent, grown * 1024, ended)
+    charged = budget - max(0, meter[0])
+    return Measured(text, charged, charged + program.price, spent, grown * 1024, ended)
 
 
 def by_end(results: Sequence[Measured]) -> Mapping[str, int]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.casts import CAST
-from koordpolicy.language.cel.functions import Cost, Function, Size, price_of_made
+from koordpolicy.language.cel.functions import Cost, Function, Overload, Size, price_of_made
 from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.library.limits import MAX_LIST, MAX_TEXT
@@ -109,6 +109,9 @@ def estimate(
     """The cost of one evaluation of an expression."""
     estimator = _Estimator(bounds, functions)
     for node in walk(root):
+        if isinstance(node, ir.Bind):
+            estimator.bound[node.name] = node.init
+    for node in walk(root):
         estimator.add(node)
     cost = estimator.costs[id(root)]
     loops = sorted(estimator.loops, key=lambda loop: (-loop.total, loop.start))
@@ -120,10 +123,11 @@ class _Estimator:
 
     def __init__(self, bounds: Bounds, functions: Mapping[str, Function]) -> None:
         self.bounds = bounds
-        self.prices = {o.id: o.cost for row in functions.values() for o in row.overloads}
+        self.overloads = {o.id: o for row in functions.values() for o in row.overloads}
         self.costs: dict[int, _Range] = {}
         self.sizes: dict[int, _Sizes] = {}
         self.loops: list[Loop] = []
+        self.bound: dict[str, ir.Node] = {}
 
     def add(self, node: ir.Node) -> None:
         self.sizes[id(node)] = self._size(node)
@@ -162,16 +166,16 @@ class _Estimator:
         if is_operator(name):
             return _Range(operator_price(node, low), operator_price(node, high))
         made = self._made(node)
-        if node.overload not in self.prices:  # a call that run time picks
-            prices = [price for price in self._prices_by_name(name) if price is not None]
-            most = max((price(high) for price in prices), default=0)
-            return _Range(DISPATCHED, DISPATCHED + sum(size.extent for size in high) + most) + made
-        price = self._searched(node) or self.prices[node.overload]
-        return made if price is None else _Range(price(low), price(high)) + made
+        overload = self.overloads.get(node.overload)
+        if overload is None:  # a call that run time picks
+            most = max((_price(o, o.cost, high) for o in self._named(name)), default=0)
+            return _Range(DISPATCHED, DISPATCHED + 8 * sum(size.extent for size in high) + most) + made
+        cost = self._searched(node) or overload.cost
+        return _Range(_price(overload, cost, low), _price(overload, cost, high)) + made
 
-    def _prices_by_name(self, name: str) -> list[Cost | None]:
+    def _named(self, name: str) -> list[Overload]:
         plain = name.removeprefix(".")
-        return [price for id, price in self.prices.items() if id.partition("(")[0].removeprefix(".") == plain]
+        return [o for id, o in self.overloads.items() if id.partition("(")[0].removeprefix(".") == plain]
 
     def _searched(self, node: ir.Call) -> Cost | None:
         """The price of a search for a pattern that is known; None for any other call."""
@@ -205,6 +209,8 @@ class _Estimator:
             case ir.Const(value=value):
                 exact = _of_value(value)
                 return _Sizes(exact, exact)
+            case ir.Var(name=name, local=True) if name in self.bound:
+                return self.sizes.get(id(self.bound[name]), self._default(node.type))
             case ir.Field() | ir.OptField():
                 bound = self.bounds.facts.get(_fact_name(node))
                 return self._default(node.type, bound)
@@ -229,7 +235,8 @@ class _Estimator:
     def _made_of(self, parts: Sequence[ir.Node], count: int, optional: int) -> _Sizes:
         extents = [self.sizes[id(part)] for part in parts]
         low, high = sum(size.low.extent for size in extents), sum(size.high.extent for size in extents)
-        return _Sizes(Size(count - optional, low if not optional else 0), Size(count, high))
+        least = count - optional
+        return _Sizes(Size(least, low + least if not optional else 0), Size(count, high + count))
 
     def _either(self, one: ir.Node, other: ir.Node) -> _Sizes:
         a, b = self.sizes[id(one)], self.sizes[id(other)]
@@ -263,6 +270,8 @@ class _Estimator:
         first = sizes[0] if sizes else _ONE
         if name in _NOT_LARGER:
             return first
+        if name == "bytes":
+            return Size(4 * first.length, 4 * first.length)
         if name == "lists.range":
             count = node.args[0].value if isinstance(node.args[0], ir.Const) else None
             length = max(0, count) if isinstance(count, int) else MAX_LIST
@@ -292,10 +301,20 @@ class _Estimator:
         return _Sizes(Size(0, 0), Size(length, length * each if inner.params else length))
 
 
+def _price(overload: Overload, cost: Cost | None, sizes: tuple[Size, ...]) -> int:
+    """Units of a call of an overload with arguments of these sizes."""
+    if cost is None:
+        return 0
+    least = overload.least
+    if least and len(sizes) == len(least):
+        sizes = tuple(_each(max, one, other) for one, other in zip(sizes, least, strict=True))
+    return cost(sizes)
+
+
 _SIZED = frozenset(("string", "bytes", "list", "map", "dyn"))
 _NOT_LARGER = frozenset(
     (
-        "substring", "trim", "lowerAscii", "upperAscii", "reverse", "slice", "distinct", "sort", "bytes",
+        "substring", "trim", "lowerAscii", "upperAscii", "reverse", "slice", "distinct", "sort",
         "charAt", "find", "unwrapOpt", "optional.unwrap", "dyn", "value", "first", "last",
     )
 )  # fmt: skip

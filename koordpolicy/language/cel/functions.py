@@ -42,13 +42,18 @@ class Overload:
     charges: bool = False
 
     @property
+    def least(self) -> tuple[Size, ...]:
+        """The sizes of arguments that the least price is for: what is smaller costs the same."""
+        return () if self.charges else tuple(map(_usual, self.params))
+
+    @property
     def metered(self) -> Metered | None:
         """The implementation with its price charged to the meter it takes first; None where it is free."""
         if self.charges:
             return _charging(self.implementation)
         if self.cost is None:
             return None
-        return _priced(self.implementation, self.cost, len(self.params))
+        return _priced(self.implementation, self.cost, tuple(map(_usual, self.params)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,25 +78,33 @@ def _charging(implementation: Callable[..., Any]) -> Metered:
 METERED_CALL = 24
 """Units of any call whose price depends on its arguments."""
 
-_SMALL = 64
-"""Characters or elements up to which all values cost the same."""
+_SHORT = 64
+"""Characters up to which all texts cost the same."""
+
+_FEW = 16
+"""Elements up to which all lists and maps cost the same."""
 
 
-def _priced(implementation: Callable[..., Any], cost: Cost, count: int) -> Metered:
+def _usual(kind: Type) -> Size:
+    length = _SHORT if kind.name in ("string", "bytes") else _FEW
+    return Size(length, length)
+
+
+def _priced(implementation: Callable[..., Any], cost: Cost, usual_sizes: tuple[Size, ...]) -> Metered:
     """Most values are small, and asking what they cost would take longer than what is done with them."""
-    usual = cost((Size(_SMALL, _SMALL),) * count)
+    usual = cost(usual_sizes)
 
     def call(meter: Meter, *arguments: Any) -> Any:
         units = usual
         for argument in arguments:
-            if type(argument) in _SIZED and len(argument) > _SMALL:
+            if type(argument) in _SIZED and len(argument) > (_SHORT if type(argument) in _TEXTS else _FEW):
                 units = cost(tuple(map(size_of, arguments)))
                 break
         meter[0] -= units
         if meter[0] < 0:
             stop(meter)
         made = implementation(*arguments)
-        if type(made) in _SIZED and len(made) > _SMALL:
+        if type(made) in _SIZED and len(made) > _FEW:
             charge(meter, price_of_made(len(made), type(made) in _TEXTS))
         return made
 
