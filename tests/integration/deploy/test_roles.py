@@ -20,7 +20,7 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("patch", "overcommits.koordpolicy.io/status", "", ("manager",)),
     ("create", "policyrevisions.koordpolicy.io", "", ALL),
     ("patch", "policyrevisions.koordpolicy.io/status", "", ALL),
-    ("delete", "policyrevisions.koordpolicy.io", "", ("manager", "scheduler")),
+    ("delete", "policyrevisions.koordpolicy.io", "", ("scheduler", "manager")),
     ("create", "events", "default", ALL),
     ("create", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ("scheduler", "manager", "descheduler")),
     ("list", "leases.coordination.k8s.io", SYSTEM_NAMESPACE, ("scheduler", "manager", "descheduler")),
