@@ -36,6 +36,8 @@ class Watcher:
 
     def __init__(self) -> None:
         self._over: Mapping[str, Watched] = {}
+        self._lost = False
+        """Whether a directory that is watched went since the watch began."""
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -46,7 +48,7 @@ class Watcher:
         """
         # The library that watches takes only names that are UTF-8; no policy is read below others.
         directories = {path: watched for path, watched in directories.items() if encodable(path) == path}
-        if directories == self._over:
+        if directories == self._over and not self._lost:
             if self._task is not None and self._task.done():
                 await self._begin()  # it could not be done before; whether it can now shows the next poll
             return False
@@ -70,6 +72,7 @@ class Watcher:
 
     async def _begin(self) -> None:
         await self.close()
+        self._lost = False
         if self._over:
             self._task = asyncio.create_task(self._watch(self._over))
             # The watch stands as soon as its task has begun: it is set up before anything is awaited.
@@ -77,6 +80,11 @@ class Watcher:
 
     async def _watch(self, over: Mapping[str, Watched]) -> None:
         def matters(change: Change, path: str) -> bool:
+            if change is Change.deleted and path in over:
+                # The kernel's watch went with the directory. Another one may stand there by the next look, with
+                # the same number even, and would look like the one that is watched.
+                self._lost = True
+                return True
             directory, name = os.path.split(path)
             watched = over.get(directory)
             if watched is None:
