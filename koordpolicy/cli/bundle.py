@@ -1,7 +1,7 @@
 """From paths on the command line to a compiled bundle."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.diagnostics import Diagnostic, Diagnostics
@@ -18,6 +18,7 @@ __all__ = [
     "compiled",
     "find_pack",
     "graph_of",
+    "graph_of_files",
 ]
 
 
@@ -81,6 +82,16 @@ def compiled(paths: Sequence[str], compiler: Compiler | None = None) -> tuple[Co
             "the policies do not compile\n\n" + render("text", compilation.found, compilation.sources)
         )
     return compilation, compilation.graph
+
+
+def graph_of_files(files: Mapping[str, str], compiler: Compiler | None = None) -> RuleGraph:
+    """The graph of policies by their texts; raises `CannotRunError` with the findings."""
+    compilation = (compiler or Compiler(find_pack)).compile(Layer(OWN, files))
+    if compilation.graph is None:
+        raise CannotRunError(
+            "the policies do not compile\n\n" + render("text", compilation.found, compilation.sources)
+        )
+    return compilation.graph
 
 
 def graph_of(paths: Sequence[str], compiler: Compiler | None = None) -> RuleGraph:

@@ -58,6 +58,12 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
         help="manifests of nodes, pods and whatever else there is",
     )
     group.add_argument(
+        "--policies-from-cluster",
+        action="store_true",
+        help="answer by the policy objects of the cluster (default: by what -p names, else by those objects where"
+        " schedulers follow them, else by the built-in pack alone; the answer says by which)",
+    )
+    group.add_argument(
         "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
     )
     group.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
@@ -75,10 +81,11 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.name is not None:
         if what != "pod":
             raise CannotRunError(f"`{arguments.name}` is one word too many; a name stands after `pod` only")
-        graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
         # The other questions need neither a scheduler nor a client of the API server.
         pods = import_module("koordpolicy.cli.explain_pod")
-        return int(pods.explain_pod(graph, arguments, terminal))
+        return int(pods.explain_pod(arguments, terminal))
+    if arguments.policies_from_cluster:
+        raise CannotRunError("`--policies-from-cluster` is for questions about a pod")
     if re.fullmatch(r"[Kk][Pp]\d+", what):
         try:
             terminal.print(page(what, terminal.width))

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.pod_policies import ClusterPolicies, Policies, ask_cluster, policies_of
 from koordpolicy.cli.simulation.explained import tables
 from koordpolicy.cli.simulation.words import DIM, Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.render import render
-from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
@@ -45,12 +45,18 @@ class Found:
     profile: str
     decision: Decision
     table: Mapping[str, Any]
+    policies: Policies
+    gates: tuple[str, ...] = ()
+    """What holds it back from being tried at all."""
 
 
-def explain_pod(graph: RuleGraph, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Say where the pod of the arguments goes, or why nowhere. Raises `CannotRunError`."""
-    cluster = _picture(arguments, terminal)
-    found = _found(graph, cluster, str(arguments.name), max(0, arguments.top), terminal)
+def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Say where the pod of the arguments goes, or why nowhere, and by which policies. Raises `CannotRunError`."""
+    if arguments.policies and arguments.policies_from_cluster:
+        raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
+    cluster, heard = _picture(arguments, terminal)
+    policies = policies_of(arguments, heard)
+    found = _found(policies, cluster, str(arguments.name), max(0, arguments.top), terminal)
     if arguments.output == "json":
         terminal.print(json_text(_plain(found), indent=2))
     else:
@@ -62,16 +68,20 @@ def explain_pod(graph: RuleGraph, arguments: argparse.Namespace, terminal: Termi
 # --- the cluster ----------------------------------------------------------------------------------
 
 
-def _picture(arguments: argparse.Namespace, terminal: Terminal) -> Snapshot:
-    """The cluster as it stands in a file or in manifests, or as it is now."""
+def _picture(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snapshot, ClusterPolicies | None]:
+    """The cluster as it stands in a file or in manifests, or as it is now; what it says of policies if it is asked."""
     if arguments.snapshot and arguments.filename:
         raise CannotRunError("a snapshot and manifests are two pictures: give `--snapshot` or `--filename`")
     try:
+        still = None
         if arguments.snapshot:
-            return _read(Path(arguments.snapshot), terminal)
-        if arguments.filename:
-            return _manifests(arguments.filename)
-        return asyncio.run(_live(Connection.load(arguments.kubeconfig, arguments.context)))
+            still = _read(Path(arguments.snapshot), terminal)
+        elif arguments.filename:
+            still = _manifests(arguments.filename)
+        if still is not None and not arguments.policies_from_cluster:
+            return still, None
+        connection = Connection.load(arguments.kubeconfig, arguments.context)
+        return asyncio.run(_live(connection, arguments, still))
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotRunError(str(error)) from None
 
@@ -86,9 +96,12 @@ def _read(path: Path, terminal: Terminal) -> Snapshot:
     return found
 
 
-async def _live(connection: Connection) -> Snapshot:
+async def _live(
+    connection: Connection, arguments: argparse.Namespace, still: Snapshot | None
+) -> tuple[Snapshot, ClusterPolicies]:
     async with connect(connection, jitter=random.random, component="explain") as cluster:
-        return await take_snapshot(cluster, now_ns())
+        heard = await ask_cluster(cluster, arguments)
+        return still or await take_snapshot(cluster, now_ns()), heard
 
 
 def _manifests(paths: list[str]) -> Snapshot:
@@ -117,8 +130,8 @@ def _each(data: Any) -> Iterator[Mapping[str, Any]]:
 # --- the question ---------------------------------------------------------------------------------
 
 
-def _found(graph: RuleGraph, cluster: Snapshot, name: str, top: int, terminal: Terminal) -> Found:
-    pod = _pod(cluster, name)
+def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal: Terminal) -> Found:
+    graph, pod = policies.graph, _pod(cluster, name)
     wanted = scheduler_of(pod)
     profile = wanted if wanted in graph.subjects(KIND) else DEFAULT_PROFILE
     if profile != wanted:
@@ -137,7 +150,8 @@ def _found(graph: RuleGraph, cluster: Snapshot, name: str, top: int, terminal: T
     decision = scheduler.rehearse(free)
     view = scheduler.question(free).view
     table = placement(graph, scheduler.profile, Explained(0, decision, {}, dict(view.facts)))
-    return Found(pod, pod.node_name, profile, decision, table)
+    gates = () if pod.node_name else view.placement.gates
+    return Found(pod, pod.node_name, profile, decision, table, policies, gates)
 
 
 def _pod(cluster: Snapshot, name: str) -> Pod:
@@ -167,7 +181,9 @@ def _plain(found: Found) -> dict[str, Any]:
     return {
         **{name: value for name, value in found.table.items() if name not in ("atSeconds", "node")},
         "profile": found.profile,
+        "policies": found.policies.plain(),
         "on": found.on or None,
+        "gates": list(found.gates),
         "node": decision.node or None,
         "message": decision.message.partition("\n")[0] or None,
         "advice": list(decision.advice),
@@ -185,7 +201,17 @@ def _plain(found: Found) -> dict[str, Any]:
 def _lines(found: Found, page: Page) -> Iterator[str]:
     decision = found.decision
     name = "/".join(found.pod.key)
-    if decision.placed and found.on:
+    if found.gates:
+        one = len(found.gates) == 1
+        gates = ", ".join(found.gates)
+        yield page.heading(f"{name} is gated, and would not be tried", found.profile)
+        would = f"it would go to {decision.node}" if decision.placed else "it would find no node"
+        yield from page.wrapped(
+            f"Scheduling gate{'' if one else 's'} {gates} hold{'s' if one else ''} it back; without"
+            f" {'it' if one else 'them'} {would} now.",
+            2,
+        )
+    elif decision.placed and found.on:
         same = (
             "where it would go again" if decision.node == found.on else f"but would go to {decision.node} now"
         )
@@ -196,6 +222,10 @@ def _lines(found: Found, page: Page) -> Iterator[str]:
         yield page.heading(f"{name} is on {found.on}, but would find no node now", found.profile)
     else:
         yield page.heading(f"{name} finds no node", found.profile)
+    policies = found.policies
+    yield from page.wrapped(f"policies: {policies.origin}, {policies.short}", 4, "  ")
+    yield from page.wrapped(policies.note, 4)
+    yield ""
     if not decision.placed:
         yield from page.wrapped(decision.message.partition("\n")[0], 2)
         yield from _ways_out(decision, page)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import Gone, NotFound
 from koordpolicy.kube.mirror import Change, Key, Mirror
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICIES, Resource
@@ -16,6 +17,12 @@ from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.manifest import manifest, manifest_path
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
+
+ORIGIN: Final = "cluster"
+"""Where policies are from that are objects."""
+
+_PAGE: Final = 500
+"""Objects a request."""
 
 REVISION_ANNOTATION: Final = "koordpolicy.io/revision"
 """The Git commit that an object was applied from. A revision has a commit where all its objects agree on one."""
@@ -66,7 +73,7 @@ class ClusterSource:
         settling: Settling = Settling(),
         resources: Iterable[Resource] = KNOWN,
     ) -> None:
-        self.origin = "cluster"
+        self.origin = ORIGIN
         self._settling = settling
         self._changed = asyncio.Event()
         self._last_change = 0.0
@@ -146,13 +153,8 @@ class ClusterSource:
         for kind in self._kinds:
             for name, (_, text) in kind.texts.items():
                 if isinstance(text, Unreadable):
-                    what = f"{kind.resource.kind} `{name}` is unreadable: {text.reason}"
-                    return SourceTrouble("UnreadableObject", what)
-        commits = {_commit(obj) for kind in self._kinds for obj in kind.objects.values()}
-        if not files:
-            return SourceTrouble("NoPolicies", "there are no policy objects in the cluster")
-        commit = commits.pop() if len(commits) == 1 else ""
-        return Revision(dict(sorted(files.items())), digest_of(files), commit)
+                    return _unreadable(kind.resource, name, text)
+        return _revision(files, (obj for kind in self._kinds for obj in kind.objects.values()))
 
     @staticmethod
     def _text(kind: _Kind, name: str, obj: Object) -> str | Unreadable:
@@ -160,8 +162,7 @@ class ClusterSource:
         version = str(obj["metadata"].get("resourceVersion", ""))
         known = kind.texts.get(name)
         if known is None or known[0] != version:
-            whole = {"apiVersion": kind.resource.api_version, "kind": kind.resource.kind, **obj}
-            known = kind.texts[name] = (version, readable(manifest, whole))
+            known = kind.texts[name] = (version, _text(kind.resource, obj))
         return known[1]
 
     def _noticed(self, change: Change) -> None:
@@ -173,6 +174,57 @@ class ClusterSource:
     def _notice(self) -> None:
         self._last_change = monotonic()
         self._changed.set()
+
+
+async def read_policies(cluster: Cluster) -> Revision | SourceTrouble:
+    """The policy objects of a cluster as they are now, as `ClusterSource` gives them. Raises KubeError."""
+    files: dict[str, str] = {}
+    found: list[Object] = []
+    for resource in KNOWN:
+        try:
+            items = await _all(cluster, resource)
+        except NotFound:
+            continue  # a kind that is not installed has no objects
+        found += items
+        for obj in items:
+            name, text = str(obj["metadata"]["name"]), _text(resource, obj)
+            if isinstance(text, Unreadable):
+                return _unreadable(resource, name, text)
+            files[manifest_path(resource.kind, name)] = text
+    return _revision(files, found)
+
+
+async def _all(cluster: Cluster, resource: Resource) -> list[Object]:
+    """The objects of a resource, page by page; all at once where the pages outlive the history."""
+    items: list[Object] = []
+    token = ""
+    while True:
+        try:
+            page = await cluster.list(resource, limit=_PAGE, continue_token=token)
+        except Gone:
+            return list((await cluster.list(resource)).items)
+        items += page.items
+        token = page.continue_token
+        if not token:
+            return items
+
+
+def _revision(files: Mapping[str, str], objects: Iterable[Object]) -> Revision | SourceTrouble:
+    """What objects and their texts make; a commit where all agree on one."""
+    if not files:
+        return SourceTrouble("NoPolicies", "there are no policy objects in the cluster")
+    commits = {_commit(obj) for obj in objects}
+    commit = commits.pop() if len(commits) == 1 else ""
+    return Revision(dict(sorted(files.items())), digest_of(files), commit)
+
+
+def _text(resource: Resource, obj: Object) -> str | Unreadable:
+    """An object as a document."""
+    return readable(manifest, {"apiVersion": resource.api_version, "kind": resource.kind, **obj})
+
+
+def _unreadable(resource: Resource, name: str, why: Unreadable) -> SourceTrouble:
+    return SourceTrouble("UnreadableObject", f"{resource.kind} `{name}` is unreadable: {why.reason}")
 
 
 def _says_the_same(old: Object, new: Object) -> bool:

@@ -6,6 +6,7 @@ What decides stands beside nodes and pods here: volumes and claims, a budget, a 
 import asyncio
 import io
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -139,7 +140,8 @@ def _told(*arguments: str) -> str:
     for name in ASKED:
         code = main(("explain", "pod", f"shop/{name}", *arguments), Terminal(out, err))
         assert (code, err.getvalue()) == (0, "")
-        texts.append(out.getvalue())
+        # Only a cluster that was asked can say what its scheduler decides by.
+        texts.append(re.sub(r"\n    Schedulers may decide.*?\n\n", "\n", out.getvalue(), flags=re.DOTALL))
         out.truncate(out.seek(0))
     return "\n".join(texts)
 

@@ -50,6 +50,7 @@ PODS = [
     pod("large", 2, 5),
     pod("dear", 2, 9500),
     pod("stranger", 1, 5, schedulerName="default-scheduler"),
+    pod("gated", 1, 5, schedulingGates=[{"name": "quota.example.com/wait"}, {"name": "second"}]),
 ]
 
 
@@ -126,6 +127,34 @@ def test_policies_decide(manifests: str, tmp_path: Path) -> None:
     assert "1 not in b" in found["message"]
 
 
+def test_a_gated_pod_is_said_to_be_gated(manifests: str) -> None:
+    found = asked(manifests, "gated")
+    assert (found["gates"], found["node"]) == (["quota.example.com/wait", "second"], "a")
+    assert asked(manifests, "small")["gates"] == []
+    _, text, _ = call("pod", "shop/gated", "-f", manifests)
+    assert "shop/gated is gated, and would not be tried" in text
+    assert "shop/gated would go to" not in text
+    assert "quota.example.com/wait, second hold it back; without them it would go to a" in " ".join(
+        text.split()
+    )
+
+
+def test_it_says_by_which_policies_it_answers(manifests: str, tmp_path: Path) -> None:
+    found = asked(manifests, "small")["policies"]
+    assert (found["origin"], found["live"]) == ("the built-in pack alone", None)
+    text = " ".join(call("pod", "shop/small", "-f", manifests)[1].split())
+    assert "policies: the built-in pack alone, sha256:" in text
+    assert "Schedulers may decide by others: no cluster was asked. Name theirs by `-p PATH`" in text
+    (tmp_path / "koordpolicy.yaml").write_text(
+        "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\nmetadata: {name: own}\nspec: {extends: [koordinator]}\n",
+        "utf-8",
+    )
+    found = asked(manifests, "small", "-p", str(tmp_path))["policies"]
+    assert (found["origin"], found["live"]) == (str(tmp_path), None)
+    assert found["revision"].startswith("sha256:")
+    assert "-p PATH" not in found["note"]
+
+
 def test_the_same_from_a_snapshot(manifests: str, tmp_path: Path) -> None:
     file = tmp_path / "cluster.json.gz"
     write_snapshot(Snapshot(NOW, {"nodes": NODES, "pods": PODS}), file)
@@ -144,11 +173,13 @@ def test_a_scheduler_without_a_profile_is_told(manifests: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (("pod", "nobody", "-f", "MANIFESTS"), "there is no pod `default/nobody`, of 5 pods"),
+        (("pod", "nobody", "-f", "MANIFESTS"), "there is no pod `default/nobody`, of 6 pods"),
         (("pod", "small", "-f", "MANIFESTS"), "there is no pod `default/small`; there is `shop/small`"),
         (("pod", "shop/small", "-f", "nowhere.yaml"), "the manifests cannot be read"),
         (("pod", "shop/small", "-s", "nowhere.gz"), "`nowhere.gz` cannot be read"),
         (("pod", "shop/small", "-s", "x", "-f", "MANIFESTS"), "give `--snapshot` or `--filename`"),
+        (("Overcommit", "--policies-from-cluster"), "is for questions about a pod"),
+        (("pod", "shop/small", "-p", "x", "--policies-from-cluster"), "give one of the two"),
         (("node", "a"), "a name stands after `pod` only"),
     ],
 )

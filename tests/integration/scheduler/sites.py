@@ -106,11 +106,14 @@ class Site:
         draft.replace(self.policies / name)
 
     @contextmanager
-    def scheduler(self, name: str, *more: str, ready: bool = True) -> Iterator[Scheduler]:
-        """A scheduler with its shipped role; stopped at the end."""
+    def scheduler(
+        self, name: str, *more: str, ready: bool = True, policies: bool = True
+    ) -> Iterator[Scheduler]:
+        """A scheduler with its shipped role, by the directory of policies if not said otherwise; stopped at the end."""
         port = free_port()
         command = [
-            sys.executable, "-m", "koordpolicy.cli", "scheduler", "--policies", str(self.policies),
+            sys.executable, "-m", "koordpolicy.cli", "scheduler",
+            *(("--policies", str(self.policies)) if policies else ()),
             "--kubeconfig", str(self.access.kubeconfig("koordpolicy-scheduler")), "--instance", name,
             "--http", f"127.0.0.1:{port}", *more,
         ]  # fmt: skip

@@ -87,29 +87,6 @@ class TestGitSyncLayout:
 
         follow(link, scene)
 
-    @pytest.mark.parametrize("pause", [0.0, 0.03, 0.3, 1.0])
-    def test_a_root_that_is_removed_and_made_anew_is_watched_again(self, tmp_path: Path, pause: float) -> None:
-        """At once the new directory may even have the old one's number."""
-        root = tmp_path / "volume" / "git"
-        root.mkdir(parents=True)
-        layout = GitSyncLayout(root)
-        layout.publish(A, {"one.yaml": "1"})
-        commits = [f"{number:040x}" for number in range(6)]
-
-        async def scene(source: Followed) -> None:
-            await source.until(A)
-            for commit in commits:
-                shutil.rmtree(root)
-                await asyncio.sleep(pause)
-                root.mkdir()
-                anew = GitSyncLayout(root)
-                anew.publish(commit, {"one.yaml": commit})
-                await source.until(commit)
-                anew.publish(B, {"one.yaml": "in place"})
-                await source.until(B)
-
-        follow(layout.link, scene)
-
     def test_a_link_that_goes_is_trouble_and_the_last_revision_is_given_again(self, tmp_path: Path) -> None:
         layout = GitSyncLayout(tmp_path)
         layout.publish(A, {"one.yaml": "1"})
