@@ -138,3 +138,13 @@ def test_points_in_time_beyond_columns_are_points_in_time(text: str) -> None:
 def test_what_has_no_value_refuses_the_node(text: str) -> None:
     decision = placed(required(text))
     assert not decision.placed
+
+
+@pytest.mark.parametrize(("sign", "wanted"), [("&&", True), ("||", True), ("&&", False)])
+def test_four_thousand_clauses_are_a_filter(sign: str, wanted: bool) -> None:
+    names = [f"v{number}" for number in range(10)]
+    parts = [f" {sign} ".join(f'node.name != "{name}{at}"' for at in range(400)) for name in names]
+    last = "true" if wanted else "node.labels.pool == 'z'"
+    variables = [{"name": name, "expression": part} for name, part in zip(names, parts, strict=True)]
+    require = f" {sign} ".join([*(f"variables.{name}" for name in names), last])
+    assert placed({"variables": variables, **required(require)}).placed == wanted

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.defects import error_of
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.ir_walk import facts_of, number, refs_of
+from koordpolicy.language.cel.ir_walk import Numbering, facts_of, number, refs_of
 from koordpolicy.language.cel.lower.columns import held, kernels, picked, row_cells, segments, strings
 from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.kept import Kept
@@ -55,7 +56,26 @@ def compile_columns(
 
 def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, ...], exact: bool) -> Code:
     numbering = number(list(trees.values()))
-    fallen: dict[int, Fallback] = {}
+    try:
+        return _in_columns(numbering, trees, table_root, roots, exact, {})
+    except (RecursionError, SyntaxError, MemoryError) as defect:
+        # Limits on levels are to prevent it; if they do not, row programs, which have no such limits, do all of it.
+        error_of(defect)
+        whole = {
+            numbering.of(tree): Fallback("too large for columns", tree.start, tree.end)
+            for tree in trees.values()
+        }
+        return _in_columns(numbering, trees, table_root, roots, exact, whole)
+
+
+def _in_columns(
+    numbering: Numbering,
+    trees: Mapping[str, ir.Node],
+    table_root: str,
+    roots: tuple[str, ...],
+    exact: bool,
+    fallen: dict[int, Fallback],
+) -> Code:
     while True:
         before = len(fallen)
         emitter = Emitter(numbering=numbering, table_root=table_root, roots=roots, fallen=fallen, exact=exact)

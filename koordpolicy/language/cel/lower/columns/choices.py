@@ -72,7 +72,15 @@ _SPREAD = (ir.Call, ir.Index, ir.Select, ir.Comprehension, ir.OrElse)
 
 
 def _branches(node: ir.Node) -> int:
-    return _branches(node.then) + _branches(node.otherwise) if isinstance(node, ir.Cond) else 1
+    """How many branches a choice has, choices within it included; counted as far as it matters."""
+    count, stack = 0, [node]
+    while stack and count <= _MAX_BRANCHES:
+        part = stack.pop()
+        if isinstance(part, ir.Cond):
+            stack += (part.then, part.otherwise)
+        else:
+            count += 1
+    return count + len(stack)
 
 
 def _settled(node: ir.Cond) -> ir.Cond:

@@ -8,6 +8,7 @@ evaluated by a row program for the rows that need it.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Overload
@@ -45,6 +46,11 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Writer
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 
+_MAX_LEVELS: Final = 85
+"""Levels of nodes that are written within each other. Python takes 100 of blocks, and 20 of loops."""
+
+_MAX_LOOPS: Final = 10
+
 
 @dataclass(slots=True, kw_only=True)
 class Emitter(Frame):
@@ -62,6 +68,7 @@ class Emitter(Frame):
     overloads: Mapping[str, Overload] = field(default_factory=lambda: OVERLOADS)
     uses_lists: bool = False
     kept: list[KeptPart] = field(default_factory=list)
+    _levels: int = 0
     _memories: int = 0
     _keeping: tuple[tuple[str, ...], str] | None = None
     _efforts: dict[int, int] = field(default_factory=dict)
@@ -99,13 +106,21 @@ class Emitter(Frame):
         return self._holds(self.numbering.of(node), self._partial, self.fallen.__contains__)
 
     def _holds(self, number: int, known: dict[int, bool], itself: Callable[[int], bool]) -> bool:
-        found = known.get(number)
-        if found is None:
-            found = itself(number) or any(
-                self._holds(below, known, itself) for below in self.numbering.operands[number]
-            )
-            known[number] = found
-        return found
+        """Whether something is so of a node or of any below it, however deep."""
+        stack = [number]
+        while stack:
+            at = stack[-1]
+            if at in known:
+                stack.pop()
+                continue
+            below = self.numbering.operands[at]
+            if itself(at) or any(known.get(operand) for operand in below):
+                known[at] = True
+            elif unknown := [operand for operand in below if operand not in known]:
+                stack += unknown
+            else:
+                known[at] = False
+        return known[number]
 
     # --- emission -------------------------------------------------------------------------------
 
@@ -135,8 +150,10 @@ class Emitter(Frame):
             if kind_of(node.type) is None:
                 raise NoColumnForm(node, self.fallen[number].reason)
             return self._emit_fallback(node, need)
+        self._levels += 1
         try:
             with self.writer.attempt():
+                self._limit_levels(node)
                 if self._is_kept(node, number):
                     return self._emit_kept(node)
                 return nodes.emit_node(self, node, need)
@@ -146,6 +163,12 @@ class Emitter(Frame):
             self.fallen[number] = Fallback(found.reason, found.node.start, found.node.end)
             self._partial.clear()
             return self._emit_fallback(node, need)
+        finally:
+            self._levels -= 1
+
+    def _limit_levels(self, node: ir.Node) -> None:
+        if self._levels > _MAX_LEVELS or self.writer.loops > _MAX_LOOPS:
+            raise NoColumnForm(node, "too many levels")
 
     def emit_vec(self, node: ir.Node, need: Need | None = None) -> Vec:
         """Write a node that must be a plain vector or scalar."""
@@ -180,11 +203,16 @@ class Emitter(Frame):
 
     def _effort(self, number: int) -> int:
         """What it takes to compute a node, in operations on whole columns, roughly."""
-        found = self._efforts.get(number)
-        if found is None:
-            below = sum(self._effort(operand) for operand in self.numbering.operands[number])
-            found = self._efforts[number] = min(below + own_effort(self.numbering.nodes[number]), 1_000)
-        return found
+        stack = [number]
+        while stack:
+            below = self.numbering.operands[stack[-1]]
+            if unknown := [operand for operand in below if operand not in self._efforts]:
+                stack += unknown
+                continue
+            at = stack.pop()
+            total = sum(self._efforts[operand] for operand in below) + own_effort(self.numbering.nodes[at])
+            self._efforts[at] = min(total, 1_000)
+        return self._efforts[number]
 
     def _depends(self, number: int) -> bool:
         """Whether a node needs what a kept part does not have: other roots, prepared values, loops."""

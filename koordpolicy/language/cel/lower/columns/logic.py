@@ -5,7 +5,7 @@ computed in the order that costs least: first what is one for all rows, then wha
 at once, last what row programs must evaluate, and that only for the rows still undecided.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -91,7 +91,20 @@ def _settled(emitter: "Emitter", vec: Vec, conjunction: bool) -> Vec:
     return Vec(BOOL, value, space, failed)
 
 
+_AT_ONCE: Final = 50
+"""Operands of one statement: Python's parser takes 200 parentheses within each other."""
+
+
 def _fold(emitter: "Emitter", vecs: list[Vec], conjunction: bool) -> Vec:
+    """All operands as one; errors absorb in any order, so that groups of them may come first."""
+    while len(vecs) > _AT_ONCE:
+        groups = [vecs[at : at + _AT_ONCE] for at in range(0, len(vecs), _AT_ONCE)]
+        vecs = [
+            _settled(emitter, group[0], conjunction)
+            if len(group) == 1
+            else _fold(emitter, group, conjunction)
+            for group in groups
+        ]
     if len(vecs) == 1:
         return vecs[0]
     writer = emitter.writer

@@ -80,6 +80,11 @@ class Writer:
         self.constants[name] = value
         return name
 
+    @property
+    def loops(self) -> int:
+        """How many loops stand around what is written now."""
+        return self._loops
+
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
         """A compound statement around what is written inside."""
