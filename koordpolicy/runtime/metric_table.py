@@ -252,7 +252,7 @@ METRICS: Final = (
     Metric(
         "koordpolicy_internal_errors_total",
         MetricKind.COUNTER,
-        "Errors that nobody foresaw, by what they took (object, decision, diagnosis, write, extender); the log has a traceback.",
+        "Errors that nobody foresaw, by what they took (object, decision, diagnosis, write, extender, revision); the log has a traceback.",
         ("place",),
     ),
     # --- the scheduler

@@ -5,12 +5,9 @@ A hint may say yes in vain, and costs an attempt then. It must never say no to a
 
 from collections.abc import Callable, Collection, Mapping
 
-from koordpolicy.language.cel.errors import CelError
-from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.decision import Decision, PodKey
 from koordpolicy.scheduler.events import Event
-from koordpolicy.scheduler.mechanisms import ParameterError
 from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
@@ -90,7 +87,7 @@ class Hints:
         try:
             # Parameters that depend on more than the pod are not known here; without them less is ignored.
             wanted = step.mechanism.room(view, step.values({"pod": view.facts}))
-        except (CelError, ParameterError, ObjectError):
+        except Exception:  # noqa: BLE001  # whoever decides on the pod will say what is wrong
             return True
         return all(
             amount <= has.get(name, 0) - (0 if empty else used.get(name, 0))

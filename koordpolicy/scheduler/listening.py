@@ -72,5 +72,9 @@ class Listening:
 
     def _changed(self, active: Active) -> None:
         if active.graph.digest != self.scheduler.profile.digest:
-            self.scheduler.replace_graph(active.graph)
+            try:
+                self.scheduler.replace_graph(active.graph)
+            except Exception:
+                LOG.exception("revision %s is not taken: internal error, please report", active.revision.name)
+                self._component.process.metrics.add("koordpolicy_internal_errors_total", place="revision")
             self._wake()

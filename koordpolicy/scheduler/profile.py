@@ -93,8 +93,14 @@ class Profile:
         return share if isinstance(share, float) and share < 100 else None
 
     def waits(self, records: Mapping[str, Any]) -> tuple[int, int, int]:
-        """First and longest back-off, and when to try again anyway, in nanoseconds."""
-        first, longest, again = (_nanoseconds(asked, records) for asked in self.backoff)
+        """First and longest back-off, and when to try again anyway, in nanoseconds.
+
+        Where policy cannot say for a pod, it is what the built-in pack says: nobody is to be tried without pause.
+        """
+        first, longest, again = (
+            _nanoseconds(asked, records, otherwise)
+            for asked, otherwise in zip(self.backoff, _WAITS, strict=True)
+        )
         return first, longest, again
 
     def tries_when_idle(self, records: Mapping[str, Any]) -> bool:
@@ -105,11 +111,14 @@ class Profile:
             return False
 
 
-def _nanoseconds(asked: Asked, records: Mapping[str, Any]) -> int:
+_WAITS: Final = (NANOSECONDS, 10 * NANOSECONDS, 300 * NANOSECONDS)
+
+
+def _nanoseconds(asked: Asked, records: Mapping[str, Any], otherwise: int = 0) -> int:
     try:
         value = asked.value(records)
     except CelError:
-        return 0
+        return otherwise
     return value.ns if isinstance(value, Duration) else 0
 
 

@@ -138,3 +138,18 @@ def test_an_expression_that_fails_is_told_apart_from_one_that_refuses() -> None:
     world.scheduler.set_pod(pod("other", {"labels": {"team": "b"}}))
     (refused,) = world.drain()
     assert [(one.filter, one.reason, one.error) for one in refused.refusals] == [("Team", "not yours", "")]
+
+
+def test_a_back_off_that_policy_cannot_say_is_no_reason_to_try_without_pause() -> None:
+    unsaid = {"cel": "duration(pod.labels['patience'])"}
+    world = World(
+        {
+            "filters": [{"name": "Never", "require": False}],
+            "queue": {"initialBackoff": unsaid, "maximumBackoff": unsaid},
+        }
+    )
+    attempts = 0
+    for at in range(20):
+        world.scheduler.set_node(node(f"another-{at}", {}))
+        attempts += len(world.drain())
+    assert attempts <= 3 * _PODS, "the first attempts, early ones, and no more until time goes on"
