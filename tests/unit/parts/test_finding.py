@@ -180,3 +180,15 @@ def test_pinned_modules_name_no_host() -> None:
         if isinstance(maker, GoModule):
             for file in maker.source_files():
                 assert not re.search(r"\b(https?|git)://|GOPROXY|GOSUMDB", file.read_text()), file
+
+
+def test_a_module_borrows_source_and_keeps_its_own() -> None:
+    own, borrowing = table.PARTS["cel-go"].maker, table.PARTS["kubernetes-cel"].maker
+    assert isinstance(own, GoModule)
+    assert isinstance(borrowing, GoModule)
+    mine, theirs = own.sources(), borrowing.sources()
+    assert mine.keys() == theirs.keys() >= {"go.mod", "go.sum", "main.go", "values.go", "libraries.go"}
+    assert b'"cel.dev/cel-go/cel"' in mine["main.go"]
+    assert theirs["main.go"] == mine["main.go"].replace(b"cel.dev/cel-go", b"github.com/google/cel-go")
+    assert mine["libraries.go"] != theirs["libraries.go"]
+    assert list(table.PARTS["kwok"].maker.sources()) == ["go.mod", "go.sum"]  # type: ignore[attr-defined]
