@@ -24,7 +24,7 @@ def _of_non_zero(value: Value) -> Optional:
 
 
 def is_zero(value: Value) -> bool:
-    """Whether a value is the zero of its type: null, false, 0, '', an empty list or map, none."""
+    """Whether a value is the zero of its type: null, false, 0, '', an empty list or map. Optionals have none."""
     match value:
         case None:
             return True
@@ -34,8 +34,6 @@ def is_zero(value: Value) -> bool:
             return value.ns == 0
         case Timestamp():
             return value == _ZERO_TIME
-        case Optional():
-            return value is NONE
     return False
 
 
