@@ -1,5 +1,6 @@
 """The work of one process of a run."""
 
+import multiprocessing
 import sys
 import time
 from collections.abc import Sequence
@@ -38,7 +39,10 @@ def visited(share: Share) -> Totals:
                 print(f"without {name}: {missing}", file=sys.stderr)
     run, source = Run(share.asked, programs), Source(share.seed, share.families)
     begin, told, written = time.perf_counter(), 0, 0
+    parent = multiprocessing.parent_process()
     while run.totals.expressions < share.count and len(run.totals.disagreements) < MOST_KEPT:
+        if parent is not None and not parent.is_alive():
+            break  # nobody is left to tell
         run.visit([source.case() for _ in range(min(BATCH, share.count - run.totals.expressions))])
         for found in run.totals.disagreements[written:]:
             file = share.output / f"case-{share.seed}-{written}.json"
