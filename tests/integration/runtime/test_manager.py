@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,6 +136,23 @@ def test_a_killed_api_server_stops_nothing_for_good(site: Site, server: ApiServe
         took = site.eventually(lambda: site.offered() == 30_000, "the node follows")
         print(f"converged after the API server was back: {took:.1f} s")
         assert manager.running.running
+
+
+def test_an_outage_costs_leadership_once(site: Site, server: ApiServer) -> None:
+    with site.manager("m1") as manager:
+        site.eventually(lambda: manager.leads and site.offered() == 60_000, "it leads")
+        began, ended = "leading koordpolicy-system/koordpolicy-manager as m1_", "not leading"
+        server.kill()
+        site.eventually(lambda: not manager.leads, "it stops leading")
+        assert manager.status["leader"]["holder"] == "", "who does not lead is not said to"
+        server.start()
+        site.eventually(lambda: manager.leads, "it leads again")
+        time.sleep(15)  # longer than a lease that was won too late would last
+        assert manager.leads
+        log = manager.running.tail(500)
+        assert (log.count(began), log.count(ended)) == (2, 1)
+        (lost,) = [line for line in log.splitlines() if "was not given back: " in line]
+        assert not lost.endswith(": "), "a reason is empty"
 
 
 def test_one_that_cannot_start_says_why(site: Site) -> None:
