@@ -160,7 +160,9 @@ def test_the_standby_takes_over(site: Site) -> None:
             site.pod(f"after-{number}", "10m")
         took = site.eventually(lambda: not site.waiting(), "the second places the others")
         print(f"taken over after the first was killed: {took:.1f} s")
-        assert second.metric('koordpolicy_scheduler_attempts_total{result="scheduled"}') == 20
+        # A placement counts once its answer is there, a moment after others see the pod bound.
+        placed = 'koordpolicy_scheduler_attempts_total{result="scheduled"}'
+        site.eventually(lambda: second.metric(placed) == 20, "each is counted once")
         third = stack.enter_context(site.scheduler("s3"))
         assert second.running.stop(30) == 0
         site.pod("last", "10m")
