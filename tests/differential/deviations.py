@@ -201,6 +201,11 @@ def _ours_fails(ours: Any, theirs: Any) -> bool:
 
 DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
     Deviation(
+        _calls("_<_(dyn", "_<=_(dyn", "_>_(dyn", "_>=_(dyn"),
+        _ours_fails,
+        "a NaN compared with a value that has no order beside it: false, no error",
+    ),
+    Deviation(
         lambda node: isinstance(node, ir.Comprehension) and node.range.type == DYN,
         _ours_fails,
         "macros over an empty text whose type only run time knows: as over an empty list",
@@ -213,7 +218,7 @@ DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
         _either,
         "quantities without digits: taken as 0",
         frozenset({"kubernetes-cel"}),
-        _with_text("^[+-]?[.]?[numkMGTPE]i?$"),
+        _with_text("^[+-]?[.]?(?:[numkMGTPE]i?)?$"),
     ),
     Deviation(
         _calls("_==_", "_!=_"),
