@@ -6,6 +6,7 @@ from typing import Any
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.checker import check
+from koordpolicy.language.cel.defects import SEEN
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
@@ -70,8 +71,9 @@ def assert_same(
     programs: tuple[ColumnProgram, RowProgram] | None = None,
 ) -> None:
     """Row by row, a column program gives what the row program gives, errors included; so it does when asked
-    for one row after another, and so does the row program of the folded expression.
+    for one row after another, and so does the row program of the folded expression. No defect hides among the errors.
     """
+    seen = SEEN.total()
     program, by_row = programs or (columns(text), compile_row(ROOT_NAMES, typed(text)))
     folded = by_row if programs else compile_row(ROOT_NAMES, fold(typed(text)))
     result = program.call(table, {"pod": pod, "now": NOW})
@@ -95,6 +97,7 @@ def assert_same(
         assert same_answer(answer, expected), (
             f"{text}\nrow {at}: {dict(table.row(at))}\npod {pod}\n{answer}, row {expected}"
         )
+    assert SEEN.total() == seen, (text, SEEN)
 
 
 def same_answer(answer: object, expected: tuple[str, Any]) -> bool:
