@@ -12,6 +12,8 @@ from koordpolicy.diagnostics.escaping import is_plain
 _TAB = "    "
 _UNSHOWABLE = "\N{REPLACEMENT CHARACTER}"
 _ELLIPSIS = "…"
+_REACH = 4
+"""Lines' widths to either side within which what is shown is found, even where many characters take no column."""
 
 
 def cells(text: str) -> list[tuple[str, int]]:
@@ -45,20 +47,29 @@ def clip(text: str, start: int, end: int, columns: int) -> tuple[str, int, int]:
     Returns the text to draw, the columns before the stretch and the columns the stretch takes (at least 1).
     What had to be cut off is marked by an ellipsis. `columns` 0 cuts nothing.
     """
-    drawn = cells(text)
+    start = min(start, len(text))
+    from_, until = _around(start, len(text), columns)
+    drawn = cells(text[from_:until])
     before = [0]
     for _, width in drawn:
         before.append(before[-1] + width)
-    start, end = min(start, len(drawn)), min(max(end, start + 1), len(drawn))
-    if not columns or before[-1] <= columns:
+    whole = len(drawn) == len(text)
+    start, end = start - from_, min(max(end, start + 1) - from_, len(drawn))
+    if whole and (not columns or before[-1] <= columns):
         return "".join(piece for piece, _ in drawn), before[start], max(1, before[end] - before[start])
     first, last = _window(before, start, end, max(columns, 8))
-    left = _ELLIPSIS if first else ""
-    right = _ELLIPSIS if last < len(drawn) else ""
+    left = _ELLIPSIS if from_ + first else ""
+    right = _ELLIPSIS if from_ + last < len(text) else ""
     shown = left + "".join(piece for piece, _ in drawn[first:last]) + right
     offset = len(left) + before[start] - before[first]
     length = before[min(end, last)] - before[min(start, last)]
     return shown, offset, max(1, length)
+
+
+def _around(start: int, length: int, columns: int) -> tuple[int, int]:
+    """The part of a line that need be looked at: hundreds of findings may stand in one line of a million characters."""
+    reach = _REACH * max(columns, 8) if columns else length
+    return max(0, start - reach), min(length, start + reach)
 
 
 def _window(before: list[int], start: int, end: int, columns: int) -> tuple[int, int]:
