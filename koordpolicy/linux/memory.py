@@ -41,3 +41,11 @@ def end_first() -> None:
         _OOM_SCORE.write_text(_ENDED_FIRST)
     except OSError:
         return
+
+
+def resident() -> int | None:
+    """Bytes of memory that this process really holds, None where the system does not say."""
+    try:
+        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return None

@@ -54,7 +54,7 @@ class Response:
     @classmethod
     def text(cls, text: str, status: int = 200) -> "Response":
         """A few words."""
-        return cls(status, text.encode())
+        return cls(status, text.encode("utf-8", "backslashreplace"))
 
 
 Handler = Callable[[Request], Awaitable[Response]]

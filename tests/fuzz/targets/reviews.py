@@ -1,0 +1,45 @@
+"""Pods as an API server hands them to the webhooks."""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+
+from koordpolicy.kube.admission import AdmissionRequest, Operation
+from koordpolicy.kube.resources import PODS
+from koordpolicy.manager.webhooks.hooks import PodWebhooks
+from koordpolicy.model.reading import ObjectError
+from tests.fuzz.mutations import mutate_json
+from tests.fuzz.target import Target
+from tests.fuzz.targets.policies import NOW, graph_of_the_pack
+from tests.hostile.objects import pod
+
+
+@lru_cache(maxsize=1)
+def _webhooks() -> PodWebhooks:
+    return PodWebhooks(graph_of_the_pack, lambda kind, name: None, lambda: NOW, lambda: 50.0)
+
+
+def _seeds() -> Sequence[bytes]:
+    return tuple(
+        json.dumps({"operation": operation, "object": one, "old": old, "namespace": "default"}).encode()
+        for one in (pod(), pod(node=""))
+        for operation, old in (("CREATE", None), ("UPDATE", one))
+    )
+
+
+def _run(data: bytes) -> None:
+    review = json.loads(data)
+    if not isinstance(review, dict) or str(review.get("operation")) not in ("CREATE", "UPDATE"):
+        return
+    asked, old = review.get("object"), review.get("old")
+    if not isinstance(asked, dict) or not (old is None or isinstance(old, dict)):
+        return
+    request = AdmissionRequest(Operation(review["operation"]), PODS, "", "default", "p", asked, old)
+    for hook in (_webhooks().mutate, _webhooks().validate):
+        try:
+            hook(request)
+        except ObjectError:
+            continue
+
+
+REVIEWS = Target("reviews", "pods in front of the webhooks", _seeds, mutate_json, _run)
