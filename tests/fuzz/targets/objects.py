@@ -22,7 +22,7 @@ _KEPT = 400
 
 class _World:
     def __init__(self) -> None:
-        self.scheduler = Scheduler(graph_of_the_pack(), lambda: NOW, advice_every=0)
+        self.scheduler = Scheduler(graph_of_the_pack(), lambda: NOW)
         self.inputs = 0
         self.broken: list[Unreadable] = []
         self.feed = Feed(self.scheduler, wake=lambda: None, unreadable=UnreadableObjects(self._noted))
