@@ -46,6 +46,7 @@ from koordpolicy.kube.resources import (
     Resource,
 )
 from koordpolicy.kube.scrubbing import scrubbed_object
+from koordpolicy.model.reading import parse_json
 
 FORMAT: Final = "koordpolicy-snapshot"
 VERSION: Final = 1
@@ -213,8 +214,8 @@ def read_snapshot(path: Path) -> Snapshot:
         why = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise SnapshotError(f"`{path}` cannot be read: {why}") from error
     try:
-        whole = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        whole = parse_json(data.decode())
+    except ValueError as error:
         raise SnapshotError(f"`{path}` is no snapshot: not JSON ({error})") from error
     if not isinstance(whole, dict) or whole.get("format") != FORMAT:
         raise SnapshotError(f"`{path}` is no snapshot; `koordpolicy snapshot` makes one")

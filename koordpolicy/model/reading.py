@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
 from koordpolicy.model.protocol import DEPRECATED_RESOURCES
 from koordpolicy.model.quantity import INT64_MAX, INT64_MIN, QuantityError, amount
@@ -168,11 +169,19 @@ def embedded(source: str, at: str) -> object:
     if len(source) > _JSON_LIMIT:
         raise ObjectError(f"{at}: more than {_JSON_LIMIT} characters of JSON")
     try:
+        return parse_json(source)
+    except ValueError as error:
+        raise ObjectError(f"{at}: not valid JSON ({error})") from error
+
+
+def parse_json(source: str) -> Any:
+    """A JSON value from outside, with numbers and texts as elsewhere in objects. Raises ValueError for all else."""
+    try:
         value = json.loads(source, parse_constant=_refuse_constant, parse_int=_whole, parse_float=_double)
         if _SURROGATE.search(source):
             json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError) as error:
-        raise ObjectError(f"{at}: not valid JSON ({error})") from error
+    except RecursionError:
+        raise ValueError("nested too deep") from None
     return value
 
 

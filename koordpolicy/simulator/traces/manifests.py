@@ -5,7 +5,6 @@ of a pod: `koordpolicy.io/arrives` when it is created, `koordpolicy.io/runs` how
 duration such as `90s` or `1h30m`.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from koordpolicy.language.documents import read_documents
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PHASE_FAILED, PHASE_SUCCEEDED
-from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.reading import ObjectError, parse_json
 from koordpolicy.model.time import parse_duration
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
@@ -35,9 +34,11 @@ def read_nodes(file: Path) -> list[Json]:
     nodes = []
     for at, obj in _objects(file, "Node"):
         try:
-            read_node(obj)
+            name = read_node(obj).name
         except ObjectError as error:
             raise WorkloadError(f"{at}: {error}") from None
+        if not name:
+            raise WorkloadError(f"{at}: the node has no `metadata.name`")
         nodes.append(obj)
     return nodes
 
@@ -91,7 +92,8 @@ def _objects(file: Path, kind: str) -> Iterator[tuple[str, Json]]:
 def _unpacked(at: str, document: object, depth: int) -> Iterator[tuple[str, Json]]:
     if not isinstance(document, Mapping):
         raise WorkloadError(f"{at}: expected an object")
-    if not str(document.get("kind", "")).endswith("List"):
+    kind = document.get("kind", "List" if isinstance(document.get("items"), list) else "")
+    if not (isinstance(kind, str) and kind.endswith("List")):
         yield at, document
         return
     items = document.get("items")
@@ -112,8 +114,8 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
         raise WorkloadError(f"{file}: not UTF-8 at byte {error.start}") from None
     if file.suffix == ".json":
         try:
-            document = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            document = parse_json(text)
+        except ValueError as error:
             line = getattr(error, "lineno", 1)
             raise WorkloadError(f"{file}:{line}: not valid JSON ({error})") from None
         documents = document if isinstance(document, list) else [document]

@@ -106,7 +106,7 @@ def test_every_reader_of_an_annotation_gives_a_value_or_an_object_error(
         ('{"factor": -' + "9" * 400 + "}", "more than 19 digits"),
         ('{"ratio": 1e999}', "beyond the range of a double"),
         ('{"text": "\\ud83d"}', "surrogates"),
-        ("[" * 100_000, "recursion"),
+        ("[" * 100_000, "nested too deep"),
     ],
 )
 def test_json_in_an_annotation_has_bounds(source: str, words: str) -> None:

@@ -102,6 +102,11 @@ def test_manifests_in_yaml(tmp_path: Path) -> None:
         ('{"kind": "List", "items": [7]}', "items[0]: expected an object"),
         ('{"metadata": {"name": 7}}', "metadata.name: expected text"),
         ('{"metadata": {}}', "the pod has no `metadata.name`"),
+        ('{"items": [{"metadata": {}}]}', "items[0]: the pod has no `metadata.name`"),
+        ('{"kind": {"a": 1}, "metadata": {"name": "p"}}', "expected a Pod, found the kind"),
+        ('{"metadata": {"name": "\\ud800"}}', "pods.json:1: not valid JSON"),
+        ('{"metadata": {"name": "p"}, "spec": {"priority": 1e999}}', "pods.json:1: not valid JSON"),
+        ("[" * 100_000, "pods.json:1: not valid JSON (nested too deep)"),
         ('{"metadata": {"name": "p", "annotations": {"koordpolicy.io/runs": "-5m"}}}', "is negative"),
     ],
 )
@@ -109,6 +114,26 @@ def test_broken_manifests_are_told_by_place(tmp_path: Path, pods: str, message: 
     with pytest.raises(WorkloadError) as caught:
         read_workload(*files(tmp_path, json.dumps(NODE), pods, ".json"))
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "message"),
+    [
+        ('[{"a": 1}]', "the node has no `metadata.name`"),
+        ('{"items": [{"status": {}}]}', "items[0]: the node has no `metadata.name`"),
+        ('{"metadata": {"name": "n"}, "status": 7}', "status: expected a mapping"),
+    ],
+)
+def test_so_are_broken_nodes(tmp_path: Path, nodes: str, message: str) -> None:
+    with pytest.raises(WorkloadError) as caught:
+        read_workload(*files(tmp_path, nodes, json.dumps(POD), ".json"))
+    assert message in str(caught.value)
+
+
+def test_items_need_no_kind(tmp_path: Path) -> None:
+    bare = {"metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4"}}}
+    workload = read_workload(*files(tmp_path, json.dumps({"items": [bare]}), json.dumps(POD), ".json"))
+    assert [one["metadata"]["name"] for one in workload.nodes] == ["n"]
 
 
 DESCRIBED = """\
