@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 from collections.abc import Container
 from pathlib import Path
 from typing import Final
@@ -15,15 +16,13 @@ ANNOTATION: Final = ".koordpolicy-commit"
 """A file at the top of a tree that names the commit it was made from, for trees that come without Git."""
 
 _SECONDS: Final = 10.0
+_MOST: Final = 4096
+"""Bytes of a path, or a commit's name, that are read."""
 
 
 def annotated(real: str) -> str:
     """The commit that the annotation of a tree names, "" where there is none; blocks."""
-    try:
-        with Path(real, ANNOTATION).open("rb") as file:
-            named = file.read(100).decode("ascii", "replace").strip()
-    except OSError:
-        return ""
+    named = _beginning(Path(real, ANNOTATION)).decode("ascii", "replace").strip()
     return named if COMMIT.fullmatch(named) else ""
 
 
@@ -65,15 +64,25 @@ def git_stamps(real: str) -> tuple[Stamp, ...] | None:
 def _git_directory(top: str) -> str | None:
     """The directory with HEAD and index of a work tree: `.git`, or what the file of that name refers to."""
     dot = Path(top, ".git")
-    if dot.is_dir():
+    if os.path.isdir(dot):
         return str(dot)
-    try:
-        said = dot.read_text(encoding="utf-8")[:4096]
-    except (OSError, UnicodeDecodeError):
-        return None
-    key, _, where = said.partition(":")
+    key, _, where = os.fsdecode(_beginning(dot)).partition(":")
     where = where.strip()
     return os.path.join(top, where) if key == "gitdir" and is_plain(where) else None
+
+
+def _beginning(file: Path) -> bytes:
+    """The first bytes of a file, b"" where there is no regular one: a pipe of that name would keep us waiting."""
+    try:
+        opened = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(opened, _MOST) if stat.S_ISREG(os.fstat(opened).st_mode) else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(opened)
 
 
 async def commit_of(git: Git, real: str, seen: Survey) -> str:
@@ -85,6 +94,8 @@ async def commit_of(git: Git, real: str, seen: Survey) -> str:
     directory, top = await asyncio.to_thread(_around, real)
     if top is None:
         return await asyncio.to_thread(annotated, directory)
+    if await asyncio.to_thread(_git_directory, top) is None:
+        return ""
     files, elsewhere = _within(seen, top, directory)
     try:
         status = await git.run(
