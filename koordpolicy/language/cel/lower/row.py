@@ -139,6 +139,7 @@ def _scope(
         **GLOBALS,
         **constants,
         "told": told,
+        "as_value": _as_value,
         "absorbed": _absorbing(told),
         "BUDGET": budget,
         "UNSET": _Unset(),
@@ -209,7 +210,7 @@ def _write_output(body: Body, text: Callable[[int], str], n: int) -> str:
     body.block.line("try:")
     body.block.nest(inner)
     body.block.line("except Exception as error:")
-    body.block.nest(one_line(f"{result} = told(error)"))
+    body.block.nest(one_line(f"{result} = as_value(told(error))"))
     return result
 
 
@@ -240,6 +241,15 @@ def _errors(names: Mapping[str, str]) -> Callable[[Exception], CelError]:
         return error_of(error)
 
     return told
+
+
+def _as_value(error: CelError) -> CelError:
+    """An error that is given, not raised, without the frames that it came through.
+
+    They hold what the caller works on, and arrays of objects, in which such errors may stand, keep cycles alive.
+    """
+    error.__traceback__ = error.__context__ = error.__cause__ = None
+    return error
 
 
 def _absorbing(
