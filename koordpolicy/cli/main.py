@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 
 from koordpolicy import __version__
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
-from koordpolicy.cli.start import process
 from koordpolicy.cli.terminal import CannotWriteError, Terminal
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
     from koordpolicy.graph import Compiler
-
-__all__ = ["NAMES", "command_of", "main", "parser", "process"]
 
 NAMES = (
     "check",

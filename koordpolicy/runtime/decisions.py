@@ -1,12 +1,12 @@
 """The decision log: some of the decisions, each with the rules and facts behind it, off the hot path."""
 
-import json
 import logging
 import queue
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import Answer, RuleRef
 from koordpolicy.graph.answer import FactRead
 from koordpolicy.runtime.clock import now_ns
@@ -119,7 +119,7 @@ class DecisionLog:
     def _write(self) -> None:
         while (one := self._waiting.get()) is not None:
             try:
-                self._out.write(json.dumps(one, ensure_ascii=False, default=str) + "\n")
+                self._out.write(json_text(one, default=str) + "\n")
                 if self._waiting.empty():
                     self._out.flush()
                 self._metrics.add("koordpolicy_decision_log_total", result="written")

@@ -1,11 +1,11 @@
 """What every process tells of itself over HTTP: alive, ready, metrics, status."""
 
-import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from koordpolicy import __version__
+from koordpolicy.diagnostics.escaping import json_text, safe
 from koordpolicy.diagnostics.render import render
 from koordpolicy.runtime.authentication import Protection
 from koordpolicy.runtime.clock import monotonic
@@ -39,9 +39,9 @@ def health_routes(process: Process, live: LivePolicies | None = None, more: More
         told = status_of(process, live, more)
         wanted = request.query.get("format", "")
         if wanted == "json" or (not wanted and "json" in request.headers.get("accept", "")):
-            text = json.dumps(told, indent=2, ensure_ascii=False, default=str)
+            text = json_text(told, indent=2, default=str)
             return Response(200, text.encode() + b"\n", JSON)
-        return Response.text(status_text(told, live))
+        return Response.text(safe(status_text(told, live)))
 
     return (
         Route("GET", "/healthz", healthy, Protection.OPEN),
@@ -152,7 +152,7 @@ def _policies_text(policies: Mapping[str, Any], live: LivePolicies) -> list[str]
 
 
 def _plain(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return value if isinstance(value, str) else json_text(value, default=str)
 
 
 def _time(seconds: float) -> str:

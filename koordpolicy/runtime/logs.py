@@ -1,12 +1,12 @@
 """Logging of a process: lines for people, or JSON objects for collectors."""
 
-import json
 import logging
 import sys
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, Final, TextIO
 
+from koordpolicy.diagnostics.escaping import json_text, safe
 from koordpolicy.diagnostics.wording import worded
 
 _USUAL: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
@@ -52,8 +52,10 @@ class TextLines(logging.Formatter):
     """`2026-01-31T12:00:00.000Z INFO runtime.live: revision ... is active`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line = f"{_moment(record)} {record.levelname} {_source(record)}: {_message(record)}"
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        # What continues a message is indented: no name or text of a policy can forge a line.
+        message = safe(_message(record)).replace("\n", "\n  ")
+        line = f"{_moment(record)} {record.levelname} {_source(record)}: {message}"
+        return f"{line}\n{safe(self.formatException(record.exc_info))}" if record.exc_info else line
 
 
 class JsonLines(logging.Formatter):
@@ -69,4 +71,4 @@ class JsonLines(logging.Formatter):
         entry.update({key: value for key, value in vars(record).items() if key not in _USUAL})
         if record.exc_info:
             entry["exception"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False, default=str)
+        return json_text(entry, default=str)

@@ -70,3 +70,18 @@ def test_a_reason_is_never_empty() -> None:
 def test_more_when_asked() -> None:
     assert "a detail" not in logged(LogFormat.TEXT)
     assert "a detail" in logged(LogFormat.TEXT, verbose=True)
+
+
+@pytest.mark.parametrize("format", LogFormat)
+def test_nothing_that_is_logged_moves_a_cursor_or_forges_a_line(format: LogFormat) -> None:
+    out = io.StringIO()
+    set_up_logging(format, out=out)
+    hostile = "pol\x1b[2J\udcff\u202e\n2026-01-31T12:00:00.000Z INFO forged: line"
+    logging.getLogger("koordpolicy").warning("%s is refused", hostile, extra={"file": hostile})
+    text = out.getvalue()
+    text.encode("utf-8")
+    lines = text.splitlines()
+    assert not any(character for character in text if character != "\n" and not character.isprintable())
+    assert all(line.startswith(("{", "  ")) or "koordpolicy: pol" in line for line in lines)
+    if format is LogFormat.JSON:
+        assert json.loads(text)["message"].count("\n") == 1
