@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from koordpolicy.cli.bundle import OWN, add_paths, compile_paths
 from koordpolicy.cli.command import FINDINGS, OK, Command
 from koordpolicy.cli.exceptions import told_exceptions
+from koordpolicy.cli.max_cost import add_max_cost
 from koordpolicy.cli.moment import add_moment, moment_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics, Severity
@@ -31,6 +32,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="warnings fail the check too")
     add_moment(parser)
+    add_max_cost(parser)
     parser.add_argument("--no-tests", action="store_true", help="leave out the policy tests")
     parser.add_argument(
         "--explain-cost",

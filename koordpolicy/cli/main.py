@@ -78,7 +78,7 @@ def main(
         try:
             given = parser(_needed(words)).parse_args(words)
             command = f" {given.command}"
-            given.compiler = compiler or _compiler()
+            given.compiler = compiler or _compiler(getattr(given, "max_cost_per_decision", None))
             if ready is not None:
                 ready()
             return int(given.run(given, terminal))
@@ -114,9 +114,9 @@ def _needed(words: Sequence[str]) -> Sequence[str]:
     return (first,) if first in NAMES else NAMES
 
 
-def _compiler() -> "Compiler":
+def _compiler(max_cost: int | None) -> "Compiler":
     """What compiles for a command; imported only when the words make sense, and under `seldom`."""
     from koordpolicy.graph import Compiler  # noqa: PLC0415  # see above
     from koordpolicy.runtime.packs import find_pack  # noqa: PLC0415
 
-    return Compiler(find_pack)
+    return Compiler(find_pack) if max_cost is None else Compiler(find_pack, max_cost)

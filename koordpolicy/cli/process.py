@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.max_cost import add_max_cost
 from koordpolicy.cli.repository import add_repository_flags, repository_settings
 from koordpolicy.cli.serving import add_serving_flags, http_of
 from koordpolicy.model.quantity import amount
@@ -71,6 +72,7 @@ def add_process_flags(parser: argparse.ArgumentParser, *, elects: bool = True, p
         help="memory that it may take for that, such as 512Mi; never more than 80 %% of what the container has left"
         f" (default: {trial.memory >> 20}Mi)",
     )
+    add_max_cost(parser)
     parser.add_argument(
         "--state-dir", metavar="DIR", default="", help="keep the last good policies there, for restarts"
     )
@@ -151,6 +153,7 @@ def settings_of(arguments: argparse.Namespace) -> Settings:
         decision_log_every=arguments.decision_log_every,
         decision_log_size=log_size,
         policy_tests=not arguments.no_policy_tests,
+        max_cost=arguments.max_cost_per_decision,
         instance=arguments.instance,
         unready_after=arguments.unready_after,
     )
@@ -199,7 +202,7 @@ def _trial_limits(arguments: argparse.Namespace) -> TrialLimits:
         raise CannotRunError(
             "--policy-trial-memory takes more than nothing; --policy-trial-cpu 0 tries nothing"
         )
-    return TrialLimits(cpu, memory)
+    return TrialLimits(cpu, memory, max_cost=arguments.max_cost_per_decision)
 
 
 def _repository(arguments: argparse.Namespace) -> SyncSettings | None:

@@ -16,7 +16,7 @@ from koordpolicy.graph.moments import parted
 from koordpolicy.graph.passes.availability import availability
 from koordpolicy.graph.passes.catalogue import catalogue
 from koordpolicy.graph.passes.conflicts import conflicts
-from koordpolicy.graph.passes.cost import cost
+from koordpolicy.graph.passes.cost import budget_of, cost
 from koordpolicy.graph.passes.decisions import decisions
 from koordpolicy.graph.passes.exceptions import exceptions
 from koordpolicy.graph.passes.library import library
@@ -29,6 +29,7 @@ from koordpolicy.graph.passes.schema import schema
 from koordpolicy.graph.state import Progress, State, Unit, silent
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.facts import FACTS
 
 Pass = Callable[[State], None]
@@ -69,8 +70,10 @@ class Compilation:
 class Compiler:
     """Compiles revision after revision, remembering what did not change."""
 
-    def __init__(self, packs: PackFinder = no_packs) -> None:
+    def __init__(self, packs: PackFinder = no_packs, max_cost: int = DEFAULT_BUDGET) -> None:
+        """`max_cost`: units that a decision may cost, whatever a bundle asks for."""
         self._packs = packs
+        self._max_cost = max_cost
         self._cache = Cache()
 
     def compile(self, own: Layer, progress: Progress = silent, *, checked: bool = False) -> Compilation:
@@ -80,7 +83,9 @@ class Compiler:
         checked again.
         """
         vocabulary = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
-        state = State(own, self._packs, self._cache, vocabulary=vocabulary, progress=progress)
+        state = State(
+            own, self._packs, self._cache, max_cost=self._max_cost, vocabulary=vocabulary, progress=progress
+        )
         for run in PASSES:
             if checked and run in CHECKS:
                 continue
@@ -92,7 +97,14 @@ class Compiler:
         if not state.found.has_errors:
             ordinary, exceptional = parted(state.decisions)
             graph = RuleGraph(
-                digest, state.units, state.classes, ordinary, state.constants, state.matches, exceptional
+                digest,
+                state.units,
+                state.classes,
+                ordinary,
+                state.constants,
+                state.matches,
+                exceptional,
+                budget_of(state),
             )
         sources = {file: text for layer in state.layers for file, text in layer.files.items()}
         return Compilation(graph, state.found, tuple(state.units), sources)

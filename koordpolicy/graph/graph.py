@@ -60,11 +60,13 @@ class Selection:
         requirements: tuple[Requirement, ...],
         roots: tuple[str, ...],
         test: ir.Node | None,
+        budget: int = DEFAULT_BUDGET,
     ) -> None:
         self.document = document
         self.requirements = requirements
         self._roots = roots
         self._test = test
+        self._budget = budget
         self._program: RowProgram | None = None
 
     def holds(self, records: Mapping[str, Any]) -> bool:
@@ -72,7 +74,7 @@ class Selection:
         if self._test is None:
             return True
         if self._program is None:
-            self._program = compile_row(self._roots, self._test)
+            self._program = compile_row(self._roots, self._test, budget=self._budget)
         return bool(self._program.call(*(records.get(root, {}) for root in self._roots)))
 
 
@@ -92,8 +94,11 @@ class RuleGraph:
         constants: Mapping[tuple[str, str], ir.Node],
         matches: Mapping[Unit, RuleMatch] = MappingProxyType({}),
         exceptional: Exceptional = NONE,
+        budget: int = DEFAULT_BUDGET,
     ) -> None:
         self.digest = digest_with(digest, exceptional.in_force)
+        self.budget = budget
+        """Units that one evaluation of a decision may cost."""
         self.units = tuple(units)
         self.classes = classes
         self.decisions = exceptional.joined_to(decisions)
@@ -155,7 +160,9 @@ class RuleGraph:
         if known is None:
             make = self._around
             known = (
-                compile_row(decision.roots, self._expressions.value(decision)) if make is None else make(name)
+                compile_row(decision.roots, self._expressions.value(decision), budget=self.budget)
+                if make is None
+                else make(name)
             )
             self._values[decision.key] = known
         return known
@@ -217,7 +224,7 @@ class RuleGraph:
         decision = self.decision(name)
         known = self._explained.get(decision.key)
         if known is None:
-            known = compile_row(decision.roots, self._expressions.index(decision))
+            known = compile_row(decision.roots, self._expressions.index(decision), budget=self.budget)
             self._explained[decision.key] = known
         try:
             at = known.call(*given)
@@ -230,7 +237,9 @@ class RuleGraph:
         decision = self.decisions[rule.key]
         expression = self._expressions.resolved(rule.variables[name], rule.key)
         known = [root for root in ROOTS if root in decision.roots or root in roots]
-        return compile_row(known, expression).call(*(roots.get(root, {}) for root in known))
+        return compile_row(known, expression, budget=self.budget).call(
+            *(roots.get(root, {}) for root in known)
+        )
 
     def _deciding(self, decision: Decision, given: list[Any]) -> list[Rule]:
         """The deciding rule and, below it, those of the parameters it uses; each once."""
@@ -297,6 +306,7 @@ class RuleGraph:
             self._constants,
             self._matches,
             exceptional,
+            self.budget,
         )
 
     def with_rules(self, rules: Iterable[Rule]) -> "RuleGraph":
@@ -307,7 +317,15 @@ class RuleGraph:
         decisions = dict(self.decisions)
         for rule in rules:
             decisions[rule.key] = replace(self.decision(str(rule.key)), rules=(rule,))
-        return RuleGraph(self.digest, self.units, self.classes, decisions, self._constants, self._matches)
+        return RuleGraph(
+            self.digest,
+            self.units,
+            self.classes,
+            decisions,
+            self._constants,
+            self._matches,
+            budget=self.budget,
+        )
 
     def subjects(self, kind: str) -> tuple[str, ...]:
         """The subjects of a kind (profile names, resources, ...), sorted."""
@@ -340,7 +358,9 @@ class RuleGraph:
         key = DecisionKey(unit.kind.name, unit.subject, "match")
         test = None if match.test is None else self._expressions.resolved(match.test, key)
         roots = tuple(root for root in ROOTS if root in unit.kind.roots)
-        return self._selected.setdefault(unit, Selection(unit.id, match.requirements, roots, test))
+        return self._selected.setdefault(
+            unit, Selection(unit.id, match.requirements, roots, test, self.budget)
+        )
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -56,6 +56,6 @@ def _plan(graph: RuleGraph, decision: Decision) -> Plan:
     }
     if not over_nodes:
         return Plan(name, cost.maximum, loop, Way.ROW)
-    program = compile_columns(expression, _ROW_OF_TABLE, decision.roots)
+    program = compile_columns(expression, _ROW_OF_TABLE, decision.roots, budget=graph.budget)
     reasons = tuple(dict.fromkeys(part.reason for part in program.fallback))
     return Plan(name, cost.maximum, loop, Way.MIXED if reasons else Way.COLUMNS, reasons)

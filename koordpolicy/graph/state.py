@@ -14,6 +14,7 @@ from koordpolicy.graph.terms import Terms
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.ir_walk import refs_of, substitute
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents import Document
 from koordpolicy.language.facts import ROOTS
@@ -88,11 +89,15 @@ def silent(_: str) -> None:
 
 @dataclass(slots=True)
 class State:
-    """Handed from pass to pass; each pass fills in its part and reads the earlier ones."""
+    """Handed from pass to pass; each pass fills in its part and reads the earlier ones.
+
+    No decision may cost more units than the operator's `max_cost`.
+    """
 
     own: Layer
     packs: PackFinder
     cache: Cache
+    max_cost: int = DEFAULT_BUDGET
     found: Diagnostics = field(default_factory=Diagnostics)
     layers: list[Layer] = field(default_factory=list)
     documents: list[tuple[int, Document]] = field(default_factory=list)

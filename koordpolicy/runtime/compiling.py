@@ -15,6 +15,7 @@ from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.layers import PackFinder
 from koordpolicy.graph.testing import with_tests
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, summary_of
@@ -39,9 +40,11 @@ class Aside:
         tests: bool = True,
         quiet: bool = False,
         trials: Trials | None = None,
+        max_cost: int = DEFAULT_BUDGET,
     ) -> None:
         self._packs = packs
-        self._compiler = Compiler(packs)
+        self._max_cost = max_cost
+        self._compiler = Compiler(packs, max_cost)
         self._now = now
         self._prepare = prepare
         self._tests = tests
@@ -103,7 +106,9 @@ class Aside:
             return self._reject(revision, Reason.UNFIT, compilation, str(error))
         except Exception as error:
             LOG.exception("the compiler failed on revision %s", revision.name)
-            self._compiler = Compiler(self._packs)  # what it remembered may be half of something
+            self._compiler = Compiler(
+                self._packs, self._max_cost
+            )  # what it remembered may be half of something
             message = f"the compiler failed ({type(error).__name__}: {error}); please report this"
             return self._reject(
                 revision, Reason.INTERNAL_ERROR, Compilation(None, Diagnostics(), (), {}), message

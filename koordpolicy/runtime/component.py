@@ -16,6 +16,7 @@ from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.events import EventLimits, Recorder
 from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.unreadable import UnreadableObjects
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.apiserver import GRACE, ServerSight, follow
 from koordpolicy.runtime.authentication import Reviews
 from koordpolicy.runtime.clock import monotonic, now_ns
@@ -81,6 +82,8 @@ class Settings:
     """Bytes after which the file is put aside; 0 for never."""
     policy_tests: bool = True
     trials: Trials | None = None
+    max_cost: int = DEFAULT_BUDGET
+    """Units that a decision may cost at most, whatever a bundle says."""
     """Where revisions are tried before this process takes them."""
     instance: str = field(default_factory=lambda: os.uname().nodename)
     node: str = ""
@@ -203,7 +206,11 @@ async def surroundings(
         source, objects = _source(settings, cluster, sync)
         store = LastGood(settings.state_directory) if settings.state_directory else None
         options = Options(
-            prepare=wishes.prepare, tests=settings.policy_tests, quiet=True, trials=settings.trials
+            prepare=wishes.prepare,
+            tests=settings.policy_tests,
+            quiet=True,
+            trials=settings.trials,
+            max_cost=settings.max_cost,
         )
         component: Component | None = None
 

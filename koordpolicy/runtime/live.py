@@ -9,6 +9,7 @@ from typing import Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.layers import PackFinder
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.compiling import Aside, Prepare
@@ -38,7 +39,7 @@ class Options:
 
     `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
     bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `trials`
-    tries each revision before this process takes it, `patience` is how many seconds a start waits for the source before it takes the kept tree.
+    tries each revision before this process takes it, `max_cost` is what a decision may cost at most, `patience` is how many seconds a start waits for the source before it takes the kept tree.
     """
 
     packs: PackFinder = find_pack
@@ -46,6 +47,7 @@ class Options:
     tests: bool = True
     quiet: bool = False
     trials: Trials | None = None
+    max_cost: int = DEFAULT_BUDGET
     patience: float = 5.0
     now: Callable[[], int] = now_ns
 
@@ -98,6 +100,7 @@ class LivePolicies:
             tests=options.tests,
             quiet=options.quiet,
             trials=options.trials,
+            max_cost=options.max_cost,
         )
         self._store = store
         self._gate = gate

@@ -182,7 +182,10 @@ def reasons_of(
     program = question.profile.reasons.get(step.name)
     if program is None:
         return {_without_reason(question, step, int(numbers[0]), table): len(numbers)}
-    result = program.call(table, question.records, numbers)
+    try:
+        result = program.call(table, question.records, numbers)
+    except CelError:  # all nodes together cost too much
+        return {_without_reason(question, step, int(numbers[0]), table): len(numbers)}
     silent = np.zeros(len(numbers), np.bool_) if result.errors is None else result.errors.copy()
     counts: dict[str, int] = {}
     for code in np.unique(result.values[~silent]):

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.mechanism.columns import Mask
 from koordpolicy.scheduler.choosing import reasons_of, weighted
 from koordpolicy.scheduler.cycle import Judged, Question
@@ -111,7 +112,10 @@ class Extender:
         table, program = self._scheduler.cache.table, question.profile.reasons.get(step.name)
         if program is None:
             return [_first(question, step, rows, self._scheduler)] * len(rows)
-        result = program.call(table, question.records, rows)
+        try:
+            result = program.call(table, question.records, rows)
+        except CelError:  # all nodes together cost too much
+            return [_first(question, step, rows, self._scheduler)] * len(rows)
         errors: Mask = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
         texts = ["" if errors[at] else str(result.value(at)) for at in range(len(rows))]
         silent = np.array([not text for text in texts])

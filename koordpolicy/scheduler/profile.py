@@ -192,7 +192,8 @@ class _Maker:
     def columns(self, of: str, outputs: Mapping[str, ir.Node]) -> ColumnProgram:
         """The program of all steps (`of` is empty), or of the reason of one; a graph has it made once."""
         return self._graph.once(
-            (self._target, "columns", of), lambda: compile_columns(outputs, "node", ROOTS)
+            (self._target, "columns", of),
+            lambda: compile_columns(outputs, "node", ROOTS, budget=self._graph.budget),
         )
 
     def filter(self, name: str) -> Step:

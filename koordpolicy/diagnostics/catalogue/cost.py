@@ -1,6 +1,7 @@
 """KP6xx: expressions that could take too long."""
 
 from koordpolicy.diagnostics.catalogue.code import Code
+from koordpolicy.diagnostics.value import Severity
 
 COST: tuple[Code, ...] = (
     Code.written(
@@ -38,6 +39,38 @@ COST: tuple[Code, ...] = (
             spec:
               match: {condition: "node.pods.all(p, p.name != '')"}
               target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP602",
+        "budget above what operators permit",
+        severity=Severity.WARNING,
+        explanation="""
+            `budgets.costPerDecision` asks for more than the process permits in which decisions are made
+            (`--max-cost-per-decision`, which `koordpolicy check` knows, too). The lower of both holds, in the estimate
+            and whenever a decision is made.
+            """,
+        why="""
+            A bundle may lower what its decisions cost, so that a mistake is seen early. How long one may hold up
+            everything else is up to whoever runs the process.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyBundle
+            metadata: {name: own}
+            spec:
+              budgets: {costPerDecision: 50000000}
+            """,
+        advice="""
+            Leave the budget out, or set it to what your dearest decision needs: `koordpolicy check --explain-cost` says
+            how much that is. Where it must be more, ask the operators to raise their limit, and give `check` the same.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyBundle
+            metadata: {name: own}
+            spec:
+              budgets: {costPerDecision: 200000}
             """,
     ),
 )

@@ -1,19 +1,21 @@
 """Cost: no decision may need more steps than the bundle's budget."""
 
+from collections.abc import Iterator
 from functools import partial
 
-from koordpolicy.diagnostics import Note, Span
+from koordpolicy.diagnostics import Note, Severity, Span
 from koordpolicy.graph.costs import Costs, bound_of
 from koordpolicy.graph.decide import Expressions, parameter_key
 from koordpolicy.graph.rules import Decision, Rule
-from koordpolicy.graph.state import State
+from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.cel.cost import Loop
 from koordpolicy.language.kinds.bundle import Budgets, PolicyBundleSpec
 
 
 def cost(state: State) -> None:
-    """Report KP601 at the dearest rule of each decision over budget, each place once."""
-    budget = _budget(state)
+    """Report KP601 at the dearest rule of each decision over budget, each place once; KP602 for a budget too high."""
+    budget = budget_of(state)
+    _report_raised(state)
     bounds = {rule: state.cache.get(("cost", rule), partial(bound_of, rule)) for rule in state.rules}
     costs = Costs(state.decisions, Expressions(state.decisions, state.constants), bounds)
     told: set[Span] = set()
@@ -44,13 +46,32 @@ def _behind(state: State, decision: Decision) -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def _budget(state: State) -> int:
-    """The budget of the bundle, else the usual one; packs below it say nothing here."""
+def budget_of(state: State) -> int:
+    """Units that one evaluation of a decision may cost: what the bundle says, within what the operator permits."""
+    asked = next((budgets.cost_per_decision for _, budgets in _asked(state)), state.max_cost)
+    return min(asked, state.max_cost)
+
+
+def _asked(state: State) -> Iterator[tuple[Unit, Budgets]]:
+    """The bundle that sets a budget; packs below it say nothing here."""
     own = len(state.layers) - 1
     for unit in state.units:
         if unit.layer == own and isinstance(unit.spec, PolicyBundleSpec) and unit.spec.budgets is not None:
-            return unit.spec.budgets.cost_per_decision
-    return Budgets().cost_per_decision
+            yield unit, unit.spec.budgets
+
+
+def _report_raised(state: State) -> None:
+    """Report KP602 where the bundle asks for more than the operator permits."""
+    for unit, budgets in _asked(state):
+        if budgets.cost_per_decision > state.max_cost:
+            state.found.add(
+                "KP602",
+                unit.document.positions.value(("spec", "budgets", "costPerDecision")),
+                f"decisions may cost {state.max_cost:,} units at most, not {budgets.cost_per_decision:,}",
+                help="a bundle may lower the limit that the operators set with `--max-cost-per-decision`; it is they "
+                "who raise it",
+                severity=Severity.WARNING,
+            )
 
 
 def _report(state: State, decision: Decision, costs: Costs, total: int, budget: int, told: set[Span]) -> None:

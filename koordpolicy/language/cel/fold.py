@@ -38,21 +38,6 @@ def fold(root: ir.Node, functions: Mapping[str, Function] = FUNCTIONS, meter: Me
     return _Folding(functions, meter_of(FOLDING_BUDGET) if meter is None else meter).fold(root)
 
 
-class Folding:
-    """Folds the expressions of one revision, which share a budget, each with no more than its own share."""
-
-    def __init__(self, budget: int = 200 * FOLDING_BUDGET) -> None:
-        self._left = budget
-
-    def fold(self, root: ir.Node) -> ir.Node:
-        """The expression with constant parts computed, as far as the budget reaches."""
-        given = min(self._left, FOLDING_BUDGET)
-        meter = meter_of(given)
-        folded = fold(root, meter=meter)
-        self._left -= given - max(0, meter[0])
-        return folded
-
-
 @dataclass(frozen=True, slots=True)
 class _Folding:
     """One expression being folded."""

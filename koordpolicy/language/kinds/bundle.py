@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.kinds.base import Spec
 from koordpolicy.language.kinds.fields import (
     AnyText,
@@ -24,8 +25,9 @@ from koordpolicy.language.kinds.slots import Cel
 class Budgets(PolicyModel):
     """What expressions may cost."""
 
-    cost_per_decision: Annotated[int, Whole(1, 1_000_000_000)] = 1_000_000
-    """Highest estimated cost of one decision, in the checker's units."""
+    cost_per_decision: Annotated[int, Whole(1, 1_000_000_000)] = DEFAULT_BUDGET
+    """Highest cost of one decision, as estimated and whenever it is made, in units of 50 ns at most. The operators'
+    `--max-cost-per-decision` is the highest there is."""
 
 
 class TestOptions(PolicyModel):

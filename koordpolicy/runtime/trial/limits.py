@@ -5,6 +5,7 @@ import resource
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.linux.memory import address_space, end_first, free_in_container
 
 MIB: Final = 1 << 20
@@ -17,12 +18,13 @@ class TrialLimits:
     """Limits of one trial.
 
     `cpu` are seconds of CPU time, `memory` bytes beyond what the process has from the start, `evaluation` seconds of
-    CPU time for one decision on one example.
+    CPU time for one decision on one example, `max_cost` the units that a decision may cost at most.
     """
 
     cpu: float = 60.0
     memory: int = 1024 * MIB
     evaluation: float = 1.0
+    max_cost: int = DEFAULT_BUDGET
 
     @property
     def wall(self) -> float:

@@ -47,7 +47,7 @@ class _Keeper:
         self._packs = packs
         self._limits = limits
         self._rehearse = rehearse
-        self._compiler = Compiler(packs)
+        self._compiler = Compiler(packs, limits.max_cost)
         self._note = mmap.mmap(-1, _NOTE)
 
     def run(self) -> None:

@@ -165,7 +165,10 @@ def _by_reason(
     program = question.profile.reasons.get(step.name)
     if reason or program is None:
         return [(reason or next(iter(reasons_of(question, step, rows, table))), rows)]
-    result = program.call(table, question.records, rows)
+    try:
+        result = program.call(table, question.records, rows)
+    except CelError:  # all nodes together cost too much
+        return [(next(iter(reasons_of(question, step, rows[:1], table))), rows)]
     silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
     groups = []
     for code in np.unique(result.values[~silent]):

@@ -75,7 +75,9 @@ class Knobs:
         literals: list[_Knob] = []
         expression = rewrite(expression, lambda node: _opened(node, literals))
         self._literals = literals
-        self._program: ColumnProgram = compile_columns({"": expression}, "node", (*ROOTS, _SUPPOSED))
+        self._program: ColumnProgram = compile_columns(
+            {"": expression}, "node", (*ROOTS, _SUPPOSED), budget=graph.budget
+        )
 
     def turns(
         self, table: NodeTable, records: Records, rows: Rows, evaluations: Evaluations

@@ -38,10 +38,11 @@ class BoundRows:
 class Binder:
     """Binds expressions to the values of all roots but the first, which stands for the row."""
 
-    __slots__ = ("_parts", "_prepare", "_roots", "_trees", "_variants")
+    __slots__ = ("_budget", "_parts", "_prepare", "_roots", "_trees", "_variants")
 
-    def __init__(self, roots: tuple[str, ...], outputs: Sequence[ir.Node]) -> None:
+    def __init__(self, roots: tuple[str, ...], outputs: Sequence[ir.Node], budget: int) -> None:
         self._roots = roots
+        self._budget = budget
         self._trees = outputs
         self._parts = _settled(outputs, roots[0])
         self._prepare: RowProgram | None = None
@@ -50,7 +51,9 @@ class Binder:
     def bind(self, own: Sequence[Value]) -> BoundRows:
         """The expressions with the values of the other roots, in order."""
         if self._prepare is None:
-            self._prepare = compile_row(self._roots[1:], {part.name: part.node for part in self._parts})
+            self._prepare = compile_row(
+                self._roots[1:], {part.name: part.node for part in self._parts}, budget=self._budget
+            )
         found = list(self._prepare.call(*own).values())
         failed = tuple([at for at, value in enumerate(found) if isinstance(value, CelError)])
         variant = self._variants.get(failed)
@@ -68,7 +71,7 @@ class Binder:
             for node in part.places
         }
         trees = [from_the_top(tree, lambda node: known.get(id(node))) for tree in self._trees]
-        return compile_bound((*self._roots, *(part.name for part in self._parts)), trees)
+        return compile_bound((*self._roots, *(part.name for part in self._parts)), trees, self._budget)
 
 
 @dataclass(frozen=True, slots=True)

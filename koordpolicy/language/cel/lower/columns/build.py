@@ -1,6 +1,6 @@
 """How a column program is made: passes of the emitter, arrays placed, one generated module."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from koordpolicy.language.cel.lower.columns.kept import Kept
 from koordpolicy.language.cel.lower.columns.memory import place
 from koordpolicy.language.cel.lower.columns.parts import ROWS, Fallback
 from koordpolicy.language.cel.lower.columns.program import Code, ColumnProgram
+from koordpolicy.language.cel.lower.columns.row_cells import within
 from koordpolicy.language.cel.lower.columns.row_outputs import Output, RowOutputs
 from koordpolicy.language.cel.lower.columns.simplify import simplify
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -28,6 +29,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.lower.columns.writer import SPACE
 from koordpolicy.language.cel.lower.row import compile_row
+from koordpolicy.language.cel.meter import DEFAULT_BUDGET, Metered, charge
 from koordpolicy.language.cel.values import Value
 from koordpolicy.model.table_kinds import ABSENT
 
@@ -35,11 +37,15 @@ Array = NDArray[Any]
 
 
 def compile_columns(
-    outputs: Mapping[str, ir.Node] | ir.Node, table_root: str, roots: Sequence[str]
+    outputs: Mapping[str, ir.Node] | ir.Node,
+    table_root: str,
+    roots: Sequence[str],
+    budget: int = DEFAULT_BUDGET,
 ) -> ColumnProgram:
     """Compile one expression, or several with names that share what they have in common.
 
-    `table_root` is the root that stands for a row of the table (`node`); `roots` are all roots.
+    `table_root` is the root that stands for a row of the table (`node`); `roots` are all roots. One
+    row may spend `budget` units, all together so many times that (see `meter`).
     Raises ValueError for what the graph or the checker should have resolved before.
     """
     named = {"": outputs} if isinstance(outputs, ir.Node) else dict(outputs)
@@ -47,17 +53,19 @@ def compile_columns(
         raise ValueError(f"unresolved references: {sorted(unresolved)}")
     trees = {name: simplify(tree) for name, tree in named.items()}
     others = tuple(name for name in roots if name != table_root)
-    code = _generate(trees, table_root, others, exact=True)
-    general = partial(_generate, trees, table_root, others, exact=False)
+    code = _generate(trees, table_root, others, budget, exact=True)
+    general = partial(_generate, trees, table_root, others, budget, exact=False)
     kinds = tuple(Output(name, kind_of(tree.type), tree, trees[name]) for name, tree in named.items())
-    rows = RowOutputs(kinds, (table_root, *others))
-    return ColumnProgram(table_root, others, code, general, rows, facts_of(*trees.values()))
+    rows = RowOutputs(kinds, (table_root, *others), budget)
+    return ColumnProgram(table_root, others, code, general, rows, facts_of(*trees.values()), budget)
 
 
-def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, ...], exact: bool) -> Code:
+def _generate(
+    trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, ...], budget: int, exact: bool
+) -> Code:
     numbering = number(list(trees.values()))
     try:
-        return _in_columns(numbering, trees, table_root, roots, exact, {})
+        return _in_columns(numbering, trees, table_root, roots, budget, exact, {})
     except (RecursionError, SyntaxError, MemoryError) as defect:
         # Limits on levels are to prevent it; if they do not, row programs, which have no such limits, do all of it.
         error_of(defect)
@@ -65,7 +73,7 @@ def _generate(trees: Mapping[str, ir.Node], table_root: str, roots: tuple[str, .
             numbering.of(tree): Fallback("too large for columns", tree.start, tree.end)
             for tree in trees.values()
         }
-        return _in_columns(numbering, trees, table_root, roots, exact, whole)
+        return _in_columns(numbering, trees, table_root, roots, budget, exact, whole)
 
 
 def _in_columns(
@@ -73,6 +81,7 @@ def _in_columns(
     trees: Mapping[str, ir.Node],
     table_root: str,
     roots: tuple[str, ...],
+    budget: int,
     exact: bool,
     fallen: dict[int, Fallback],
 ) -> Code:
@@ -84,7 +93,7 @@ def _in_columns(
         # What falls back is known to a pass only after it has met it; the next one plans for it. There
         # are two passes as a rule, and never more than nodes.
         if len(fallen) == before:
-            return _assemble(emitter, [text for pair in results for text in pair])
+            return _assemble(emitter, [text for pair in results for text in pair], budget)
 
 
 def _emit_output(emitter: Emitter, tree: ir.Node) -> tuple[str, str]:
@@ -123,6 +132,7 @@ _GLOBALS: Final[Mapping[str, object]] = {
     "CelError": CelError,
     "Cell": row_cells.Cell,
     "attempt": row_cells.attempt,
+    "charge": charge,
     "instant": held.instant,
     "is_among": strings.is_among,
 }
@@ -135,7 +145,7 @@ def _repeat(value: Value, count: int) -> Array:
     return result
 
 
-def _assemble(emitter: Emitter, results: list[str]) -> Code:
+def _assemble(emitter: Emitter, results: list[str], budget: int) -> Code:
     exports = ", ".join(emitter.exports) + ("," if emitter.exports else "")
     names = ", ".join(f"root{at}" for at in range(len(emitter.roots)))
     names += "," if names else ""
@@ -146,7 +156,7 @@ def _assemble(emitter: Emitter, results: list[str]) -> Code:
         *([f" ({names}) = own"] if names else []),
         *(" " * line.depth + line.text for line in emitter.prepare.lines),
         f" return ({exports})",
-        "def run(table, strings, rows, n, own, prepared, memory):",
+        "def run(table, strings, rows, n, own, prepared, memory, meter):",
         *([f" ({names}) = own"] if names else []),
         *([f" ({exports}) = prepared"] if exports else []),
         *body,
@@ -158,19 +168,30 @@ def _assemble(emitter: Emitter, results: list[str]) -> Code:
         text = f"({', '.join(part.results)})"
         inner, needed = place(part.lines, text)
         slots_of.append(needed)
-        lines += [f"def part{at}(table, strings, rows, n, memory{part.given}):", *inner, f" return {text}"]
+        lines += [
+            f"def part{at}(table, strings, rows, n, memory, meter{part.given}):",
+            *inner,
+            f" return {text}",
+        ]
     source = "\n".join(lines) + "\n"
     for at, fragment in enumerate(emitter.parts):
-        scope[f"row{at}"] = compile_row(fragment.names, fragment.node).call
+        scope[f"row{at}"] = within(compile_row(fragment.names, fragment.node, budget=budget), budget)
     exec(compile(source, "<koordpolicy column program>", "exec"), scope)  # noqa: S102 our own text only
     for at, (part, needed) in enumerate(zip(emitter.kept, slots_of, strict=True)):
-        make_row = partial(_row_function, emitter.table_root, part.node)
+        make_row = partial(_row_function, emitter.table_root, part.node, budget)
         scope[f"kept{at}"] = Kept(scope[f"part{at}"], needed, part.facts, part.whole, make_row)
-    shared = compile_row(emitter.roots, emitter.shared) if emitter.shared else None
+    shared = compile_row(emitter.roots, emitter.shared, budget=budget) if emitter.shared else None
     return Code(
-        scope["prepare"], scope["run"], shared, slots, emitter.uses_lists, tuple(emitter.used), source
+        scope["prepare"],
+        scope["run"],
+        shared,
+        slots,
+        emitter.uses_lists,
+        tuple(emitter.used),
+        source,
+        len(emitter.numbering.nodes),
     )
 
 
-def _row_function(table_root: str, node: ir.Node) -> Callable[..., object]:
-    return compile_row((table_root,), node).call
+def _row_function(table_root: str, node: ir.Node, budget: int) -> Metered:
+    return within(compile_row((table_root,), node, budget=budget), budget)

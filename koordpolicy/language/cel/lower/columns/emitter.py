@@ -18,6 +18,8 @@ from koordpolicy.language.cel.lower.columns import nodes
 from koordpolicy.language.cel.lower.columns.arithmetic import Rule
 from koordpolicy.language.cel.lower.columns.frame import Frame
 from koordpolicy.language.cel.lower.columns.parts import (
+    ENTRIES,
+    OPERATION,
     ROWS,
     WORK,
     WORTH_KEEPING,
@@ -261,7 +263,8 @@ class Emitter(Frame):
         value, failed = outer.name("v"), outer.name("e")
         low, high = outer.name("l"), outer.name("h")
         outer.line(
-            f"{value}, {failed}, {low}, {high} = kept{len(self.kept) - 1}.get(table, rows, n{given})", ()
+            f"{value}, {failed}, {low}, {high} = kept{len(self.kept) - 1}.get(table, rows, n, meter{given})",
+            (),
         )
         bounds = (lambda: (low, high)) if numbers else None
         return Vec(vec.kind, value, ROWS, failed, bounds, unsigned=vec.unsigned)
@@ -296,6 +299,17 @@ class Emitter(Frame):
             made = rule(self, args)
             writer.line(f"{value} = memory.keep({state}, rows, {made.values})", ())
         return Vec(BOOL, value, ROWS, columns[0].errors, decided=columns[0].decided)
+
+    # --- what it costs --------------------------------------------------------------------------
+
+    def price_of_pass(self, node: ir.Comprehension) -> str:
+        """The text of the units of one pass of a loop over the rows: its body, once for all of them."""
+        parts = [part for part in (node.predicate, node.transform) if part is not None]
+        return f"{sum(1 for _ in walk(*parts))} * ({OPERATION} + n // {ENTRIES})"
+
+    def price_of_all(self, count: str) -> str:
+        """The text of the units of the whole program over so many entries."""
+        return f"{len(self.numbering.nodes)} * ({OPERATION} + {count} // {ENTRIES})"
 
     # --- one value for all rows -----------------------------------------------------------------
 
@@ -344,7 +358,7 @@ class Emitter(Frame):
             writer.line(f"{failed} = {value} is ABSENT")
         else:
             part, arguments = self.row_part(node)
-            writer.line(f"{value}, {failed} = attempt(row{part}, {', '.join(arguments)})")
+            writer.line(f"{value}, {failed} = attempt(row{part}, meter, {', '.join(arguments)})")
         return self._convert(writer, node, value, failed)
 
     def _convert(self, writer: Writer, node: ir.Node, value: str, failed: str) -> Vec | ThingVec:
@@ -431,7 +445,7 @@ class Emitter(Frame):
                 self.used.append(self.fallen[number])
             part, arguments = self.row_part(node, varying=True)
             cell = self.writer.let(
-                "cell", f"Cell(row{part}, {kind!r}, table, rows, n, ({' '.join(arguments)}), strings)"
+                "cell", f"Cell(row{part}, {kind!r}, table, rows, n, ({' '.join(arguments)}), strings, meter)"
             )
             self.writer.remember(("cell", number), cell)
         assert isinstance(cell, str)

@@ -17,6 +17,7 @@ from koordpolicy.language.cel.lower.columns.held import instant
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
 from koordpolicy.language.cel.lower.columns.row_cells import attempt
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
+from koordpolicy.language.cel.meter import Meter, Metered
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 from koordpolicy.model.table import NodeTable
 
@@ -52,24 +53,24 @@ class Kept:
 
     def __init__(
         self, function: Callable[..., Result], slots: Slots, paths: Sequence[str], whole: bool,
-        make_row: Callable[[], Callable[..., object]],
+        make_row: Callable[[], Metered],
     ) -> None:  # fmt: skip
         self._function = function
         self._slots = slots
         self._paths = tuple(paths)
         self._whole = whole
         self._make_row = make_row
-        self._by_row: Callable[..., object] | None = None
+        self._by_row: Metered | None = None
         self._memory: list[Memory] = []
         self._state: _State | None = None
 
-    def get(self, table: NodeTable, rows: Array | None, count: int, *given: object) -> Result:
+    def get(self, table: NodeTable, rows: Array | None, count: int, meter: Meter, *given: object) -> Result:
         """The part for all rows, or computed for some. Nobody else may write the arrays."""
         if rows is not None:
-            return self._compute(table, rows, count, given)
+            return self._compute(table, rows, count, meter, given)
         state = self._state
         if state is None or state.table() is not table or state.given != given:
-            return self._renew(table, count, given)
+            return self._renew(table, count, meter, given)
         version = table.version
         if state.version == version:
             return state.result
@@ -78,36 +79,38 @@ class Kept:
             state.version = version
             return state.result
         if count < _LARGE or len(state.result[0]) != count or (self._whole and given):
-            return self._renew(table, count, given)
+            return self._renew(table, count, meter, given)
         touched = table.touched_since(state.version)
         if touched is None or len(touched) * _FEW > count:
-            return self._renew(table, count, given)
-        part = self._some(table, touched, given)
+            return self._renew(table, count, meter, given)
+        part = self._some(table, touched, meter, given)
         state.result = _laid_over(state.result, part, touched)
         state.stamp, state.version = stamp, version
         return state.result
 
-    def _renew(self, table: NodeTable, count: int, given: tuple[object, ...]) -> Result:
-        result = self._compute(table, None, count, given)
+    def _renew(self, table: NodeTable, count: int, meter: Meter, given: tuple[object, ...]) -> Result:
+        result = self._compute(table, None, count, meter, given)
         self._state = _State(weakref.ref(table), given, table.stamp(self._paths), table.version, result)
         return result
 
-    def _compute(self, table: NodeTable, rows: Array | None, count: int, given: tuple[object, ...]) -> Result:
+    def _compute(
+        self, table: NodeTable, rows: Array | None, count: int, meter: Meter, given: tuple[object, ...]
+    ) -> Result:
         memory = self._memory.pop() if self._memory else Memory(self._slots)
         while True:
             texts = CallStrings(table.strings)
-            result = self._function(table, texts, rows, count, memory, *given)
+            result = self._function(table, texts, rows, count, memory, meter, *given)
             if not texts.outdated:  # only the first call makes columns
                 break
         self._memory = [memory]
         return result
 
-    def _some(self, table: NodeTable, rows: Array, given: tuple[object, ...]) -> Result:
+    def _some(self, table: NodeTable, rows: Array, meter: Meter, given: tuple[object, ...]) -> Result:
         if not self._whole:
-            return self._compute(table, rows, len(rows), given)
+            return self._compute(table, rows, len(rows), meter, given)
         if self._by_row is None:
             self._by_row = self._make_row()
-        found = [attempt(self._by_row, table.row(int(row))) for row in rows]
+        found = [attempt(self._by_row, meter, table.row(int(row))) for row in rows]
         values: list[Any] = [0 if failed else _plain(value) for value, failed in found]
         errors = np.array([failed for _, failed in found], np.bool_)
         unknown = not values or isinstance(values[0], float)

@@ -59,6 +59,7 @@ def _read(emitter: "Emitter", outer: RecordVec, path: str, kind: str | None) -> 
     count, owners = writer.let("n", f"{segments}.size"), writer.let("o", f"{segments}.owners")
     space = Space(count, emitter.new_space(), outer.space, owners, segments)
     writer.line(f"{SPACE} {space.number} {space.count}")
+    writer.line(f"charge(meter, {emitter.price_of_all(space.count)})")
     live = writer.let("e", f"{segments}.live")
     absent = writer.let("e", f"{segments}.absent")
     record = RecordVec(space, store)
@@ -299,7 +300,7 @@ def _pick(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Ne
     """filter: the rows that keep each element; an error of any is one of the row's whole list."""
     assert node.predicate is not None
     writer, space = emitter.writer, emitter.space_of_node(node)
-    walked, masks = picked.begin(emitter, source)
+    walked, masks = picked.begin(emitter, node, source)
     failed = writer.let("e", f"np.ones({space.count}, bool) if {source.errors} else None")
     (variable,) = node.variables
     emitter.lanes[variable] = writer.name("x")
@@ -316,7 +317,7 @@ def _head(emitter: "Emitter", node: ir.Comprehension, source: ThingVec) -> tuple
     names = [emitter.writer.name("x") for _ in node.variables]
     walk = "pairs" if len(names) == 2 else "items"
     values = f"() if {source.errors} else {source.values}" if source.errors else source.values
-    return f"for {', '.join(names)} in {walk}({values}):", names
+    return f"for {', '.join(names)} in {walk}({values}, meter, {emitter.price_of_pass(node)}):", names
 
 
 def emit_of_loop(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec | None:

@@ -5,7 +5,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.lower import runtime
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.lower.apply import implementation
 from koordpolicy.language.cel.lower.columns import conditional, lists, literals, logic, picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
 from koordpolicy.language.cel.lower.columns.exact import EXACT, alike
@@ -324,7 +325,7 @@ def _membership(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     return Vec(BOOL, value, space, emitter.join(emitter.errors_in(sought, space), failed, space), fresh=True)
 
 
-_CONCATENATION: Mapping[str, Callable[..., object]] = {"_+_(string,string)": runtime.add}
+_CONCATENATION = "_+_(string,string)"
 """The operator of strings, which has no row in the table of functions."""
 
 
@@ -336,9 +337,9 @@ def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
     fixed = [arg for arg in args if arg.space is None]
     constant = all(arg.errors is None for arg in fixed)
     overload = emitter.overloads.get(node.overload)
-    function = None if overload is None else overload.implementation
-    if subject.few:  # one of a few; a column may bring ever new strings, whose results would all be kept
-        function = function or _CONCATENATION.get(node.overload)
+    # Of one of a few strings; a column may bring ever new ones, whose results would all be kept.
+    joined = subject.few and node.overload == _CONCATENATION
+    function = implementation(node.overload, FUNCTIONS) if overload is not None or joined else None
     if (
         len(varying) != 1 or subject.kind != STRING or kind is None or function is None
         # New strings for ever new arguments would fill the table of strings.
@@ -350,7 +351,7 @@ def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
     arguments = ", ".join(arg.values for arg in fixed)
     value, failed = emitter.writer.name("v"), emitter.writer.name("e")
     emitter.writer.line(
-        f"{value}, {failed} = {memo}.look_up({subject.values}, strings, ({arguments}{',' if arguments else ''}))"
+        f"{value}, {failed} = {memo}.look_up({subject.values}, strings, meter, ({arguments}{',' if arguments else ''}))"
     )
     errors = emitter.join(emitter.join_errors(args, subject.space), failed, subject.space)
     return Vec(kind, value, subject.space, errors, few=subject.few)

@@ -61,6 +61,12 @@ class KeptPart:
 WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.OrElse, ir.Comprehension)
 """Nodes that take more than reading a column."""
 
+OPERATION = 60
+"""Units of one operation on arrays, beside its entries."""
+
+ENTRIES = 8
+"""Entries of an array that one operation treats for a unit."""
+
 WORTH_KEEPING = 2
 _EFFORTS = {
     "hasValue(optional_type(T))": 0, "!_(bool)": 0, "percent_of(int,double)": 5,

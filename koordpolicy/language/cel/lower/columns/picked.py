@@ -33,10 +33,12 @@ Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 
-def begin(emitter: "Emitter", source: ThingVec) -> tuple[str, str]:
+def begin(emitter: "Emitter", node: ir.Comprehension, source: ThingVec) -> tuple[str, str]:
     """The variables of the list of elements walked, and of the list of their masks."""
     values = f"() if {source.errors} else {source.values}" if source.errors else source.values
-    return emitter.writer.let("i", f"items({values})"), emitter.writer.let("k", "[]")
+    return emitter.writer.let(
+        "i", f"items({values}, meter, {emitter.price_of_pass(node)})"
+    ), emitter.writer.let("k", "[]")
 
 
 def picked(node: ir.Comprehension, space: Space, walked: str, masks: str, failed: str) -> PickedVec:

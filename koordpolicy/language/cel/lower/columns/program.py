@@ -12,11 +12,12 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns.bound import BoundRows
 from koordpolicy.language.cel.lower.columns.kernels import Beyond
 from koordpolicy.language.cel.lower.columns.memory import Memory, Slots
-from koordpolicy.language.cel.lower.columns.parts import Fallback
+from koordpolicy.language.cel.lower.columns.parts import ENTRIES, OPERATION, Fallback
 from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.columns.row_outputs import Output, RowOutputs
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.row import RowProgram
+from koordpolicy.language.cel.meter import COLUMN_SHARE, Meter, charge, meter_of
 from koordpolicy.language.cel.values import Value
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_columns import BeyondColumnsError
@@ -30,7 +31,7 @@ _FEW_ROWS: Final = 6
 @dataclass(frozen=True, slots=True)
 class Code:
     """The generated functions. Those of a `whole` program read lists, and always of all rows. They may give up with
-    `Beyond`.
+    `Beyond`. `operations` are as many as nodes.
     """
 
     prepare: Callable[..., Any]
@@ -40,6 +41,7 @@ class Code:
     whole: bool
     fallback: tuple[Fallback, ...]
     source: str
+    operations: int
 
 
 class ColumnProgram:
@@ -51,6 +53,7 @@ class ColumnProgram:
     """
 
     __slots__ = (
+        "_budget",
         "_code",
         "_general",
         "_memory",
@@ -65,7 +68,7 @@ class ColumnProgram:
 
     def __init__(
         self, table_root: str, roots: tuple[str, ...], code: Code, general: Callable[[], Code], rows: RowOutputs,
-        facts: frozenset[tuple[str, str]],
+        facts: frozenset[tuple[str, str]], budget: int,
     ) -> None:  # fmt: skip
         self.table_root = table_root
         self.roots = roots
@@ -73,6 +76,7 @@ class ColumnProgram:
         self.source = code.source
         self.facts = facts
         self.outputs = tuple(output.name for output in rows.outputs)
+        self._budget = budget
         self._code = code
         self._general = general
         self._rows = rows
@@ -88,11 +92,12 @@ class ColumnProgram:
     def call_all(
         self, table: NodeTable, values: Mapping[str, Value], rows: Array | None = None
     ) -> dict[str, ColumnResult]:
-        """All outputs by name."""
+        """All outputs by name. Raises CostExceeded where all rows together cost more than they may."""
         own = [values[name] for name in self.roots]
+        meter = meter_of(self._budget * COLUMN_SHARE)
         while True:
             texts = CallStrings(table.strings)
-            found = self._evaluate(table, texts, rows, own)
+            found = self._evaluate(table, texts, rows, own, meter)
             if not texts.outdated:  # only the first call makes columns
                 break
         results = {}
@@ -109,13 +114,14 @@ class ColumnProgram:
         return self._rows.bound([values[name] for name in self.roots])
 
     def _evaluate(
-        self, table: NodeTable, texts: CallStrings, rows: Array | None, own: list[Value]
+        self, table: NodeTable, texts: CallStrings, rows: Array | None, own: list[Value], meter: Meter
     ) -> Sequence[Array | None]:
         """Values and errors of each output in turn."""
         code = self._code
         if rows is not None and (code.whole or len(rows) <= _FEW_ROWS):
-            return self._rows.evaluate(table, texts, rows.tolist(), own)
+            return self._rows.evaluate(table, texts, rows.tolist(), own, meter)
         count = len(table) if rows is None else len(rows)
+        charge(meter, code.operations * (OPERATION + count // ENTRIES))
         try:
             with np.errstate(all="ignore"):
                 prepared = code.prepare(own, {} if code.shared is None else code.shared.call(*own))
@@ -123,22 +129,24 @@ class ColumnProgram:
                 memory = self._memory.pop() if self._memory else Memory(code.slots)
                 if memory.slots is not code.slots:  # that of the code before
                     memory = Memory(code.slots)
-                found: Sequence[Array | None] = code.run(table, texts, rows, count, own, prepared, memory)
+                found: Sequence[Array | None] = code.run(
+                    table, texts, rows, count, own, prepared, memory, meter
+                )
                 self._memory = [memory]
                 return found
         except Beyond:
             # Numbers as large as that seldom come alone: from now on all are held as int64.
             self._code, self._memory = self._general(), []
-            return self._evaluate(table, texts, rows, own)
+            return self._evaluate(table, texts, rows, own, meter)
         except BeyondColumnsError:
             numbers = range(count) if rows is None else rows.tolist()
-            return self._rows.evaluate(table, texts, numbers, own)
+            return self._rows.evaluate(table, texts, numbers, own, meter)
         except CelError:
             raise
         except Exception as defect:  # noqa: BLE001  # row by row, it costs the rows that it concerns
             error_of(defect)
             numbers = range(count) if rows is None else rows.tolist()
-            return self._rows.evaluate(table, texts, numbers, own)
+            return self._rows.evaluate(table, texts, numbers, own, meter)
 
     def _detail(
         self, output: Output, table: NodeTable, rows: Array | None, own: list[Value]

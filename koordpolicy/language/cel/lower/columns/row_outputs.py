@@ -11,9 +11,11 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns.bound import Binder, BoundRows
 from koordpolicy.language.cel.lower.columns.held import checked, held
+from koordpolicy.language.cel.lower.columns.row_cells import within
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.columns.symbols import DTYPES, TIMESTAMP
 from koordpolicy.language.cel.lower.row import compile_row
+from koordpolicy.language.cel.meter import Meter, Metered
 from koordpolicy.language.cel.values import Value
 from koordpolicy.model.table import NodeTable
 
@@ -35,21 +37,22 @@ class Output:
 class RowOutputs:
     """The outputs as row programs, each made when first asked for. `roots` begins with the row's."""
 
-    __slots__ = ("_all", "_binder", "_single", "outputs", "roots")
+    __slots__ = ("_all", "_binder", "_budget", "_single", "outputs", "roots")
 
-    def __init__(self, outputs: tuple[Output, ...], roots: tuple[str, ...]) -> None:
+    def __init__(self, outputs: tuple[Output, ...], roots: tuple[str, ...], budget: int) -> None:
         self.outputs = outputs
         self.roots = roots
-        self._all: Callable[..., Any] | None = None
+        self._budget = budget
+        self._all: Metered | None = None
         self._binder: Binder | None = None
         self._single: dict[str, Callable[..., Any]] = {}
 
     def evaluate(
-        self, table: NodeTable, texts: CallStrings, rows: Sequence[int], own: Sequence[Value]
+        self, table: NodeTable, texts: CallStrings, rows: Sequence[int], own: Sequence[Value], meter: Meter
     ) -> list[Array | None]:
         """Values and errors of each output in turn, for the rows with these numbers."""
         program = self._program()
-        answers = [program(table.row(row), *own) for row in rows]
+        answers = [program(meter, table.row(row), *own) for row in rows]
         found: list[Array | None] = []
         for output in self.outputs:
             wide = output.kind in (None, TIMESTAMP)
@@ -66,19 +69,22 @@ class RowOutputs:
     def bound(self, own: Sequence[Value]) -> BoundRows:
         """The outputs with the values of all roots but the row's given."""
         if self._binder is None:
-            self._binder = Binder(self.roots, [output.simple for output in self.outputs])
+            self._binder = Binder(self.roots, [output.simple for output in self.outputs], self._budget)
         return self._binder.bind(own)
 
-    def _program(self) -> Callable[..., Any]:
+    def _program(self) -> Metered:
         if self._all is None:
-            self._all = compile_row(self.roots, {output.name: output.node for output in self.outputs}).call
+            outputs = {output.name: output.node for output in self.outputs}
+            self._all = within(compile_row(self.roots, outputs, budget=self._budget), self._budget)
         return self._all
 
     def error(self, output: Output, facts: object, own: Sequence[Value]) -> CelError | None:
         """What goes wrong with an output of these facts; None when nothing does."""
         program = self._single.get(output.name)
         if program is None:
-            program = self._single[output.name] = compile_row(self.roots, output.node).call
+            program = self._single[output.name] = compile_row(
+                self.roots, output.node, budget=self._budget
+            ).call
         try:
             value = program(facts, *own)
             if output.kind is not None:

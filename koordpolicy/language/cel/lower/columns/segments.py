@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from koordpolicy.language.cel.errors import EvaluationError
 from koordpolicy.language.cel.lower.columns.kernels import Errors, Mask, join
 from koordpolicy.language.cel.lower.runtime import iterate, iterate_pairs
+from koordpolicy.language.cel.meter import Meter, charge
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Value
 from koordpolicy.model.table_columns import BeyondColumnsError
 from koordpolicy.model.table_lists import Segments
@@ -22,25 +23,30 @@ MAX_PASSES: Final = 4096
 """Elements of a list of the pod's that a program walks in one call; row programs walk longer ones."""
 
 
-def items(container: Value) -> "list[Value]":
-    """What one variable of a macro walks. Raises BeyondColumnsError when there is too much of it, or nothing to walk."""
+def items(container: Value, meter: Meter, units: int) -> "list[Value]":
+    """What one variable of a macro walks, `units` each.
+
+    Raises BeyondColumnsError when there is too much of it, or nothing to walk.
+    """
     try:
-        found = list(iterate(container))
+        found = list(iterate(container, meter))
     except EvaluationError:
         raise BeyondColumnsError from None
     if len(found) > MAX_PASSES:
         raise BeyondColumnsError
+    charge(meter, units * len(found))
     return found
 
 
-def pairs(container: Value) -> "list[tuple[Value, Value]]":
-    """What two variables of a macro walk. Raises BeyondColumnsError as `items` does."""
+def pairs(container: Value, meter: Meter, units: int) -> "list[tuple[Value, Value]]":
+    """What two variables of a macro walk, `units` each. Raises BeyondColumnsError as `items` does."""
     try:
-        found = iterate_pairs(container)
+        found = iterate_pairs(container, meter)
     except EvaluationError:
         raise BeyondColumnsError from None
     if len(found) > MAX_PASSES:
         raise BeyondColumnsError
+    charge(meter, units * len(found))
     return found
 
 

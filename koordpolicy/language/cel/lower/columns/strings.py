@@ -1,6 +1,6 @@
 """Strings in columns: numbers for one call, membership, and functions remembered string by string."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.symbols import COUNTED, DOUBLE, DTYPES, STRING
+from koordpolicy.language.cel.meter import Meter, Metered
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, UInt
 from koordpolicy.model.table_kinds import Strings
 
@@ -90,7 +91,7 @@ class Memo:
 
     __slots__ = ("_dtype", "_function", "_kind", "_known", "_subject")
 
-    def __init__(self, function: Callable[..., object], subject: int, kind: str) -> None:
+    def __init__(self, function: Metered, subject: int, kind: str) -> None:
         self._function = function
         self._subject = subject
         self._kind = kind
@@ -98,12 +99,12 @@ class Memo:
         self._known: dict[object, _Results] = {}
 
     def look_up(
-        self, codes: Array, strings: CallStrings, others: tuple[object, ...]
+        self, codes: Array, strings: CallStrings, meter: Meter, others: tuple[object, ...]
     ) -> tuple[Array, Array | None]:
         """Results and errors for strings by number."""
         if len(codes) and codes.max() >= _LOCAL:
             local, places = np.unique(codes, return_inverse=True)
-            pairs = [self._compute(strings.text(int(code)), strings, others, False) for code in local]
+            pairs = [self._compute(strings.text(int(code)), strings, meter, others, False) for code in local]
             values = np.array([value for value, _ in pairs], self._dtype)[places]
             failed = np.array([bad for _, bad in pairs], np.bool_)[places]
             return values, failed if failed.any() else None
@@ -118,18 +119,18 @@ class Memo:
         fresh = codes[~results.known[codes]]
         for code in np.unique(fresh):
             text = strings.shared.texts[code]
-            results.values[code], results.failed[code] = self._compute(text, strings, others, True)
+            results.values[code], results.failed[code] = self._compute(text, strings, meter, others, True)
             results.known[code] = True
             results.errors += int(results.failed[code])
         values = results.values[codes]
         return values, results.failed[codes] if results.errors else None
 
     def _compute(
-        self, text: str, strings: CallStrings, others: tuple[object, ...], keep: bool
+        self, text: str, strings: CallStrings, meter: Meter, others: tuple[object, ...], keep: bool
     ) -> tuple[Any, bool]:
         arguments = [*others[: self._subject], text, *others[self._subject :]]
         try:
-            result = self._function(*arguments)
+            result = self._function(meter, *arguments)
             return held(result, self._kind, strings.shared if keep else strings), False
         except CelError:
             return 0, True
