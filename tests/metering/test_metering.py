@@ -11,7 +11,7 @@ from koordpolicy.language.cel.cost import Bounds, estimate
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from tests.metering.generate import Generator
-from tests.metering.measure import measure, measured, typed
+from tests.metering.measure import NOISE, measure, measured, typed
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "hostile.yaml")
 HANG = 20.0
@@ -52,11 +52,14 @@ def test_random_expressions_are_charged_for_what_they_take() -> None:
     draw = Generator(7)
     dear = []
     for _ in range(300):
-        found = measure(draw.expression())
+        text = draw.expression()
+        # Once more, since some things are looked up or compiled once.
+        first, found = measure(text), measure(text)
+        assert first is not None
         assert found is not None
-        if found.each > GENEROUS:
+        if found.nanoseconds > 10 * NOISE and found.each > GENEROUS:
             dear.append(found)
-    assert not dear
+    assert dear == []
 
 
 def test_an_estimate_covers_what_is_charged_within_its_bounds() -> None:

@@ -7,7 +7,7 @@ seconds (`5400s`, `0.1s`) and RFC 3339 in UTC, both with as many fraction digits
 import re
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from koordpolicy.language.cel.errors import InvalidArgument, Overflow
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
@@ -131,14 +131,24 @@ def local_seconds(value: Timestamp, zone: str | None) -> int:
     return seconds + int(shifted.total_seconds()) if shifted else seconds
 
 
-@lru_cache(maxsize=256)
 def _zone(name: str) -> ZoneInfo:
-    if len(name) > _TEXT_LIMIT:
-        raise InvalidArgument(f"`{name[:_TEXT_LIMIT]}...` is no time zone")
+    if name not in _zones():
+        raise InvalidArgument(f"`{name[:_TEXT_LIMIT]}` is no time zone")
+    return _known_zone(name)
+
+
+@lru_cache(maxsize=1)
+def _zones() -> frozenset[str]:
+    """The names of all zones: looking for one that is not there would take the system long, again and again."""
+    return frozenset(available_timezones())
+
+
+@lru_cache(maxsize=1024)
+def _known_zone(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except (ValueError, OSError, KeyError):
-        raise InvalidArgument(f"`{name[:_TEXT_LIMIT]}` is no time zone") from None
+        raise InvalidArgument(f"`{name}` is no time zone") from None
 
 
 def calendar(seconds: int) -> tuple[int, int, int, int]:
