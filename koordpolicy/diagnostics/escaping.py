@@ -4,6 +4,10 @@ What a terminal would obey (controls), what hides or turns round what stands bes
 line and paragraph separators), and what no encoding and no XML can hold (surrogates, noncharacters) is written
 as an escape: `\x1b`, `\u202e`. A byte of a file's name that is no UTF-8 is a surrogate in Python, U+DC80 and
 above, and is shown as the byte it is: `\xff`.
+
+Inside, text has no surrogates; what does is refused where it comes in: names of files by `source/survey.py` (KP001),
+escapes in YAML by `language/documents/build.py` (KP002), in CEL by its lexer, in JSON by `parse_json` of
+`model/reading.py` and by the client of the API server, which take such an object for unreadable.
 """
 
 import json
