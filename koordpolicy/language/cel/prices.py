@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Size
 from koordpolicy.language.cel.library.row import CALL, tenths
+from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values_equality import ELEMENT, LONG_TEXT
 
 DISPATCHED = 60
@@ -91,14 +92,21 @@ def operator_price(node: ir.Call, sizes: tuple[Size, ...]) -> int:
             return _long(sizes[0].length)
         return _membership(node, sizes)
     if name in ("_==_", "_!=_"):
-        if all(kind in ("string", "bytes") for kind in kinds):
-            return _long(min(size.length for size in sizes))
-        if not any(kind in _PARTED for kind in kinds):
-            return 0
-        return 2 * ELEMENT * min(size.extent for size in sizes)
+        held = tuple(_held(argument.type) for argument in node.args)
+        opened = 0 if held == kinds else 2 * ELEMENT
+        if all(kind in ("string", "bytes") for kind in held):
+            return opened + _long(min(size.length for size in sizes))
+        if not any(kind in _PARTED for kind in held):
+            return opened
+        return opened + 2 * ELEMENT * min(size.extent for size in sizes)
     if name in ("_<_", "_<=_", "_>_", "_>=_"):
         return 2 * _long(min(_lengths(kinds, sizes), default=0))
     return 0
+
+
+def _held(kind: Type) -> str:
+    """The name of a type, of what an optional may hold for one of those."""
+    return kind.params[0].name if kind.name == "optional_type" and kind.params else kind.name
 
 
 def _membership(node: ir.Call, sizes: tuple[Size, ...]) -> int:
