@@ -11,7 +11,7 @@ from koordpolicy.language.cel.cost import Bounds, estimate
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from tests.metering.generate import Generator
-from tests.metering.measure import NOISE, measure, measured, typed
+from tests.metering.measure import measure, measured, typed
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).parent / "hostile.yaml")
 HANG = 20.0
