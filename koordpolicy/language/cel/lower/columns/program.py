@@ -17,7 +17,7 @@ from koordpolicy.language.cel.lower.columns.results import ColumnResult
 from koordpolicy.language.cel.lower.columns.row_outputs import Output, RowOutputs
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.row import RowProgram
-from koordpolicy.language.cel.meter import COLUMN_SHARE, Meter, charge, meter_of
+from koordpolicy.language.cel.meter import COLUMN_SHARE, Meter, stop
 from koordpolicy.language.cel.values import Value
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_columns import BeyondColumnsError
@@ -76,7 +76,7 @@ class ColumnProgram:
         self.source = code.source
         self.facts = facts
         self.outputs = tuple(output.name for output in rows.outputs)
-        self._budget = budget
+        self._budget = budget * COLUMN_SHARE
         self._code = code
         self._general = general
         self._rows = rows
@@ -94,7 +94,7 @@ class ColumnProgram:
     ) -> dict[str, ColumnResult]:
         """All outputs by name. Raises CostExceeded where all rows together cost more than they may."""
         own = [values[name] for name in self.roots]
-        meter = meter_of(self._budget * COLUMN_SHARE)
+        meter: Meter = [self._budget, self._budget]
         while True:
             texts = CallStrings(table.strings)
             found = self._evaluate(table, texts, rows, own, meter)
@@ -121,7 +121,9 @@ class ColumnProgram:
         if rows is not None and (code.whole or len(rows) <= _FEW_ROWS):
             return self._rows.evaluate(table, texts, rows.tolist(), own, meter)
         count = len(table) if rows is None else len(rows)
-        charge(meter, code.operations * (OPERATION + count // ENTRIES))
+        meter[0] -= code.operations * (OPERATION + count // ENTRIES)
+        if meter[0] < 0:
+            stop(meter)
         try:
             with np.errstate(all="ignore"):
                 prepared = code.prepare(own, {} if code.shared is None else code.shared.call(*own))
