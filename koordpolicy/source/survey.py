@@ -45,7 +45,7 @@ def survey(root: str, boundary: str, shown: str = "") -> Survey:
     into `.git`. Findings name files by their path below `shown`. Raises nothing: what cannot be looked at
     is a finding, and so is a file whose path is not text that everybody sees the same: `files` has none.
     """
-    look = _Look(Survey(), boundary, shown)
+    look = _Look(Survey(), boundary, shown, plain=is_plain(shown))
     try:
         status = os.stat(root)
     except OSError as error:
@@ -68,6 +68,8 @@ class _Look:
     boundary: str
     shown: str
     entries: int = 0
+    plain: bool = True
+    """Whether `shown` is plain text."""
     seen: set[str] = field(default_factory=set)
 
     def directory(self, real: str, path: str, status: os.stat_result, trail: tuple[str, ...]) -> None:
@@ -167,8 +169,7 @@ class _Look:
         self.seen.add(real)
         if len(self.seen) > limits.READ.files:
             raise _Full(f"{limits.READ.files:,} files")
-        shown = str(Path(self.shown, path))
-        if not is_plain(shown):
+        if not (self.plain and path.isprintable()) and not is_plain(shown := str(Path(self.shown, path))):
             self.say(
                 path,
                 "KP001",
@@ -176,7 +177,8 @@ class _Look:
                 "rename it: policies cannot be told apart by bytes that are not UTF-8, or by characters that do not show",
             )
             return
-        if len(os.fsencode(shown)) > limits.READ.path:
+        # Most paths are so short that their bytes need not be counted.
+        if len(path) * 4 > limits.READ.path and len(os.fsencode(path)) > limits.READ.path:
             self.say(
                 path,
                 "KP004",

@@ -209,6 +209,14 @@ class TestWhatCannotBeRead:
         assert list(tree.files) == ["p/b.yaml"]
         assert [message for *_, message in found(tree)] == ["directories are too deep"]
 
+    def test_a_path_that_is_too_long(self, here: Path) -> None:
+        deep = "/".join(["p", *["d" * 240] * 4, "ü" * 40])
+        write(f"{deep}/a.yaml")
+        write("p/b.yaml")
+        tree = read_tree(["p"])
+        assert list(tree.files) == ["p/b.yaml"]
+        assert found(tree) == [("KP004", f"{deep}/a.yaml", "the path has more than 1,024 bytes")]
+
     def test_what_is_no_regular_file(self, here: Path) -> None:
         os.mkfifo("a.yaml")  # reading it would wait for ever
         tree = read_tree(["."])
