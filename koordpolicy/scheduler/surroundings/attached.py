@@ -3,6 +3,7 @@
 from typing import Final
 
 from koordpolicy.mechanism.columns import Column
+from koordpolicy.model.quantity import INT64_MAX
 from koordpolicy.scheduler.surroundings.counts import RowCounts
 
 Handle = tuple[str, str]
@@ -31,8 +32,9 @@ class Attached:
             del self._users[handle]
 
     def limit(self, driver: str, row: int, limit: int | None) -> None:
-        """A node takes so many volumes of a driver; None for any number."""
-        self._limits.setdefault(driver, RowCounts()).put(row, 0 if limit is None else limit + 1)
+        """A node takes so many volumes of a driver; None for any number. The largest int64 counts as one less."""
+        held = 0 if limit is None else min(limit, INT64_MAX - 1) + 1
+        self._limits.setdefault(driver, RowCounts()).put(row, held)
 
     def drop(self, row: int, last: int) -> None:
         """A node is gone, and the last one has taken its number."""
