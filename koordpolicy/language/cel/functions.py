@@ -75,7 +75,7 @@ def _charging(implementation: Callable[..., Any]) -> Metered:
     return call
 
 
-METERED_CALL = 24
+METERED_CALL = 30
 """Units of any call whose price depends on its arguments."""
 
 _SHORT = 64

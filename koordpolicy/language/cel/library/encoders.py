@@ -15,14 +15,16 @@ def _encode(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
 
-_LINE_ENDS = str.maketrans("", "", "\r\n")
-_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}(?:==)?|[A-Za-z0-9+/]{3}=?)?")
+_BASE64 = re.compile(r"([A-Za-z0-9+/]*)(={0,2})")
+_PADDING = frozenset(((0, 0), (2, 0), (2, 2), (3, 0), (3, 1)))
+"""Characters in the last group, none for four, and how many signs of padding may follow them."""
 
 
 def _decode(text: str) -> bytes:
     """Padding is there in full or not at all; ends of lines do not count."""
-    joined = text.translate(_LINE_ENDS)
-    if not _BASE64.fullmatch(joined):
+    joined = text.replace("\r", "").replace("\n", "")
+    found = _BASE64.fullmatch(joined)
+    if found is None or (len(found[1]) % 4, len(found[2])) not in _PADDING:
         raise InvalidArgument("the string is no base64")
     return base64.b64decode(joined + "=" * (-len(joined) % 4))
 
