@@ -3,7 +3,7 @@
 from typing import NoReturn
 
 from koordpolicy.language.cel.errors import NoSuchKey, NoSuchOverload, Overflow, Unbound
-from koordpolicy.language.cel.values import Value, key_value, type_name
+from koordpolicy.language.cel.values import Optional, Value, key_value, type_name
 
 SHOWN = 60
 """Characters of a key that a message shows."""
@@ -26,7 +26,11 @@ def no_overload(message: str) -> NoReturn:
 
 def no_such_key(key: object) -> NoSuchKey:
     """The error of a map without `key`."""
-    shown = repr(key_value(key))
+    value = key_value(key)
+    if isinstance(value, (list, tuple, dict, Optional)):  # which may be longer than any message
+        shown = f"a {type_name(value)}"
+    else:
+        shown = repr(value[:SHOWN] if isinstance(value, (str, bytes)) else value)
     return NoSuchKey(f"no such key: {shown[:SHOWN]}")
 
 
