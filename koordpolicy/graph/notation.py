@@ -21,23 +21,88 @@ _DECIMAL = (("G", 10**9), ("M", 10**6), ("k", 10**3))
 _TIMES = (("h", 3600 * NANOS), ("m", 60 * NANOS), ("s", NANOS), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 
 
+CUT = "…"
+"""Stands for what is left out of a value."""
+
+
+class TooLarge(ValueError):
+    """The value is too large to be written out."""
+
+
+class _Room:
+    """What may still be written of one value. Values may share parts, and unfold to far more than memory holds."""
+
+    __slots__ = ("is_short", "items", "text")
+
+    def __init__(self, items: int, text: int) -> None:
+        self.items = items
+        self.text = text
+        self.is_short = False
+
+    def cut(self) -> str:
+        self.is_short = True
+        return CUT
+
+
+def _for_documents() -> _Room:
+    return _Room(items=10_000, text=100_000)
+
+
+def _for_people() -> _Room:
+    return _Room(items=100, text=1_000)
+
+
+_DEEPEST = 64
+"""Levels of lists and maps that are written: JSON in a fact has no more."""
+
+
 def written(type: Type, value: Value, resource: str | None = None) -> object:
     """Plain data that stands for the value in a document.
 
     `resource` names what an `amount` counts, as in `literal_value`. A value of another class than its type
-    promises is given as it is.
+    promises is given as it is. Of one with more than 10,000 elements, of a text with more than 100,000 characters
+    the rest is left out.
     """
+    return _plain(type, value, resource, _for_documents())
+
+
+def exactly(type: Type, value: Value) -> object:
+    """As `written`, but whole. Raises `TooLarge`."""
+    room = _for_documents()
+    plain = _plain(type, value, None, room)
+    if room.is_short:
+        raise TooLarge("a value of more than 10,000 elements")
+    return plain
+
+
+def _plain(type: Type, value: Value, resource: str | None, room: _Room, depth: int = 0) -> object:
     if isinstance(value, Optional):
         inner = type.params[0] if type.params else DYN
-        return None if value.value is None else written(inner, value.value, resource)
-    if value is None or isinstance(value, bool | str):
+        return None if value.value is None else _plain(inner, value.value, resource, room, depth)
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return value if len(value) <= room.text else value[: room.text] + room.cut()
     if isinstance(value, list | tuple):
         element = type.params[0] if type.name == "list" and type.params else DYN
-        return [written(element, item, resource) for item in value]
+        items: list[object] = []
+        for item in value:
+            if room.items <= 0 or depth >= _DEEPEST:
+                items.append(room.cut())
+                break
+            room.items -= 1
+            items.append(_plain(element, item, resource, room, depth + 1))
+        return items
     if isinstance(value, Mapping):
         entry = type.params[1] if type.name == "map" and len(type.params) == 2 else DYN
-        return {str(key_value(key)): written(entry, item, str(key)) for key, item in value.items()}
+        entries: dict[str, object] = {}
+        for key, item in value.items():
+            if room.items <= 0 or depth >= _DEEPEST:
+                entries[CUT] = room.cut()
+                break
+            room.items -= 1
+            entries[str(key_value(key))] = _plain(entry, item, str(key), room, depth + 1)
+        return entries
     if isinstance(value, Duration):
         return _duration(value)
     if isinstance(value, Timestamp):
@@ -86,8 +151,8 @@ def _duration(value: Duration) -> str:
 
 
 def show(type: Type, value: Value) -> str:
-    """The value on one line, for people: `6500m`, `[LS, LSR]`, `{cpu: 4}`, `nothing`."""
-    plain = written(type, value)
+    """The value on one line, for people: `6500m`, `[LS, LSR]`, `{cpu: 4}`, `nothing`; of a large one the beginning."""
+    plain = _plain(type, value, None, _for_people())
     return NOTHING if plain is None else flow(plain)
 
 

@@ -180,5 +180,7 @@ def _plain(value: object) -> object:
     """A value as JSON has it; what is long is cut."""
     if value is None or isinstance(value, bool | int | float):
         return value
+    if isinstance(value, list | tuple | Mapping | Optional):
+        value = show(DYN, value)  # which ends, whatever the value's parts share
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"

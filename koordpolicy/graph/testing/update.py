@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from koordpolicy.diagnostics import Position, Span
-from koordpolicy.graph.notation import flow, written
+from koordpolicy.graph.notation import TooLarge, exactly, flow
 from koordpolicy.graph.testing.results import CaseResult, Outcome
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -13,23 +13,28 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 def updated(cases: Iterable[CaseResult], sources: Mapping[str, str]) -> dict[str, str]:
     """The new texts of the files whose expectations do not hold, by path.
 
-    Only the expected value itself is replaced; comments, order and layout stay. An expected list or mapping
+    Only the expected value itself is replaced, where the actual one is not too large to stand there; comments, order and
+    layout stay. An expected list or mapping
     over several lines becomes one line.
     """
     edits: dict[str, list[tuple[Span, str]]] = {}
     for case in cases:
         for outcome in case.outcomes:
             if not outcome.passed:
-                span = outcome.expectation.span
-                edits.setdefault(span.file, []).append((span, _new_value(outcome)))
+                span, value = outcome.expectation.span, _new_value(outcome)
+                if value is not None:
+                    edits.setdefault(span.file, []).append((span, value))
     return {file: _applied(sources[file], spans) for file, spans in edits.items() if file in sources}
 
 
-def _new_value(outcome: Outcome) -> str:
+def _new_value(outcome: Outcome) -> str | None:
     answer = outcome.answer
     if answer.error is not None:
         return flow({"error": str(answer.error)})
-    return flow(written(outcome.type, answer.value))
+    try:
+        return flow(exactly(outcome.type, answer.value))
+    except TooLarge:
+        return None
 
 
 def _applied(text: str, edits: list[tuple[Span, str]]) -> str:

@@ -1,5 +1,6 @@
 """Values as policies write them can be read again."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.graph.notation import about, flow, plain_number, show, written
+from koordpolicy.graph.notation import CUT, TooLarge, about, exactly, flow, plain_number, show, written
 from koordpolicy.language.cel.types import (
     AMOUNT,
     BANDWIDTH,
@@ -26,7 +27,7 @@ from koordpolicy.language.cel.types import (
     map_of,
     optional_of,
 )
-from koordpolicy.language.cel.values import NONE, Duration, Optional, Timestamp
+from koordpolicy.language.cel.values import NONE, Duration, Optional, Timestamp, Value
 from koordpolicy.language.documents import read_documents
 from koordpolicy.language.kinds import literal_value
 
@@ -135,3 +136,27 @@ def test_numbers_have_no_exponent() -> None:
         "0",
         "65",
     ]
+
+
+def doubled(levels: int) -> list[Value]:
+    """Lists of two that are one: cheap to hold, and 2 ** levels numbers when written out."""
+    value: list[Value] = [1, 1]
+    for _ in range(levels):
+        value = [value, value]
+    return value
+
+
+def test_a_value_that_unfolds_without_end_is_cut() -> None:
+    deep = doubled(300)
+    assert len(show(DYN, deep)) < 2_000
+    assert CUT in show(DYN, deep)
+    assert CUT in json.dumps(written(DYN, {"a": doubled(40)}), ensure_ascii=False)
+    with pytest.raises(TooLarge):
+        exactly(DYN, doubled(40))
+
+
+def test_large_values_are_shown_by_their_beginning() -> None:
+    assert show(DYN, list(range(150_000))).endswith(f"98, 99, {CUT}]")
+    assert show(DYN, "x" * 5_000) == "x" * 1_000 + CUT
+    assert show(DYN, {f"k{at}": at for at in range(200)}).endswith(f"k99: 99, {CUT}: {CUT}}}")
+    assert written(DYN, list(range(9_000))) == list(range(9_000)) == exactly(DYN, list(range(9_000)))
