@@ -5,14 +5,18 @@ answers again.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from typing import Final
 
+from koordpolicy.diagnostics.wording import worded
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.errors import Forbidden, Gone, KubeError, Rejected, TooManyRequests
+from koordpolicy.kube.errors import Forbidden, Gone, KubeError, Rejected, TooManyRequests, Unreachable
 from koordpolicy.kube.mirror import Mirror
 from koordpolicy.kube.port import Cluster, Object, ObjectList
 from koordpolicy.kube.resources import Resource
+
+LOG: Final = logging.getLogger(__name__)
 
 _PAGE: Final = 500
 """Objects a request while listing."""
@@ -86,6 +90,11 @@ class Informer:
                 trouble = error
             except KubeError as error:
                 trouble = error
+            except Exception as error:
+                # Nobody foresaw it; to list anew is right whatever it was, and to end would end the process.
+                LOG.exception("following %s failed", self._resource)
+                self._resumable = False
+                trouble = Unreachable(f"{self._resource} cannot be followed: {worded(error)}")
             await self._pause(trouble)
 
     async def _pause(self, trouble: KubeError | None) -> None:

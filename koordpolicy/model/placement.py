@@ -23,6 +23,9 @@ _AFFINITY: Final = "spec.affinity.nodeAffinity"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _MOST_TERMS: Final = 1000
+
+MOST_LABEL_KEYS: Final = 64
+"""Labels of nodes that one pod may ask for: each is looked up for all nodes, and kept at hand for other pods."""
 """Terms, requirements and values that are looked at, each; the API server permits fewer in practice."""
 
 
@@ -79,6 +82,14 @@ class Placement:
     tolerations: tuple[Toleration, ...] = ()
     gates: tuple[str, ...] = ()
 
+    @property
+    def label_keys(self) -> frozenset[str]:
+        """The labels of nodes that it asks for."""
+        terms = (*(self.required or ()), *(wish.term for wish in self.preferred))
+        return frozenset(self.node_selector).union(
+            requirement.key for term in terms for requirement in term.labels
+        )
+
 
 ANYWHERE: Final = Placement()
 
@@ -96,7 +107,7 @@ def read_placement(pod: Json) -> Placement:
             pass  # malformed; reading one thing after the other says what comes first
     affinity = mapping(mapping(spec, "affinity", "spec"), "nodeAffinity", "spec.affinity")
     required = optional_mapping(affinity, _REQUIRED, _AFFINITY)
-    return Placement(
+    placement = Placement(
         node_selector=texts(spec, "nodeSelector", "spec"),
         required=None if required is None else read_node_terms(required),
         preferred=tuple(
@@ -108,6 +119,9 @@ def read_placement(pod: Json) -> Placement:
         tolerations=tuple(_toleration(one) for one in objects(spec, "tolerations", "spec")),
         gates=tuple(text(gate, "name", "spec.schedulingGates") for gate in objects(spec, "schedulingGates")),
     )
+    if len(placement.label_keys) > MOST_LABEL_KEYS:
+        raise ObjectError(f"spec: its node selectors name more than {MOST_LABEL_KEYS} labels")
+    return placement
 
 
 def read_node_terms(selector: Json) -> tuple[NodeTerm, ...]:

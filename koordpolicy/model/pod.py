@@ -43,6 +43,8 @@ from koordpolicy.model.reading import (
 from koordpolicy.model.time import parse_time
 
 _QOS_RESOURCES: Final = (CPU, MEMORY)
+MOST_RESOURCES: Final = 64
+"""Resources that one pod may name: each is looked up for all nodes, and kept at hand for other pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,8 @@ def read_pod(obj: Json) -> Pod:
     kubernetes_qos = text(status, "qosClass", "status") or computed_qos(
         (*containers, *init_containers), pod_requests, pod_limits
     )
+    overhead = amounts(spec, "overhead", "spec")
+    _refuse_many((overhead, pod_requests or NOTHING, pod_limits or NOTHING), (*containers, *init_containers))
     return Pod(
         name=text(metadata, "name", "metadata"),
         namespace=text(metadata, "namespace", "metadata") or "default",
@@ -193,7 +197,7 @@ def read_pod(obj: Json) -> Pod:
         kubernetes_qos=kubernetes_qos,
         containers=containers,
         init_containers=init_containers,
-        overhead=amounts(spec, "overhead", "spec"),
+        overhead=overhead,
         pod_requests=pod_requests,
         pod_limits=pod_limits,
         conditions=tuple(read_condition(found) for found in objects(status, "conditions", "status")),
@@ -204,6 +208,19 @@ def read_pod(obj: Json) -> Pod:
         resource_version=text(metadata, "resourceVersion", "metadata"),
         raw=obj,
     )
+
+
+def _refuse_many(said: Iterable[Amounts], containers: Iterable[Container]) -> None:
+    """Raises ObjectError where a pod names too many resources."""
+    total = sum(map(len, said))
+    for container in containers:
+        total += len(container.requests) + len(container.limits)
+    if total > MOST_RESOURCES:
+        names = {name for part in said for name in part}
+        for container in containers:
+            names.update(container.requests, container.limits)
+        if len(names) > MOST_RESOURCES:
+            raise ObjectError(f"spec: its containers name more than {MOST_RESOURCES} resources")
 
 
 def computed_qos(

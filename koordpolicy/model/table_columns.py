@@ -24,8 +24,9 @@ Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 Record = Mapping[str, object]
 
-MAX_KEYS: Final = 4096
-"""Columns that the keys of maps may have per store; beyond it the oldest is dropped."""
+MAX_KEYS: Final = 512
+"""Columns that the keys of maps may have per store; beyond it the oldest is dropped. Each costs something whenever the
+map of a row changes, and whoever makes pods chooses the keys that are asked for."""
 
 _MANY: Final = 4
 """Rows from which on it pays to write them at once."""

@@ -9,6 +9,9 @@ from typing import Any, Final
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import Answer, RuleRef
 from koordpolicy.graph.answer import FactRead
+from koordpolicy.graph.notation import show
+from koordpolicy.language.cel.types import DYN
+from koordpolicy.language.cel.values import Optional
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.decision_file import Sink
 from koordpolicy.runtime.metrics import Metrics, Sample
@@ -181,6 +184,6 @@ def _plain(value: object) -> object:
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | tuple | Mapping | Optional):
-        value = show(DYN, value)  # which ends, whatever the value's parts share
+        value = show(DYN, value)  # which ends, whatever the parts of the value share
     text = value if isinstance(value, str) else str(value)
     return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"

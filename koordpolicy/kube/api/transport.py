@@ -70,7 +70,8 @@ class Call(NamedTuple):
 
 
 _GOOD: Final = range(200, 300)
-_BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError)
+# uvloop raises a bare RuntimeError where a connect that was cancelled left its file descriptor behind.
+_BROKEN: Final = (aiohttp.ClientError, TimeoutError, OSError, RuntimeError)
 
 
 class _Unsent(Unreachable):

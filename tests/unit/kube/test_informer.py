@@ -236,3 +236,15 @@ def test_waits_stay_within_their_bounds(failures: int, jitter: float) -> None:
     delay = backoff.delay(failures)
     assert 0.8 <= delay <= 60.0
     assert backoff.delay(failures + 1) >= delay
+
+
+def test_an_error_that_nobody_foresaw_ends_no_informer(caplog: pytest.LogCaptureFixture) -> None:
+    def fail() -> None:
+        raise RuntimeError("File descriptor 17 is used by transport")
+
+    scene = Scene({1: fail, 4: fail})
+    scene.store.create(PODS, pod("a"))
+    scene.play()
+    assert scene.names() == ["a"]
+    assert scene.heard[0] == ("Unreachable", 1)
+    assert "following pods failed" in caplog.text
