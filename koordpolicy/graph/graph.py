@@ -145,6 +145,16 @@ class RuleGraph:
         """What expressions read by a space and a name whatever the input: constants of libraries, the catalogue."""
         return MappingProxyType(self._constants)
 
+    @property
+    def matches(self) -> Mapping[Unit, RuleMatch]:
+        """What the documents apply to."""
+        return MappingProxyType(self._matches)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody sees what its programs are asked."""
+        return self._around is not None
+
     def expression(self, name: str) -> ir.Node:
         """The whole decision as one typed expression, for lowering to columns and for drawing."""
         return self._expressions.value(self.decision(name))

@@ -19,6 +19,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.same import differs_for
+from koordpolicy.language.facts import Component
 from koordpolicy.mechanism.columns import total
 from koordpolicy.mechanism.eviction import Victims
 from koordpolicy.model.disruption import Budget
@@ -122,8 +124,12 @@ class Scheduler:
     def replace_graph(self, graph: RuleGraph) -> None:
         """Go on with another revision: everything known stays, everything decided by policy is asked anew.
 
-        Raises ProfileError, and goes on with the old one, when the graph lacks the profile.
+        Where the revisions do not differ in anything that a scheduler asks, nothing is: decisions only name the new one
+        from now on. Raises ProfileError, and goes on with the old one, when the graph lacks the profile.
         """
+        if not differs_for(Component.SCHEDULER, self._graph, graph):
+            self._graph, self.profile = graph, replace(self.profile, digest=graph.digest)
+            return
         self._role.adapt(profile_of(graph, self.profile.name))
         before, pending = self.cache, list(self._waitlist.pods.values())
         promised = list(self._room.nominations.items())
