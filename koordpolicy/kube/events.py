@@ -8,7 +8,7 @@ dropped and counted. `run` writes what waits.
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
@@ -33,7 +33,8 @@ class EventLimits:
 
     `queue` events wait at most, `remembered` are known again when they repeat. An object may cause `burst` events
     at once and one each `refill` seconds after that. `alike` events of one object and reason with different
-    messages within `window` seconds become one. `workers` write at a time, `attempts` times at most.
+    messages within `window` seconds become one. `workers` write at a time, `attempts` times at most. Errors of one
+    kind are logged at once and then every `quiet` seconds, with their number.
     """
 
     queue: int = 1000
@@ -44,6 +45,7 @@ class EventLimits:
     window: float = 600.0
     workers: int = 4
     attempts: int = 8
+    quiet: float = 60.0
 
 
 @dataclass(slots=True)
@@ -98,6 +100,8 @@ class Recorder:
         """Since when, and which, messages of one object and reason are remembered."""
         self._waiting: asyncio.Queue[_Entry] = asyncio.Queue(self._limits.queue)
         self._numbers = 0
+        self._failed: dict[tuple[int, str], int] = {}
+        """How many events failed since the last line of the log about errors of their kind."""
 
     def record(
         self, regarding: Object, reason: str, message: str, *, type: Type = "Normal", action: str = ""
@@ -143,6 +147,10 @@ class Recorder:
         async with asyncio.TaskGroup() as group:
             for _ in range(self._limits.workers):
                 group.create_task(self._work())
+
+    def samples(self) -> Sequence[tuple[tuple[str, ...], float]]:
+        """How many events were dropped, by reason, as a metric."""
+        return [((reason,), number) for reason, number in self.dropped.items()]
 
     async def flush(self) -> None:
         """Return when nothing waits to be written any more; for the end of a process, under a time limit."""
@@ -219,7 +227,22 @@ class Recorder:
 
     def _give_up(self, why: str, error: KubeError) -> None:
         self.dropped[why] += 1
+        kind = error.code, error.reason
+        if kind in self._failed:
+            self._failed[kind] += 1
+            return
         _log.info("an event was not written: %s", error)
+        self._failed[kind] = 0
+        asyncio.get_running_loop().call_later(self._limits.quiet, self._sum_up, kind, str(error))
+
+    def _sum_up(self, kind: tuple[int, str], example: str) -> None:
+        """Tell how many errors of a kind there were since the last line; none, and the next is told at once."""
+        number = self._failed.pop(kind)
+        if not number:
+            return
+        _log.info("%d more events were not written within %g s: %s", number, self._limits.quiet, example)
+        self._failed[kind] = 0
+        asyncio.get_running_loop().call_later(self._limits.quiet, self._sum_up, kind, example)
 
     async def _send(self, entry: _Entry) -> None:
         namespace = entry.about.get("namespace") or "default"

@@ -53,6 +53,7 @@ class Informer:
         self._on_trouble = on_trouble
         self._synced = asyncio.Event()
         self._failures = 0
+        self._forbidden = 0
         self._resumable = False
 
     @property
@@ -108,7 +109,10 @@ class Informer:
             self._on_trouble(trouble, self._failures)
         if self._failures == 1 and (trouble is None or isinstance(trouble, Gone)):
             return
-        delay = self._backoff.delay(self._failures)
+        # A server that has just come back knows no roles yet: its 403 passes within a second or two, however long it
+        # was away before.
+        self._forbidden = self._forbidden + 1 if isinstance(trouble, Forbidden) else 0
+        delay = self._backoff.delay(self._forbidden or self._failures)
         if isinstance(trouble, TooManyRequests):
             delay = max(delay, trouble.retry_after)
         await self._backoff.sleep(delay)

@@ -66,7 +66,8 @@ class ServerSight:
             verb, resource = refused[0]
             more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
             return (
-                f"the API server does not let us {verb} {resource}{more} (403): the roles of `deploy/rbac` do"
+                f"the API server does not let us {verb} {resource}{more} (403); it may not have loaded its roles"
+                " yet. If it lasts, apply those of `deploy/rbac`"
             )
         return ""
 

@@ -248,6 +248,7 @@ async def surroundings(
             backoff=Component.backoff(),
             limits=wishes.events,
         )
+        metrics.count_elsewhere("koordpolicy_events_dropped_total", recorder)
         who, identity = (
             Who(process.component, settings.instance, settings.node),
             own_identity(settings.instance),

@@ -22,6 +22,8 @@ STALLED: Final = "Stalled"
 
 REPORTED: Final = "Reported"
 """The reason of the first condition of a revision, until somebody speaks for all."""
+NOT_RUN: Final = "NotRun"
+"""The reason of a revision that nobody runs and nobody has judged: newer ones came too soon."""
 
 
 def good(reason: str, message: str) -> tuple[Condition, ...]:
@@ -47,6 +49,11 @@ def failed(reason: str, message: str) -> tuple[Condition, ...]:
 def superseded(message: str) -> tuple[Condition, ...]:
     """It was in force, or might have been; nobody waits for it any more."""
     return (Condition(READY, "False", "Superseded", message),)
+
+
+def not_run(message: str) -> tuple[Condition, ...]:
+    """Nobody runs it, and whether it is any good was not found out."""
+    return (Condition(READY, "False", NOT_RUN, message),)
 
 
 def settled(

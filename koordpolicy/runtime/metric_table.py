@@ -306,5 +306,12 @@ METRICS: Final = (
         "Writes of the status of policy objects and revisions, by result (written, failed).",
         ("kind", "result"),
     ),
+    Metric(
+        "koordpolicy_events_dropped_total",
+        MetricKind.COUNTER,
+        "Events that were not written, by reason: rate (an object caused too many), queue (too many waited), refused and"
+        " unreachable (what the API server answered, or that it did not).",
+        ("reason",),
+    ),
 )
 """All metrics, in the order of the manual. Those of the Python process itself (`process_*`) come on top."""

@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,9 +24,9 @@ from koordpolicy.model.policy_revision import (
 from koordpolicy.runtime.conditions import failed, good, shown, time_text, under_way
 from koordpolicy.runtime.live import Active, LivePolicies, Rejected
 from koordpolicy.runtime.presence import RollCall
-from koordpolicy.runtime.revision_objects import ATTEMPTS, RevisionObjects, Who, entry_of
+from koordpolicy.runtime.revision_objects import ATTEMPTS, RevisionObjects, Who, entry_of, is_judged
 from koordpolicy.runtime.revisions import Candidate, Reason
-from koordpolicy.runtime.speaking import Report, Speaker
+from koordpolicy.runtime.speaking import KEPT, Report, Speaker
 from koordpolicy.source.revision import Revision
 
 LOG: Final = logging.getLogger(__name__)
@@ -78,6 +79,8 @@ class Reporter:
         self._changed = asyncio.Event()
         self._ours: set[str] | None = None
         self._held = Shown()
+        self._rejected: deque[Rejected] = deque(maxlen=KEPT)
+        """What was rejected and is not written yet: in a quick run of revisions, more than the newest."""
 
     def show(self, held: Shown) -> None:
         """Show the candidate that is held back like this from now on."""
@@ -93,7 +96,7 @@ class Reporter:
         """Report until cancelled."""
         end = [
             self._live.subscribe(lambda _: self._changed.set()),
-            self._live.subscribe_rejected(lambda _: self._changed.set()),
+            self._live.subscribe_rejected(self._note),
         ]
         clock = asyncio.get_running_loop().time
         failures, refreshed = 0, clock()
@@ -114,6 +117,10 @@ class Reporter:
             for unsubscribe in end:
                 unsubscribe()
 
+    def _note(self, rejected: Rejected) -> None:
+        self._rejected.append(rejected)
+        self._changed.set()
+
     async def _until_news(self, until: float) -> None:
         """Wait for something to report, looking now and then at who is there."""
         clock = asyncio.get_running_loop().time
@@ -126,6 +133,8 @@ class Reporter:
                 pass
             await self._look_around()
             if self.speaking != self._speaker.speaks(leads=self._leads()):
+                return
+            if self.speaking and self._speaker.news:
                 return
 
     async def _look_around(self) -> None:
@@ -147,8 +156,14 @@ class Reporter:
         if not self._speaker.looked:
             await self._speaker.look()
         self.speaking = self._speaker.speaks(leads=self._leads())
+        active = self._live.active
         reports = self.wanted()
         names = [report.revision.name for report in reports]
+        decides = names[0] if active is not None else ""
+        if self.speaking:
+            await self._speaker.survey(decides)
+        running = [one.revision.name for one in reports if one.instance.state is not InstanceState.REJECTED]
+        await self._write_rejected(running)
         for report in reports:
             ours.add(report.revision.name)
             await self._write(report)
@@ -156,8 +171,7 @@ class Reporter:
             await self._objects.release(name, self._who.member)
             ours.discard(name)
         if self.speaking:
-            active = self._live.active
-            await self._speaker.collect(names, "" if active is None else active.revision.name)
+            await self._speaker.collect(names, "" if active is None else active.revision.name, decides)
 
     def wanted(self) -> list[Report]:
         """The revisions that matter now, the active one first."""
@@ -232,16 +246,34 @@ class Reporter:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    async def _write(self, report: Report) -> None:
-        """What a leader says comes first, so that no revision is ever shown without conditions."""
+    async def _write_rejected(self, running: Collection[str]) -> None:
+        """Say why revisions were rejected, though newer ones may have followed, but of those that run after all."""
+        while self._rejected:
+            rejected = self._rejected[0]
+            report = self._of_rejected(rejected)
+            if report.revision.name not in running:
+                await self._write(report, entered=False)
+            if self._rejected[0] is rejected:  # else so many came meanwhile that it went
+                self._rejected.popleft()
+
+    async def _write(self, report: Report, *, entered: bool = True) -> None:
+        """Say what becomes of a revision, and where `entered`, what this process makes of it.
+
+        What a leader says comes first, so that no revision is ever shown without conditions. Of what is rejected
+        here and judged by nobody yet, this process says why: the leader may never see that revision.
+        """
         for left in reversed(range(ATTEMPTS)):
             try:
                 obj = await self._objects.of(report.revision)
                 if self.speaking:
                     if await self._speaker.speak(obj, report):
                         self._tell(obj, report)
+                elif report.instance.state is InstanceState.REJECTED and not is_judged(obj):
+                    await self._speaker.speak(obj, report, version=str(obj["metadata"]["resourceVersion"]))
                 else:
                     await self._objects.begun(obj, self._who)
+                if not entered:
+                    return
                 entry = entry_of(obj, self._who.member)
                 wanted = _entry(report.instance, entry)
                 if entry != wanted:

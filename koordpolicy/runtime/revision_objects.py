@@ -20,7 +20,7 @@ from koordpolicy.model.policy_revision import (
     status_to_json,
     to_json,
 )
-from koordpolicy.runtime.conditions import READY, reported, settled
+from koordpolicy.runtime.conditions import NOT_RUN, READY, REPORTED, reported, settled
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.presence import Member
 
@@ -166,6 +166,12 @@ def has_conditions(obj: Object) -> bool:
     return any(one.get("type") == READY for one in conditions_of(obj))
 
 
+def is_judged(obj: Object) -> bool:
+    """Whether somebody has found out what becomes of the revision."""
+    ready = next((one for one in conditions_of(obj) if one.get("type") == READY), {})
+    return ready.get("reason") not in (None, REPORTED, NOT_RUN)
+
+
 def entries_of(obj: Object) -> Sequence[Mapping[str, Any]]:
     """What processes have said, each of itself."""
     return (obj.get("status") or {}).get("instances") or ()
@@ -179,6 +185,11 @@ def entry_of(obj: Object, member: Member) -> Mapping[str, Any] | None:
 def member_of(entry: Mapping[str, Any]) -> Member:
     """Whose entry it is."""
     return Member(str(entry.get("component", "")), str(entry.get("name", "")))
+
+
+def members_of(obj: Object, state: InstanceState) -> frozenset[Member]:
+    """The processes in whose entries a state stands."""
+    return frozenset(member_of(entry) for entry in entries_of(obj) if entry.get("state") == state)
 
 
 def is_running(obj: Object) -> bool:

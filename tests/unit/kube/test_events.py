@@ -1,11 +1,14 @@
 """Events as they are counted, combined, limited and written, on virtual time."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
-from koordpolicy.kube import Forbidden, KubeError, Resource, TooManyRequests, Unreachable
+import pytest
+
+from koordpolicy.kube import Forbidden, Invalid, KubeError, Resource, TooManyRequests, Unreachable
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.events import EventLimits, Recorder, reference_to
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -200,6 +203,33 @@ def test_trouble_is_waited_out_and_refusals_are_not_repeated() -> None:
             assert at.said() == [("no room", 1)]
             assert at.recorder.dropped == {"rate": 0, "queue": 0, "refused": 1, "unreachable": 0}
 
+    story(scene())
+
+
+def test_errors_of_a_kind_are_told_once_and_then_summed_up_each_minute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def scene() -> None:
+        async with desk(burst=10_000, alike=10_000) as at:
+            at.fails = [Forbidden("Unauthorized", code=401)] * 500 + [Invalid("no name")]
+            for number in range(501):
+                at.note(f"pod {number}")
+            await at.recorder.flush()
+            assert told() == ["an event was not written: Unauthorized", "an event was not written: no name"]
+            await asyncio.sleep(61)
+            assert told()[2:] == ["499 more events were not written within 60 s: Unauthorized"]
+            await asyncio.sleep(600)
+            assert len(told()) == 3
+            at.fails = [Forbidden("Unauthorized", code=401)]
+            at.note("once more")
+            await at.recorder.flush()
+            assert told()[3:] == ["an event was not written: Unauthorized"]
+            assert (("refused",), 502) in at.recorder.samples()
+
+    def told() -> list[str]:
+        return [record.getMessage() for record in caplog.records if record.name == "koordpolicy.kube.events"]
+
+    caplog.set_level(logging.INFO)
     story(scene())
 
 

@@ -203,6 +203,15 @@ def test_permissions_may_come_later() -> None:
     assert scene.heard == [("Forbidden", 1)]
 
 
+def test_a_server_without_its_roles_yet_is_asked_again_soon_however_long_it_was_away() -> None:
+    down, forbidden = failing(Unreachable("no route")), failing(Forbidden("roles are not loaded"))
+    scene = Scene({**dict.fromkeys(range(1, 6), down), **dict.fromkeys(range(6, 9), forbidden), 9: down})
+    scene.play()
+    assert scene.slept[:5] == [1.0, 2.0, 4.0, 8.0, 8.0]
+    assert scene.slept[5:8] == [1.0, 2.0, 4.0]
+    assert scene.slept[8:] == [8.0], "what is no matter of permissions is asked as before"
+
+
 def test_pages_that_outlive_the_history_are_listed_all_at_once() -> None:
     scene = Scene({})
     for index in range(501):

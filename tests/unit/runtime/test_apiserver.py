@@ -24,6 +24,11 @@ CASES: tuple[tuple[str, list[Answer], str], ...] = (
     ("it fails", [("list", "nodes", 500), ("get", "pods", 503)], "the API server fails (HTTP 503)"),
     ("it fails on one of many", [("bind", "pods", 500), ("bind", "pods", 201)], ""),
     ("forbidden to list", [("list", "nodes", 403)], "the API server does not let us list nodes (403)"),
+    (
+        "forbidden, perhaps for a moment",
+        [("list", "nodes", 403)],
+        "If it lasts, apply those of `deploy/rbac`",
+    ),
     ("forbidden, then allowed", [("watch", "nodes", 403), ("watch", "nodes", 200)], ""),
     ("forbidden one, allowed another", [("list", "nodes", 403), ("list", "pods", 200)], "let us list nodes"),
     ("two are forbidden", [("list", "pods", 403), ("list", "nodes", 403)], "list nodes and 1 more (403)"),

@@ -65,6 +65,11 @@ class World:
         """The names of the leases of processes."""
         return {obj["metadata"]["name"] for obj in self.store.list(LEASES).items}
 
+    def message(self, name: str) -> str:
+        """What its condition `Ready` says to people."""
+        status = self.revisions().get(name, {}).get("status") or {}
+        return next((one["message"] for one in status.get("conditions", ()) if one["type"] == "Ready"), "")
+
     def conditions(self, name: str) -> dict[str, tuple[str, str]]:
         status = self.revisions().get(name, {}).get("status") or {}
         return {one["type"]: (one["status"], one["reason"]) for one in status.get("conditions", ())}
@@ -382,13 +387,123 @@ def test_a_burst_of_revisions_leaves_none_without_conditions_and_one_that_is_run
             def judged() -> bool:
                 ready = {name: world.conditions(name)["Ready"] for name in world.revisions()}
                 others = {value for name, value in ready.items() if name != last}
-                return ready[last] == ("True", "Succeeded") and others <= {("False", "Superseded")}
+                over = {("False", "Superseded"), ("False", "NotRun")}
+                return ready[last] == ("True", "Succeeded") and others <= over
 
             await until(judged)
             assert 1 < len(world.revisions()) <= KEPT
             assert not manager.failures and not scheduler.failures, "no report failed on the way"
             for obj in world.revisions().values():
                 assert obj["status"]["conditions"]
+
+    asyncio.run(scene())
+
+
+STALLED = {"Ready": ("False", "CompileFailed"), "Stalled": ("True", "CompileFailed")}
+
+
+def codes(world: World, name: str) -> list[str]:
+    """The codes of the findings that a revision shows."""
+    return [one["code"] for one in world.revisions()[name]["status"].get("diagnostics", ())]
+
+
+def test_each_of_a_quick_run_of_bad_revisions_keeps_its_reason() -> None:
+    async def scene() -> None:
+        world = World()
+        async with Replica(world, "m1", leads=True).played() as leader:
+            leader.source.give(tree(1), ONE)
+            await until(lambda: world.conditions(revision_name("fleet", ONE)))
+            world.away = True  # no report is written while they come
+            bad = [f"{number:x}bad{'0' * 36}" for number in range(3)]
+            for commit in bad:
+                leader.source.give(broken(), commit)
+                await until(
+                    lambda commit=commit: (
+                        leader.live.rejected and leader.live.rejected.revision.name == commit
+                    )  # type: ignore[misc]
+                )
+            leader.source.give(tree(2), TWO)
+            await until(lambda: leader.live.active and leader.live.active.revision.name == TWO)
+            leader.source.give(broken(), BAD)
+            await until(lambda: leader.live.rejected and leader.live.rejected.revision.name == BAD)
+            world.away = False
+            await until(lambda: world.conditions(revision_name("fleet", BAD)) == STALLED)
+            await until(
+                lambda: world.conditions(revision_name("fleet", ONE)) == {"Ready": ("False", "Superseded")}
+            )
+            for name in (revision_name("fleet", commit) for commit in (*bad, BAD)):
+                assert world.conditions(name) == STALLED
+                assert codes(world, name) == ["KP203"]
+
+    asyncio.run(scene())
+
+
+def test_what_another_process_rejects_is_not_superseded_and_says_why() -> None:
+    async def scene() -> None:
+        world = World()
+        async with (
+            Replica(world, "m1", leads=True).played() as leader,
+            Replica(world, "s1", component="scheduler").played() as other,
+        ):
+            for replica in (leader, other):
+                replica.source.give(tree(1), ONE)
+            await until(
+                lambda: world.instances(revision_name("fleet", ONE)) == {"m1": "Active", "s1": "Active"}
+            )
+            bad, two = revision_name("fleet", BAD), revision_name("fleet", TWO)
+            other.source.give(broken(), BAD)  # the leader never sees it
+            await until(lambda: world.instances(bad) == {"s1": "Rejected"})
+            assert world.conditions(bad) == STALLED
+            other.source.give(tree(2), TWO)
+            leader.source.give(tree(2), TWO)
+            await until(lambda: world.instances(two) == {"m1": "Active", "s1": "Active"})
+            await until(lambda: world.instances(bad) == {})
+            await leader.reporter.report()
+            assert world.conditions(bad) == STALLED
+            assert codes(world, bad) == ["KP203"]
+
+    asyncio.run(scene())
+
+
+def test_where_processes_run_different_revisions_each_says_so() -> None:
+    async def scene() -> None:
+        world = World()
+        one, two = revision_name("fleet", ONE), revision_name("fleet", TWO)
+        async with (
+            Replica(world, "m1", leads=True).played() as leader,
+            Replica(world, "s1", component="scheduler").played() as other,
+        ):
+            leader.source.give(tree(1), ONE)
+            other.source.give(tree(2), TWO)
+            await until(lambda: world.message(one).endswith(f"in 1 of 2 processes; others run {two}"))
+            await until(lambda: world.message(two).endswith(f"in 1 of 2 processes; others run {one}"))
+            assert world.conditions(one) == world.conditions(two) == {"Ready": ("True", "Succeeded")}
+            other.source.give(tree(1), ONE)
+            await until(lambda: world.conditions(two) == {"Ready": ("False", "Superseded")})
+            await until(lambda: world.message(one) == "the revision decides")
+            await leader.recorder.flush()
+            told = [event["reason"] for event in world.store.list(EVENTS).items]
+            assert told == ["PolicyRevisionActivated"], "how many run it is no outcome"
+
+    asyncio.run(scene())
+
+
+def test_a_revision_that_nobody_runs_any_more_does_not_stay_unknown() -> None:
+    async def scene() -> None:
+        world = World()
+        two = revision_name("fleet", TWO)
+        async with (
+            Replica(world, "m1").played() as first,
+            Replica(world, "m2").played() as second,
+        ):
+            first.source.give(tree(2), TWO)
+            await until(lambda: world.conditions(two) == {"Ready": ("Unknown", "Reported")})
+            first.source.give(tree(1), ONE)
+            await until(lambda: world.instances(two) == {})
+            second.leads = True  # it has no revision of its own yet
+            second.reporter.again()
+            await until(lambda: world.conditions(two) == {"Ready": ("False", "NotRun")})
+            assert world.message(two) == "no process runs it"
 
     asyncio.run(scene())
 

@@ -51,6 +51,9 @@ elseif is("Ready", "True") then
 elseif is("Ready", "False") and known.Ready.reason == "Superseded" then
   health.status = "Healthy" -- it did its part; another revision decides now
   health.message = told(known.Ready)
+elseif is("Ready", "False") and known.Ready.reason == "NotRun" then
+  health.status = "Healthy" -- nobody runs it: newer ones came too soon
+  health.message = told(known.Ready)
 elseif is("Ready", "False") then
   health.status = "Degraded"
   health.message = told(known.Ready)
