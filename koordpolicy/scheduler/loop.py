@@ -33,6 +33,9 @@ processor with the answers, come in long runs."""
 BURST: Final = 16
 """Decisions before others on the event loop have their turn."""
 
+SLICE: Final = 0.02
+"""Seconds after which they have it in any case: a policy may make a decision dear."""
+
 LONGEST_WAIT: Final = 5.0
 """Seconds after which the queue is looked at though nothing was heard."""
 
@@ -127,7 +130,8 @@ class SchedulingLoop:
 
     async def _decide_all(self) -> None:
         """Decide on all pods that are due."""
-        decided = 0
+        clock = asyncio.get_running_loop().time
+        decided, began = 0, clock()
         while True:
             await self._room.acquire()
             try:
@@ -140,8 +144,9 @@ class SchedulingLoop:
                 return
             self._carry_out(*found)
             decided += 1
-            if decided % BURST == 0:
+            if decided % BURST == 0 or clock() - began > SLICE:
                 await asyncio.sleep(0)
+                began = clock()
 
     def _carry_out(self, decision: Decision, pod: Pod) -> None:
         try:

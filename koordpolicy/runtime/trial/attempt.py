@@ -11,7 +11,7 @@ from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.samples import fill
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.lower.portable import Portable, portable
+from koordpolicy.language.cel.lower.portable import portable
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
@@ -24,11 +24,19 @@ _LONGEST_TRACE: Final = 10_000
 
 
 def attempt(
-    compiler: Compiler, request: Request, limits: TrialLimits, rehearse: Rehearse | None, progress: Progress
+    compiler: Compiler,
+    request: Request,
+    limits: TrialLimits,
+    rehearse: Rehearse | None,
+    progress: Progress,
+    before: RuleGraph | None = None,
 ) -> Verdict:
-    """Compile, test and evaluate a revision. Raises nothing but `MemoryError`, which is for who set the limit."""
+    """Compile, test and evaluate a revision. Raises nothing but `MemoryError`, which is for who set the limit.
+
+    `before` is the graph of the last good revision by the same compiler: its rules have been evaluated.
+    """
     try:
-        verdict = _attempt(compiler, request, limits, rehearse, progress)
+        verdict = _attempt(compiler, request, limits, rehearse, progress, before)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the end of this revision alone
@@ -39,7 +47,12 @@ def attempt(
 
 
 def _attempt(
-    compiler: Compiler, request: Request, limits: TrialLimits, rehearse: Rehearse | None, progress: Progress
+    compiler: Compiler,
+    request: Request,
+    limits: TrialLimits,
+    rehearse: Rehearse | None,
+    progress: Progress,
+    before: RuleGraph | None,
 ) -> Verdict:
     compilation = compiler.compile(Layer(OWN, request.files), progress)
     if compilation.graph is None:
@@ -50,10 +63,9 @@ def _attempt(
     graph = compilation.graph
     if graph is None:
         return _refused(Reason.TESTS_FAILED, compilation, request)
-    names = tuple(dict.fromkeys((*_own_decisions(graph), *request.asked)))
-    for name in names:
+    for name, part in _to_evaluate(graph, request.asked, before):
         progress(f"`{name}` was evaluated on an example")
-        if (seconds := _evaluated(graph, name)) > limits.evaluation:
+        if (seconds := _evaluated(part, name)) > limits.evaluation:
             message = f"`{name}` took {seconds:.1f} s on an example, more than {limits.evaluation:g} s"
             return Verdict(Reason.LIMIT_EXCEEDED, message, bundle=bundle_of(compilation))
     if rehearse is not None:
@@ -62,7 +74,7 @@ def _attempt(
             rehearse(graph)
         except Unfit as error:
             return Verdict(Reason.UNFIT, str(error), bundle=bundle_of(compilation))
-    programs = {name: made for name in names if (made := _portable(graph, name)) is not None}
+    programs = {name: made for name in graph.asked if (made := portable(graph.program(name))) is not None}
     return Verdict(
         found=compilation.found, bundle=bundle_of(compilation), digest=graph.digest, programs=programs
     )
@@ -76,11 +88,27 @@ def _telling(progress: Progress) -> Callable[[str, str], bool]:
     return chosen
 
 
-def _own_decisions(graph: RuleGraph) -> Iterator[str]:
-    """The decisions in which the bundle itself has a say: the pack's are as they were shipped."""
+def _to_evaluate(
+    graph: RuleGraph, asked: Iterable[str], before: RuleGraph | None
+) -> Iterator[tuple[str, RuleGraph]]:
+    """Decisions, each with the graph to ask: those that are asked as they are, of others the rules that are new.
+
+    Only the bundle's own rules count: the pack's are as they were shipped.
+    """
+    whole = frozenset(asked)
+    yield from ((name, graph) for name in sorted(whole) if name in graph)
     for key, decision in graph.decisions.items():
-        if any(rule.layer == OWN for rule in decision.rules):
-            yield str(key)
+        name = str(key)
+        own = [rule for rule in decision.rules if rule.layer == OWN]
+        if not own or name in whole:
+            continue
+        known = before.decisions.get(key) if before is not None else None
+        if known is None:
+            yield name, graph
+            continue
+        # The compiler's cache keeps what did not change as it was.
+        tried = {id(rule) for rule in known.rules}
+        yield from ((name, graph.with_rules((rule,))) for rule in own if id(rule) not in tried)
 
 
 def _evaluated(graph: RuleGraph, name: str) -> float:
@@ -96,10 +124,6 @@ def _evaluated(graph: RuleGraph, name: str) -> float:
             program.call(*(records.get(root, {}) for root in program.roots))
         longest = max(longest, time.process_time() - began)
     return longest
-
-
-def _portable(graph: RuleGraph, name: str) -> Portable | None:
-    return portable(graph.program(name)) if name in graph.asked else None
 
 
 def _examples(facts: Iterable[tuple[str, str]]) -> Mapping[str, Any]:

@@ -4,12 +4,13 @@ import gc
 import mmap
 import os
 import pickle
+import select
 import signal
 import socket
 import sys
 from typing import Final, NoReturn
 
-from koordpolicy.graph import Compiler, Layer
+from koordpolicy.graph import Compiler, Layer, RuleGraph
 from koordpolicy.graph.layers import PackFinder
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason
@@ -18,6 +19,8 @@ from koordpolicy.runtime.trial.limits import MIB, TrialLimits
 from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
 from koordpolicy.runtime.trial.wire import Closed, read_until, receive, send
 
+_PAUSE: Final = 1.0
+"""Seconds until the keeper follows what was found good, unless it is asked again."""
 _NOTE: Final = 1024
 """Bytes in which a trial says what it is doing: shared, so that it is known after the trial was killed."""
 
@@ -48,6 +51,7 @@ class _Keeper:
         self._limits = limits
         self._rehearse = rehearse
         self._compiler = Compiler(packs, limits.max_cost)
+        self._before: RuleGraph | None = None
         self._note = mmap.mmap(-1, _NOTE)
 
     def run(self) -> None:
@@ -58,11 +62,17 @@ class _Keeper:
             verdict = self._tried(request)
             send(self._channel, verdict)
             if verdict.reason is None:
+                # The live process compiles it now: whoever has just answered lets it have the processors.
+                select.select([self._channel], [], [], _PAUSE)
                 self._remember(request)
 
     def _remember(self, request: Request) -> None:
         """Compile here what was found good, so that the next trial has only changes to do."""
-        self._compiler.compile(Layer(OWN, request.files))
+        graph = self._before = self._compiler.compile(Layer(OWN, request.files)).graph
+        if graph is not None:
+            for name in request.asked:
+                if name in graph:
+                    graph.program(name)  # most of its functions are those of the next revision
         gc.collect(1)
         gc.freeze()
 
@@ -95,7 +105,9 @@ class _Keeper:
             allowed = self._limits.allowed_memory()
             self._limits.impose()
             try:
-                verdict = attempt(self._compiler, request, self._limits, self._rehearse, self._progress)
+                verdict = attempt(
+                    self._compiler, request, self._limits, self._rehearse, self._progress, self._before
+                )
             except MemoryError:
                 # What failed is let go of with its frames; the little that is needed now fits again.
                 verdict = Verdict(Reason.LIMIT_EXCEEDED, self._memory_message(allowed))

@@ -15,6 +15,7 @@ from koordpolicy.graph import Compiler, Layer, RuleGraph
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit
 from koordpolicy.runtime.trial import Rehearse, Request, TrialLimits, Trials, TrialsLost, start_trials
+from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB
 from tests.unit.runtime.scenes import broken, tree
 
@@ -27,6 +28,16 @@ spec:
   cases:
     - name: it is two
       expect: {CPUSuppress.target: 2}
+"""
+
+
+SECOND = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {name: pool}
+spec:
+  match: {nodes: {matchLabels: {pool: a}}}
+  target: {cel: "%s"}
 """
 
 
@@ -201,3 +212,38 @@ def test_what_was_made_for_a_trial_need_not_be_made_again() -> None:
     graph.adopt(verdict.programs)
     assert graph.asked == ("CPUSuppress.target",)
     assert graph.value("CPUSuppress.target", node={}) == 1500
+
+
+def test_only_what_is_new_is_evaluated_again() -> None:
+    two = SECOND % "node.capacity.cpu"
+    compiler = Compiler(lambda name: None)
+    done: list[str] = []
+
+    def tried(files: dict[str, str], before: RuleGraph | None) -> RuleGraph:
+        done.clear()
+        verdict = attempt(compiler, Request(files), SMALL, None, done.append, before)
+        assert verdict.reason is None, verdict.message
+        graph = compiler.compile(Layer(OWN, files)).graph
+        assert graph is not None
+        return graph
+
+    def evaluated() -> list[str]:
+        return [said for said in done if said.endswith("was evaluated on an example")]
+
+    first = tried(tree(1, **{"two.yaml": two}), None)
+    assert len(evaluated()) == 1
+    second = tried(tree(2, **{"two.yaml": two}), first)
+    assert len(evaluated()) == 1
+    tried(tree(2, **{"two.yaml": two}), second)
+    assert evaluated() == []
+
+
+def test_a_rule_that_is_new_and_takes_long_is_found_beside_old_ones() -> None:
+    files = tree(1, **{"two.yaml": SECOND % "node.capacity.cpu"})
+    compiler = Compiler(lambda name: None)
+    before = compiler.compile(Layer(OWN, files)).graph
+    changed = tree(1, **{"two.yaml": SECOND % "node.capacity.cpu - millicores(1)"})
+    limits = TrialLimits(evaluation=-1.0)
+    verdict = attempt(compiler, Request(changed), limits, None, lambda _: None, before)
+    assert verdict.reason is Reason.LIMIT_EXCEEDED
+    assert verdict.message.startswith("`CPUSuppress.target` took 0.0 s on an example")
