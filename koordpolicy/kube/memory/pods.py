@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from koordpolicy.kube import resources
-from koordpolicy.kube.errors import Cause, Conflict, Forbidden, Rejected
+from koordpolicy.kube.errors import Cause, Conflict, Forbidden, Invalid
 from koordpolicy.kube.memory.metadata import is_dns_label
 from koordpolicy.kube.memory.state import State
 from koordpolicy.model.pod import computed_qos, read_pod
@@ -63,7 +63,7 @@ def prepare(draft: dict[str, Any], now: str) -> None:
     try:
         pod = read_pod(draft)
     except ObjectError as error:
-        raise Rejected(f"the pod cannot be read: {error}") from error
+        raise Invalid(f"the pod cannot be read: {error}") from error
     status: dict[str, Any] = {
         "phase": PHASE_PENDING,
         "qosClass": computed_qos((*pod.containers, *pod.init_containers), pod.pod_requests, pod.pod_limits),
