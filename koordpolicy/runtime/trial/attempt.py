@@ -12,6 +12,8 @@ from koordpolicy.graph.samples import fill
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.portable import portable
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
@@ -21,6 +23,8 @@ Progress = Callable[[str], None]
 """Told what is done next, in a phrase that goes on from "while"."""
 
 _LONGEST_TRACE: Final = 10_000
+_CHANGES: Final = 8
+"""Times at which exceptions begin or end that are looked ahead to."""
 
 
 def attempt(
@@ -71,13 +75,26 @@ def _attempt(
     if rehearse is not None:
         progress("the component tried it on an example")
         try:
-            rehearse(graph)
+            for part in _in_time(graph):
+                rehearse(part)
         except Unfit as error:
             return Verdict(Reason.UNFIT, str(error), bundle=bundle_of(compilation))
     programs = {name: made for name in graph.asked if (made := portable(graph.program(name))) is not None}
     return Verdict(
         found=compilation.found, bundle=bundle_of(compilation), digest=graph.digest, programs=programs
     )
+
+
+def _in_time(graph: RuleGraph) -> Iterator[RuleGraph]:
+    """The graph with the exceptions of now in force, and with those of the next times that some begin or end."""
+    moment = Timestamp(now_ns())
+    yield graph.at(moment)
+    for _ in range(_CHANGES):
+        change = graph.changes_after(moment)
+        if change is None:
+            return
+        moment = change
+        yield graph.at(moment)
 
 
 def _telling(progress: Progress) -> Callable[[str, str], bool]:

@@ -247,3 +247,30 @@ def test_a_rule_that_is_new_and_takes_long_is_found_beside_old_ones() -> None:
     verdict = attempt(compiler, Request(changed), limits, None, lambda _: None, before)
     assert verdict.reason is Reason.LIMIT_EXCEEDED
     assert verdict.message.startswith("`CPUSuppress.target` took 0.0 s on an example")
+
+
+EXCEPTION = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyException
+metadata: {name: for-a-while}
+spec:
+  owner: team a <a@example.com>
+  reason: a test of what begins later
+  from: "2999-01-01"
+  expires: "2999-02-01"
+  match: {nodes: {matchLabels: {pool: a}}}
+  overrides:
+    CPUSuppress.minimum: 1
+"""
+
+
+def test_a_component_is_put_to_work_with_exceptions_that_begin_later() -> None:
+    seen: list[int] = []
+
+    def note(graph: RuleGraph) -> None:
+        seen.append(len(graph.in_force))
+
+    files = tree(1, **{"exception.yaml": EXCEPTION})
+    verdict = attempt(Compiler(lambda name: None), Request(files), SMALL, note, lambda _: None)
+    assert verdict.reason is None, verdict.message
+    assert seen == [0, 1, 0]
