@@ -69,6 +69,8 @@ def _refusal(pattern: str, reason: str) -> InvalidArgument:
 _SEARCH = 240
 """Units of any search."""
 
+_GIVEN_UP = 100_000
+"""Units of a counted repetition that grows beyond the memory of one pattern: some five milliseconds."""
 _COMPILING = 600
 """Units of each character of a pattern that is compiled at run time."""
 
@@ -83,7 +85,12 @@ def _compiled(pattern: "str | re2._Regexp", meter: Meter) -> "re2._Regexp":
     if not isinstance(pattern, str):
         return pattern
     charge(meter, _COMPILING * len(pattern))
-    return compile_pattern(pattern)
+    try:
+        return compile_pattern(pattern)
+    except InvalidArgument:
+        if "{" in pattern:  # RE2 may have built up all that it is permitted before it gave up
+            charge(meter, _GIVEN_UP)
+        raise
 
 
 def _octets(text: str, meter: Meter) -> bytes:
