@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.samples import fill
+from koordpolicy.graph.state import Progress
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.portable import portable
@@ -18,9 +19,6 @@ from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
-
-Progress = Callable[[str], None]
-"""Told what is done next, in a phrase that goes on from "while"."""
 
 _LONGEST_TRACE: Final = 10_000
 _CHANGES: Final = 8

@@ -36,9 +36,8 @@ class TrialLimits:
         free = free_in_container()
         return self.memory if free is None else min(self.memory, int(free * _SHARE))
 
-    def impose(self) -> None:
-        """Bind this process to them, for good."""
-        allowed = self.allowed_memory()
+    def impose(self, allowed: int) -> None:
+        """Bind this process to them, for good, and to so many bytes more than it has."""
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _lower(resource.RLIMIT_CPU, math.ceil(self.cpu), math.ceil(self.cpu) + 1)
         if (present := address_space()) is not None:

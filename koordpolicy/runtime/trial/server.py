@@ -103,7 +103,7 @@ class _Keeper:
         try:
             self._channel.close()
             allowed = self._limits.allowed_memory()
-            self._limits.impose()
+            self._limits.impose(allowed)
             try:
                 verdict = attempt(
                     self._compiler, request, self._limits, self._rehearse, self._progress, self._before
