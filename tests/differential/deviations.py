@@ -166,6 +166,16 @@ def _below(node: ir.Node) -> Iterator[ir.Node]:
         waiting.extend(children(node))
 
 
+def _has_free_type(root: ir.Node) -> bool:
+    """Whether an empty literal, or an optional that has nothing, stands anywhere in an expression."""
+    return any(
+        (isinstance(node, ir.MakeMap) and not node.entries)
+        or (isinstance(node, ir.MakeList) and not node.elements)
+        or (isinstance(node, ir.Call) and node.overload.startswith("optional.none("))
+        for node in _below(root)
+    )
+
+
 def _asks_anything(node: ir.Node) -> bool:
     """`.?a`, `[?0]` and `has()` of a value whose type only run time knows."""
     if isinstance(node, ir.Select) and (
@@ -366,10 +376,21 @@ DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
         _theirs_says("invalid single argument value"),
         "math.least and math.greatest of a literal list: looked at when checked",
     ),
+    Deviation(
+        _anything,
+        _theirs_says("found no matching overload"),
+        "what an empty literal or optional.none() would hold: typed by the first operator or function that meets it",
+        given=_has_free_type,
+    ),
+    Deviation(
+        _calls("-_("), _theirs_says("invalid int literal"), "two signs before 2^63: refused when parsed"
+    ),
     Deviation(_calls("url(", "isURL("), _either, "URLs: taken with characters that RFC 3986 does not have"),
     Deviation(
         _calls("format("),
-        _theirs_says("string.format", "error during formatting", "out of range\n"),
+        _theirs_says(
+            "string.format", "error during formatting", "out of range\n", "could not parse formatting clause"
+        ),
         "literal formats are tried when checked, in parts that are never evaluated, too; too many arguments are refused",
     ),
 )

@@ -1,7 +1,7 @@
 """Random well-typed expressions of the whole language, from `grammar` and from the table of functions."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
@@ -120,6 +120,11 @@ class Writer:
             pieces = _pieces(line)
             self._grammar[kind].append(pieces)
             self.calls.append((overload, pieces))
+        self._members = [
+            (space, member)
+            for space, _, member in (name.partition(".") for name in functions)
+            if space in HIDING and member in functions
+        ]
         if "ip" not in functions:  # a table without the network library
             for kind in ("bool", "type"):
                 self._grammar[kind] = [one for one in self._grammar[kind] if not _names(one, ("ip", "cidr"))]
@@ -129,12 +134,25 @@ class Writer:
         chance = self._chance
         if chance.random() < 0.08:
             return chance.choice((self._wide, self._shared))(depth)
-        kind = chance.choice(ROOTS)
-        return self._write(kind, dict(VARIABLES), depth, [0])
+        return self._readable(lambda: self._write(chance.choice(ROOTS), dict(VARIABLES), depth, [0]))
 
     def call(self, number: int) -> str:
         """A call of the overload at a place in `calls`, with arguments that are simple for the most part."""
-        return self._fill(self.calls[number][1], dict(VARIABLES), self._chance.randrange(2), [0])
+        pieces = self.calls[number][1]
+        return self._readable(lambda: self._fill(pieces, dict(VARIABLES), self._chance.randrange(2), [0]))
+
+    def _readable(self, write: Callable[[], str]) -> str:
+        """What is written, again where it calls a method of a variable that hides a library with a function so named.
+
+        `regex.replace(...)` is the library's function whatever a macro calls `regex`.
+        """
+        while True:
+            text = write()
+            if not any(
+                f"{space}.{member}(" in text and re.search(rf"[(,] ?{space}, ", text)
+                for space, member in self._members
+            ):
+                return text
 
     def _write(self, kind: str, scope: Mapping[str, str], depth: int, count: list[int]) -> str:
         chance = self._chance

@@ -1,5 +1,6 @@
 """Comparing: everything against the row program, counted, disagreements kept."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ from tests.differential.deviations import deviation
 from tests.differential.engines import OURS, REFEREES, Checked, Skipped, rows
 from tests.differential.outcomes import Bound, Error, Failed, Refused
 from tests.differential.referees import Referee
+
+
+_EMPTY_RANGE = re.compile(r"(?:\[\]|\{\}|optional\.none\(\))\)*\.\w+\(\w+, ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,8 @@ class Run:
             key = hash((case.family, case.text))
             if key not in totals.seen:
                 totals.seen.add(key)
-                fresh.append(Checked(case))
+                if (one := self._checked(case)) is not None:
+                    fresh.append(one)
         asked = [(program, self._hand_in(program, fresh)) for program in self._programs]
         ours = {id(one): self._ours(one) for one in fresh}
         for program, batch in asked:
@@ -81,6 +86,20 @@ class Run:
                 mine = ours[id(one)]
                 if mine is not None:
                     self.compare(one, program.name, mine, theirs)
+
+    def _checked(self, case: Case) -> Checked | None:
+        """The case's typed form; None where an empty literal is a macro's range, and the checker refuses.
+
+        What such a literal would hold is of the type that the first function wants, which those that follow may not.
+        Whatever else the checker refuses is a fault of what draws cases: raises AssertionError.
+        """
+        try:
+            return Checked(case)
+        except AssertionError:
+            if _EMPTY_RANGE.search(case.text) is None:
+                raise
+        self._skip("row program", "refused: an empty literal as a range, whose variables want two types")
+        return None
 
     def _hand_in(self, program: Referee, cases: Sequence[Checked]) -> list[Checked]:
         batch: list[Checked] = []
