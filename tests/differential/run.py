@@ -17,7 +17,6 @@ from tests.differential.engines import OURS, REFEREES, Checked, Skipped, rows
 from tests.differential.outcomes import Bound, Error, Failed, Refused
 from tests.differential.referees import Referee
 
-
 _EMPTY_RANGE = re.compile(r"(?:\[\]|\{\}|optional\.none\(\))\)*\.\w+\(\w+, ")
 
 
