@@ -1,6 +1,6 @@
 """What a compiler remembers from one revision to the next, so that only changes cost time."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -16,15 +16,29 @@ class Cache:
 
     _kept: dict[Hashable, object] = field(default_factory=dict)
     _used: dict[Hashable, object] = field(default_factory=dict)
+    _made: dict[Hashable, object] = field(default_factory=dict)
+    checking: bool = False
+    """Whether what is made now serves to check, which another compiler of the same revision need not do."""
 
     def get(self, key: Hashable, make: Callable[[], T]) -> T:
         """The result under `key`, made when neither this nor the last compilation has it."""
         if key in self._used:
             return self._used[key]  # type: ignore[return-value]  # a key names one type of result
-        value = self._kept[key] if key in self._kept else make()
+        if key in self._kept:
+            value = self._kept[key]
+        else:
+            value = make()
+            if not self.checking:
+                self._made[key] = value
         self._used[key] = value
         return value  # type: ignore[return-value]  # as above
 
-    def turn(self) -> None:
-        """End a compilation: keep what it used, forget the rest."""
+    def turn(self) -> Mapping[Hashable, object]:
+        """End a compilation: keep what it used, forget the rest. Gives what it made, checks aside."""
         self._kept, self._used = self._used, {}
+        made, self._made = self._made, {}
+        return made
+
+    def learn(self, made: Mapping[Hashable, object]) -> None:
+        """Take what another compiler has made, for the next compilation."""
+        self._kept.update(made)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -75,6 +75,12 @@ class Compiler:
         self._packs = packs
         self._max_cost = max_cost
         self._cache = Cache()
+        self.made: Mapping[Hashable, object] = {}
+        """What the last compilation had to make, as plain values: for `learn` of a compiler in another process."""
+
+    def learn(self, made: Mapping[Hashable, object]) -> None:
+        """Take over what another compiler has made, so that the next compilation need not."""
+        self._cache.learn(made)
 
     def compile(self, own: Layer, progress: Progress = silent, *, checked: bool = False) -> Compilation:
         """Run all passes. Everything that is wrong is found in one run.
@@ -90,9 +96,11 @@ class Compiler:
             if checked and run in CHECKS:
                 continue
             progress(f"the pass `{run.__name__}` ran")
+            self._cache.checking = run in CHECKS
             run(state)
+        self._cache.checking = False
         digest = _digest(state)
-        self._cache.turn()
+        self.made = self._cache.turn()
         graph = None
         if not state.found.has_errors:
             ordinary, exceptional = parted(state.decisions)

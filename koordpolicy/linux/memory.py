@@ -1,6 +1,8 @@
 """Memory of this process and of the container that it runs in."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -35,12 +37,20 @@ def address_space() -> int | None:
         return None
 
 
-def end_first() -> None:
-    """Where memory runs short, let the kernel end this process before others; nothing where it may not be asked."""
+@contextmanager
+def ended_first() -> Iterator[None]:
+    """Where memory runs short meanwhile, the kernel ends this process before others; nothing where it may not be asked."""
     try:
+        before = _OOM_SCORE.read_text()
         _OOM_SCORE.write_text(_ENDED_FIRST)
     except OSError:
+        yield
         return
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            _OOM_SCORE.write_text(before)
 
 
 def resident() -> int | None:

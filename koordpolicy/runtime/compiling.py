@@ -20,6 +20,7 @@ from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, summary_of
 from koordpolicy.runtime.trial import Request, Trials, TrialsLost, Verdict
+from koordpolicy.runtime.trial.wire import unpacked
 from koordpolicy.source.revision import Revision
 
 LOG: Final = logging.getLogger(__name__)
@@ -88,6 +89,8 @@ class Aside:
                 verdict = self._tried(self._trials, revision, asked)
                 if verdict.reason is not None:
                     return self._refuse(revision, verdict)
+                for made in unpacked(verdict.learned):
+                    self._compiler.learn(made)
             compilation = self._compiler.compile(Layer(OWN, revision.files), checked=verdict is not None)
             if verdict is not None and compilation.graph is not None:
                 compilation.found.extend(verdict.found)

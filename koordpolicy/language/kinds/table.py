@@ -48,6 +48,10 @@ class Kind:
     roots: frozenset[str]
     subject: Callable[[Any, str], str] = _nothing
 
+    def __reduce__(self) -> tuple[Callable[[str], "Kind"], tuple[str]]:
+        """By its name: there is one of each."""
+        return kind_named, (self.name,)
+
     @property
     def has_rules(self) -> bool:
         """Whether documents have `match`, `parameters` and `variables`."""
@@ -173,3 +177,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
     }
 )
 """Every kind, in the order of the manual."""
+
+
+def kind_named(name: str) -> Kind:
+    """The kind of that name; raises KeyError."""
+    return KINDS[name]

@@ -19,6 +19,7 @@ from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
+from koordpolicy.runtime.trial.wire import packed
 
 _LONGEST_TRACE: Final = 10_000
 _CHANGES: Final = 8
@@ -32,20 +33,22 @@ def attempt(
     rehearse: Rehearse | None,
     progress: Progress,
     before: RuleGraph | None = None,
-) -> Verdict:
-    """Compile, test and evaluate a revision. Raises nothing but `MemoryError`, which is for who set the limit.
+) -> tuple[Verdict, RuleGraph | None]:
+    """Compile, test and evaluate a revision; its graph where it is good.
 
-    `before` is the graph of the last good revision by the same compiler: its rules have been evaluated.
+    Raises nothing but `MemoryError`, which is for who set the limit. `before` is the graph of the last good revision
+    by the same compiler: its rules have been evaluated.
     """
+    graph = None
     try:
-        verdict = _attempt(compiler, request, limits, rehearse, progress, before)
+        verdict, graph = _attempt(compiler, request, limits, rehearse, progress, before)
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the end of this revision alone
         message = f"the compiler failed ({type(error).__name__}: {error}); please report this"
         trace = traceback.format_exc()[-_LONGEST_TRACE:]
         verdict = Verdict(Reason.INTERNAL_ERROR, message, trace=trace)
-    return replace(verdict, cpu=time.process_time())
+    return replace(verdict, cpu=time.process_time()), graph
 
 
 def _attempt(
@@ -55,32 +58,37 @@ def _attempt(
     rehearse: Rehearse | None,
     progress: Progress,
     before: RuleGraph | None,
-) -> Verdict:
+) -> tuple[Verdict, RuleGraph | None]:
     compilation = compiler.compile(Layer(OWN, request.files), progress)
     if compilation.graph is None:
-        return _refused(Reason.COMPILE_FAILED, compilation, request)
+        return _refused(Reason.COMPILE_FAILED, compilation, request), None
     if request.tests:
         progress("its tests ran")
         compilation = with_tests(compilation, _telling(progress))
     graph = compilation.graph
     if graph is None:
-        return _refused(Reason.TESTS_FAILED, compilation, request)
+        return _refused(Reason.TESTS_FAILED, compilation, request), None
     for name, part in _to_evaluate(graph, request.asked, before):
         progress(f"`{name}` was evaluated on an example")
         if (seconds := _evaluated(part, name)) > limits.evaluation:
             message = f"`{name}` took {seconds:.1f} s on an example, more than {limits.evaluation:g} s"
-            return Verdict(Reason.LIMIT_EXCEEDED, message, bundle=bundle_of(compilation))
+            return Verdict(Reason.LIMIT_EXCEEDED, message, bundle=bundle_of(compilation)), None
     if rehearse is not None:
         progress("the component tried it on an example")
         try:
             for part in _in_time(graph):
                 rehearse(part)
         except Unfit as error:
-            return Verdict(Reason.UNFIT, str(error), bundle=bundle_of(compilation))
+            return Verdict(Reason.UNFIT, str(error), bundle=bundle_of(compilation)), None
     programs = {name: made for name in graph.asked if (made := portable(graph.program(name))) is not None}
-    return Verdict(
-        found=compilation.found, bundle=bundle_of(compilation), digest=graph.digest, programs=programs
+    verdict = Verdict(
+        found=compilation.found,
+        bundle=bundle_of(compilation),
+        digest=graph.digest,
+        programs=programs,
+        learned=packed(compiler.made),
     )
+    return verdict, graph
 
 
 def _in_time(graph: RuleGraph) -> Iterator[RuleGraph]:
@@ -108,9 +116,10 @@ def _to_evaluate(
 ) -> Iterator[tuple[str, RuleGraph]]:
     """Decisions, each with the graph to ask: those that are asked as they are, of others the rules that are new.
 
-    Only the bundle's own rules count: the pack's are as they were shipped.
+    Only the bundle's own rules count: the pack's are as they were shipped. Programs that nobody has asked for are
+    made of a copy, so that they do not go to the live process.
     """
-    whole = frozenset(asked)
+    whole, aside = frozenset(asked), graph.with_rules(())
     yield from ((name, graph) for name in sorted(whole) if name in graph)
     for key, decision in graph.decisions.items():
         name = str(key)
@@ -119,7 +128,7 @@ def _to_evaluate(
             continue
         known = before.decisions.get(key) if before is not None else None
         if known is None:
-            yield name, graph
+            yield name, aside
             continue
         # The compiler's cache keeps what did not change as it was.
         tried = {id(rule) for rule in known.rules}

@@ -29,6 +29,8 @@ class Trials:
     def __init__(self, channel: socket.socket, pid: int, limits: TrialLimits) -> None:
         self._channel = channel
         self.pid = pid
+        self._ended: list[int] = []
+        """Keepers that have made way for others."""
         self._lost = ""
         self._turn = threading.Lock()
         channel.settimeout(limits.wall + _PATIENCE)
@@ -45,6 +47,10 @@ class Trials:
                 self._lost = str(error) or "it does not answer"
                 self._channel.close()
                 raise TrialsLost(self._lost) from None
+            if verdict.keeper:
+                self._ended.append(self.pid)
+                self.pid = verdict.keeper
+            self._ended = [pid for pid in self._ended if not _reaped(pid)]
             return verdict
 
     def close(self) -> None:
@@ -52,8 +58,9 @@ class Trials:
         with suppress(OSError):  # it went first
             self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
-        with suppress(ChildProcessError):  # somebody else reaped it
-            os.waitpid(self.pid, 0)
+        for pid in (*self._ended, self.pid):
+            with suppress(ChildProcessError):  # somebody else reaped it: whose child it has become
+                os.waitpid(pid, 0)
 
     def __enter__(self) -> Self:
         return self
@@ -62,6 +69,14 @@ class Trials:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _reaped(pid: int) -> bool:
+    """Whether there is nothing left of a process."""
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:
+        return True
 
 
 def start_trials(

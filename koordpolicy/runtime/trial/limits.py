@@ -2,11 +2,13 @@
 
 import math
 import resource
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
-from koordpolicy.linux.memory import address_space, end_first, free_in_container
+from koordpolicy.linux.memory import address_space, ended_first, free_in_container
 
 MIB: Final = 1 << 20
 _SHARE: Final = 0.8
@@ -36,18 +38,28 @@ class TrialLimits:
         free = free_in_container()
         return self.memory if free is None else min(self.memory, int(free * _SHARE))
 
-    def impose(self, allowed: int) -> None:
-        """Bind this process to them, for good, and to so many bytes more than it has."""
+    @contextmanager
+    def imposed(self, allowed: int) -> Iterator[None]:
+        """Bind this process to them, and to so many bytes more than it has; it has just forked, so that its CPU time is 0.
+
+        Policies cannot take them back: what an expression may call is in the library's table.
+        """
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _lower(resource.RLIMIT_CPU, math.ceil(self.cpu), math.ceil(self.cpu) + 1)
-        if (present := address_space()) is not None:
-            _lower(resource.RLIMIT_AS, present + allowed, present + allowed)
-        end_first()
+        with ExitStack() as stack:
+            stack.enter_context(_lowered(resource.RLIMIT_CPU, math.ceil(self.cpu)))
+            if (present := address_space()) is not None:
+                stack.enter_context(_lowered(resource.RLIMIT_AS, present + allowed))
+            stack.enter_context(ended_first())
+            yield
 
 
-def _lower(which: int, soft: int, hard: int) -> None:
-    """Set a limit, unless it is lower already."""
-    _, most = resource.getrlimit(which)
-    if most != resource.RLIM_INFINITY:
-        soft, hard = min(soft, most), min(hard, most)
-    resource.setrlimit(which, (soft, hard))
+@contextmanager
+def _lowered(which: int, soft: int) -> Iterator[None]:
+    """A limit, unless it is lower already, and as it was at the end."""
+    before, most = resource.getrlimit(which)
+    known = [one for one in (soft, before) if one != resource.RLIM_INFINITY]
+    resource.setrlimit(which, (min(known), most))
+    try:
+        yield
+    finally:
+        resource.setrlimit(which, (before, most))

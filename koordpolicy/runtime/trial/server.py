@@ -1,4 +1,8 @@
-"""The keeper of trials: a process that forks for each revision, and remembers what the last good one was made of."""
+"""The keeper of trials: a process that forks for each revision.
+
+A fork that found its revision good knows all that it was made of, and goes on as the keeper in place of the one that
+forked it: the next trial has only changes to do. One that found it bad ends, and nothing of it remains.
+"""
 
 import gc
 import mmap
@@ -8,11 +12,11 @@ import select
 import signal
 import socket
 import sys
+from dataclasses import replace
 from typing import Final, NoReturn
 
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Compiler, RuleGraph
 from koordpolicy.graph.layers import PackFinder
-from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB, TrialLimits
@@ -20,7 +24,9 @@ from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
 from koordpolicy.runtime.trial.wire import Closed, read_until, receive, send
 
 _PAUSE: Final = 1.0
-"""Seconds until the keeper follows what was found good, unless it is asked again."""
+"""Seconds without a question until the keeper looks for garbage."""
+_COLLECTED: Final = 8
+"""Good revisions after which it looks at everything, and not only at what is new."""
 _NOTE: Final = 1024
 """Bytes in which a trial says what it is doing: shared, so that it is known after the trial was killed."""
 
@@ -52,70 +58,78 @@ class _Keeper:
         self._rehearse = rehearse
         self._compiler = Compiler(packs, limits.max_cost)
         self._before: RuleGraph | None = None
+        self._generation = 0
         self._note = mmap.mmap(-1, _NOTE)
 
     def run(self) -> None:
         """Raises `Closed` at the end."""
         gc.disable()
         while True:
+            if not select.select([self._channel], [], [], _PAUSE)[0]:
+                self._clear()
             request: Request = receive(self._channel)
-            verdict = self._tried(request)
-            send(self._channel, verdict)
-            if verdict.reason is None:
-                # The live process compiles it now: whoever has just answered lets it have the processors.
-                select.select([self._channel], [], [], _PAUSE)
-                self._remember(request)
+            self._note[:] = bytes(_NOTE)
+            read_end, write_end = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                os.close(read_end)
+                self._try(request, write_end)
+            else:
+                os.close(write_end)
+                self._answer(pid, read_end)
 
-    def _remember(self, request: Request) -> None:
-        """Compile here what was found good, so that the next trial has only changes to do."""
-        graph = self._before = self._compiler.compile(Layer(OWN, request.files)).graph
-        if graph is not None:
-            for name in request.asked:
-                if name in graph:
-                    graph.program(name)  # most of its functions are those of the next revision
-        gc.collect(1)
+    def _clear(self) -> None:
+        """Take what was made since the last time out of the collector's way; its pages stay shared with trials."""
+        if self._generation >= _COLLECTED:
+            self._generation = 0
+            gc.unfreeze()
+            gc.collect()
+        else:
+            gc.collect(1)
         gc.freeze()
 
-    def _tried(self, request: Request) -> Verdict:
-        self._note[:] = bytes(_NOTE)
-        read_end, write_end = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            os.close(read_end)
-            self._try(request, write_end)
-        os.close(write_end)
-        said: bytes | None = None
+    def _answer(self, pid: int, read_end: int) -> None:
+        """Say what the trial in that process says; ends this one where that one takes its place."""
         try:
             said = read_until(read_end, self._channel, self._limits.wall)
+        except Closed:
+            _killed(pid)
+            raise
         finally:
             os.close(read_end)
-            if said is None:
-                os.kill(pid, signal.SIGKILL)
-            _, status, used = os.wait4(pid, 0)
-        if said:
-            verdict: Verdict = pickle.loads(said)  # noqa: S301 - from our own fork
-            return verdict
-        return self._unsaid(said is None, status, used.ru_utime + used.ru_stime)
+        if said is None:
+            verdict = self._unsaid(True, *_killed(pid))
+        elif not said:
+            verdict = self._unsaid(False, *_end_of(pid))
+        else:
+            verdict = pickle.loads(said)  # noqa: S301 - from our own fork
+            if verdict.reason is None:
+                send(self._channel, replace(verdict, keeper=pid))
+                os._exit(0)
+            _end_of(pid)
+        send(self._channel, verdict)
 
-    def _try(self, request: Request, out: int) -> NoReturn:
-        """In the fork: the trial itself."""
-        code = 0
+    def _try(self, request: Request, out: int) -> None:
+        """In the fork: the trial itself. Returns where this process is the keeper from now on."""
+        code, graph = 0, None
         try:
-            self._channel.close()
             allowed = self._limits.allowed_memory()
-            self._limits.impose(allowed)
-            try:
-                verdict = attempt(
-                    self._compiler, request, self._limits, self._rehearse, self._progress, self._before
-                )
-            except MemoryError:
-                # What failed is let go of with its frames; the little that is needed now fits again.
-                verdict = Verdict(Reason.LIMIT_EXCEEDED, self._memory_message(allowed))
-            with os.fdopen(out, "wb") as pipe:
-                pipe.write(pickle.dumps(verdict, pickle.HIGHEST_PROTOCOL))
-        except BaseException:  # noqa: BLE001 - as above; the keeper tells of it
-            code = 1
-        os._exit(code)
+            with self._limits.imposed(allowed):
+                try:
+                    verdict, graph = attempt(
+                        self._compiler, request, self._limits, self._rehearse, self._progress, self._before
+                    )
+                except MemoryError:
+                    # What failed is let go of with its frames; the little that is needed now fits again.
+                    verdict = Verdict(Reason.LIMIT_EXCEEDED, self._memory_message(allowed))
+                with os.fdopen(out, "wb") as pipe:
+                    pipe.write(pickle.dumps(verdict, pickle.HIGHEST_PROTOCOL))
+        except BaseException:  # noqa: BLE001 - a fork must never run on in its parent's frames; the keeper tells of it
+            code, graph = 1, None
+        if graph is None:
+            os._exit(code)
+        self._before = graph
+        self._generation += 1
 
     def _progress(self, doing: str) -> None:
         said = doing.encode("utf-8", "backslashreplace")[: _NOTE - 1]
@@ -145,3 +159,14 @@ class _Keeper:
                 Reason.INTERNAL_ERROR, f"its trial ended with {name}{doing}; please report this", cpu=cpu
             )
         return Verdict(Reason.LIMIT_EXCEEDED, message, cpu=cpu)
+
+
+def _killed(pid: int) -> tuple[int, float]:
+    os.kill(pid, signal.SIGKILL)
+    return _end_of(pid)
+
+
+def _end_of(pid: int) -> tuple[int, float]:
+    """How a process ended, and the seconds of CPU time that it took; waits for that."""
+    _, status, used = os.wait4(pid, 0)
+    return status, used.ru_utime + used.ru_stime

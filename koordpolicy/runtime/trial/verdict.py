@@ -40,3 +40,7 @@ class Verdict:
     """Of the graph, where there is one."""
     programs: Mapping[str, Portable] = field(default_factory=dict)
     """What was made ready of it by the decisions' names, so that it need not be made once more."""
+    learned: bytes = field(default=b"", repr=False)
+    """What the compiler made of it, checks aside: `wire.packed`."""
+    keeper: int = 0
+    """The process that is asked from now on, where it is another: that of the trial, which knows what it was good for."""

@@ -3,14 +3,19 @@
 Both ends are one program that forked; what policies hold crosses as plain values and is never unpickled from text.
 """
 
+import io
 import os
 import pickle
 import select
 import socket
 import time
+from collections.abc import Hashable, Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 _HEAD: Final = 8
+_CHUNK: Final = 200
+"""Entries after which whoever reads a long mapping lets other threads run."""
 MOST: Final = 1 << 30
 """Bytes of one message at most: more than any tree may hold."""
 
@@ -31,6 +36,27 @@ def send(channel: socket.socket, message: Any) -> None:
 def receive(channel: socket.socket) -> Any:
     """The next message. Raises `Closed`; `TimeoutError` where the channel has a time-out and it passes."""
     return pickle.loads(_exactly(channel, int.from_bytes(_exactly(channel, _HEAD), "big")))  # noqa: S301 - from our own fork
+
+
+def packed(entries: Mapping[Hashable, object]) -> bytes:
+    """A long mapping of plain values, in which what is shared stays shared.
+
+    Raises what `pickle` raises for values that are not plain.
+    """
+    stream = io.BytesIO()
+    pickler = pickle.Pickler(stream, pickle.HIGHEST_PROTOCOL)
+    waiting = iter(entries.items())
+    while chunk := dict(islice(waiting, _CHUNK)):
+        pickler.dump(chunk)
+    return stream.getvalue()
+
+
+def unpacked(text: bytes) -> Iterator[Mapping[Hashable, object]]:
+    """The mapping again, piece by piece: one call for all would hold up other threads."""
+    stream = io.BytesIO(text)
+    unpickler = pickle.Unpickler(stream)  # noqa: S301 - from our own fork
+    while stream.tell() < len(text):
+        yield unpickler.load()
 
 
 def _exactly(channel: socket.socket, size: int) -> bytes:

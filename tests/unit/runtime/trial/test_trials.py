@@ -12,11 +12,12 @@ from threading import Thread
 import pytest
 
 from koordpolicy.graph import Compiler, Layer, RuleGraph
-from koordpolicy.runtime.packs import OWN
+from koordpolicy.runtime.packs import OWN, find_pack
 from koordpolicy.runtime.revisions import Reason, Unfit
 from koordpolicy.runtime.trial import Rehearse, Request, TrialLimits, Trials, TrialsLost, start_trials
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB
+from koordpolicy.runtime.trial.wire import unpacked
 from tests.unit.runtime.scenes import broken, tree
 
 SMALL = TrialLimits(cpu=2, memory=200 * MIB)
@@ -150,6 +151,34 @@ def test_whatever_happens_in_a_trial_is_a_verdict_and_the_next_trial_goes_on(
         assert one.attempt(Request(tree(2))).reason is None
 
 
+def test_what_found_a_revision_good_tries_the_next_one_within_limits_of_its_own() -> None:
+    """A trial's limits are its own: CPU time of good ones does not add up, and memory counts from where each began."""
+
+    def at_work(graph: RuleGraph) -> None:
+        began = time.process_time()
+        kept = bytearray(120 * MIB)
+        while time.process_time() - began < 0.7:
+            kept[0] += 0
+        if graph.value("CPUSuppress.target", node={}) == 666:
+            raise Unfit("it is the last one")
+
+    def oom_score() -> int:
+        return int(Path(f"/proc/{one.pid}/oom_score_adj").read_text())
+
+    with trials(at_work) as one:
+        before, first = oom_score(), one.pid
+        assert reasons(one, *(Request(tree(number)) for number in range(1, 5))) == [None] * 4
+        assert one.pid != first
+        deadline = time.monotonic() + 30
+        while oom_score() != before and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert oom_score() == before
+        last = one.pid
+        assert one.attempt(Request(tree(666))).reason is Reason.UNFIT
+        assert one.pid == last
+    assert not Path(f"/proc/{first}").exists()
+
+
 def test_one_that_sleeps_is_given_up_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(TrialLimits, "wall", 0.5)
 
@@ -221,7 +250,7 @@ def test_only_what_is_new_is_evaluated_again() -> None:
 
     def tried(files: dict[str, str], before: RuleGraph | None) -> RuleGraph:
         done.clear()
-        verdict = attempt(compiler, Request(files), SMALL, None, done.append, before)
+        verdict, _ = attempt(compiler, Request(files), SMALL, None, done.append, before)
         assert verdict.reason is None, verdict.message
         graph = compiler.compile(Layer(OWN, files)).graph
         assert graph is not None
@@ -244,7 +273,7 @@ def test_a_rule_that_is_new_and_takes_long_is_found_beside_old_ones() -> None:
     before = compiler.compile(Layer(OWN, files)).graph
     changed = tree(1, **{"two.yaml": SECOND % "node.capacity.cpu - millicores(1)"})
     limits = TrialLimits(evaluation=-1.0)
-    verdict = attempt(compiler, Request(changed), limits, None, lambda _: None, before)
+    verdict, _ = attempt(compiler, Request(changed), limits, None, lambda _: None, before)
     assert verdict.reason is Reason.LIMIT_EXCEEDED
     assert verdict.message.startswith("`CPUSuppress.target` took 0.0 s on an example")
 
@@ -264,6 +293,22 @@ spec:
 """
 
 
+@pytest.mark.parametrize("bundle", sorted(path.parent for path in Path("examples").rglob("koordpolicy.yaml")))
+def test_what_a_trial_learned_of_a_revision_spares_the_live_process_the_work(bundle: Path) -> None:
+    files = {str(path.relative_to(bundle)): path.read_text() for path in bundle.rglob("*.yaml")}
+    verdict, graph = attempt(Compiler(find_pack), Request(files), TrialLimits(), None, lambda _: None)
+    assert graph is not None, verdict.message
+    compiler = Compiler(find_pack)
+    for made in unpacked(verdict.learned):
+        compiler.learn(made)
+    compilation = compiler.compile(Layer(OWN, files), checked=True)
+    assert compilation.graph is not None
+    assert compilation.graph.digest == graph.digest
+    assert not compiler.made
+    for name in map(str, graph.decisions):
+        assert compilation.graph.program(name).source == graph.program(name).source
+
+
 def test_a_component_is_put_to_work_with_exceptions_that_begin_later() -> None:
     seen: list[int] = []
 
@@ -271,6 +316,6 @@ def test_a_component_is_put_to_work_with_exceptions_that_begin_later() -> None:
         seen.append(len(graph.in_force))
 
     files = tree(1, **{"exception.yaml": EXCEPTION})
-    verdict = attempt(Compiler(lambda name: None), Request(files), SMALL, note, lambda _: None)
+    verdict, _ = attempt(Compiler(lambda name: None), Request(files), SMALL, note, lambda _: None)
     assert verdict.reason is None, verdict.message
     assert seen == [0, 1, 0]
