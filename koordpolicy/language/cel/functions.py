@@ -47,13 +47,18 @@ class Overload:
         return () if self.charges else tuple(map(_usual, self.params))
 
     @property
+    def usual_price(self) -> int:
+        """Units of a call whose arguments are all small (see `is_small`); charged, where one may be larger, as well."""
+        return 0 if self.cost is None else self.cost(tuple(map(_usual, self.params)))
+
+    @property
     def metered(self) -> Metered | None:
         """The implementation with its price charged to the meter it takes first; None where it is free."""
         if self.charges:
             return _charging(self.implementation)
         if self.cost is None:
             return None
-        return _priced(self.implementation, self.cost, tuple(map(_usual, self.params)))
+        return _priced(self.implementation, self.cost, self.usual_price)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +95,13 @@ def _usual(kind: Type) -> Size:
     return Size(length, length)
 
 
-def _priced(implementation: Callable[..., Any], cost: Cost, usual_sizes: tuple[Size, ...]) -> Metered:
+def is_small(length: int, text: bool) -> bool:
+    """Whether a text, or a list or map, costs what all small ones do."""
+    return length <= (_SHORT if text else _FEW)
+
+
+def _priced(implementation: Callable[..., Any], cost: Cost, usual: int) -> Metered:
     """Most values are small, and asking what they cost would take longer than what is done with them."""
-    usual = cost(usual_sizes)
 
     def call(meter: Meter, *arguments: Any) -> Any:
         units = usual

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.casts import caster
 from koordpolicy.language.cel.errors import InvalidArgument
+from koordpolicy.language.cel.functions import Overload, is_small
 from koordpolicy.language.cel.library.regex import beforehand, tester
 from koordpolicy.language.cel.library.row import CALL
 from koordpolicy.language.cel.lower.dispatch import dispatcher
@@ -28,6 +29,8 @@ _SCALARS = frozenset(
     )
 )  # fmt: skip
 _TIMES = frozenset(("google.protobuf.Timestamp", "google.protobuf.Duration"))
+_PLAIN = frozenset(("bool", "int", "uint", "double")) | _TIMES
+"""Types whose values are all of one size."""
 _HASHED = frozenset(("string", "int"))
 _SHORT = 3
 _MATCHES = frozenset(("matches(string,string)", ".matches(string,string)"))
@@ -118,7 +121,24 @@ def charges(program: "Program", node: ir.Node) -> bool:
     if row is not None:
         return row.charges
     overload = program.overload(node.overload)
-    return overload is None or overload.metered is not None
+    return overload is None or (overload.metered is not None and not _is_priced(overload, node))
+
+
+def _is_priced(overload: Overload, node: ir.Call) -> bool:
+    """Whether the price of a call is known beforehand, as the function is given few values that are written out."""
+    return not overload.charges and node.type.name in _PLAIN and all(map(_is_small, node.args))
+
+
+def _is_small(node: ir.Node) -> bool:
+    if isinstance(node, ir.MakeList):
+        return (
+            is_small(len(node.elements), False)
+            and not node.optional
+            and all(element.type.name in _PLAIN for element in node.elements)
+        )
+    if isinstance(node, ir.Const) and isinstance(node.value, str | bytes):
+        return is_small(len(node.value), True)
+    return node.type.name in _PLAIN
 
 
 STEP: Mapping[str, int] = MappingProxyType(
@@ -132,9 +152,14 @@ STEP: Mapping[str, int] = MappingProxyType(
 
 def step_price(program: "Program", node: ir.Node) -> int:
     """What a node costs in each step of a loop, apart from what it charges itself."""
-    if isinstance(node, ir.Call) and not is_operator(node.overload) and charges(program, node):
+    if not isinstance(node, ir.Call) or is_operator(node.overload):
+        return own_price(node)
+    if charges(program, node):
         return 0
-    return own_price(node)
+    overload = program.overload(node.overload)
+    if overload is None or specialise(node.overload, node.args) or node.overload in OPERATORS:
+        return own_price(node)
+    return max(own_price(node), overload.usual_price)
 
 
 def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
@@ -154,11 +179,15 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
         return _inline(body, row, operands)
     body.may_fail = True
     overload = body.program.overload(node.overload)
-    metered = overload.metered if overload else dispatcher(node.overload, body.program.functions)
+    if overload is None:
+        metered = dispatcher(node.overload, body.program.functions)
+    else:
+        metered = None if _is_priced(overload, node) else overload.metered
     if overload is None and metered is None:
         raise ValueError(f"no function has the overload `{node.overload}`")
     implementation = metered or (overload and overload.implementation)
-    name = body.program.constant(implementation, ("function", node.overload))
+    key = "unmetered" if overload and overload.metered and not metered else "function"
+    name = body.program.constant(implementation, (key, node.overload))
     texts = [_pattern(body, node, at) or body.text(n) for at, n in enumerate(operands)]
     return f"{name}({', '.join(['meter', *texts] if metered else texts)})"
 

@@ -5,8 +5,10 @@ A program whose constants are anything but plain values, functions of the librar
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
+from koordpolicy.language.cel.functions import Overload
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.library.regex import compile_pattern, tester
 from koordpolicy.language.cel.lower.dispatch import dispatcher
@@ -15,7 +17,7 @@ from koordpolicy.language.cel.lower.row import RowProgram, load_row
 _PLAIN: Final = frozenset((str, bytes, int, float, bool))
 
 Recipe: TypeAlias = tuple[str, Any]
-"""How a constant is made: "value" with itself, "function" with an overload, "pattern" or "compiled" with its text."""
+"""How a constant is made: "value" with itself, "function" or "unmetered" with an overload, "pattern" or "compiled" with its text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,8 @@ def portable(program: RowProgram) -> Portable | None:
 
 
 def _recipe(key: object, value: object) -> Recipe | None:
-    if isinstance(key, tuple) and key[0] == "function" and "(" in key[1] and _function(key[1]) is not None:
-        return "function", key[1]
+    if isinstance(key, tuple) and key[0] in _CALLED and "(" in key[1] and _CALLED[key[0]](key[1]) is not None:
+        return key[0], key[1]
     if isinstance(key, tuple) and key[0] in ("pattern", "compiled"):
         return key[0], key[1]
     plain = type(value) in _PLAIN or (type(value) is frozenset and all(type(one) in _PLAIN for one in value))
@@ -56,8 +58,8 @@ def loaded(given: Portable, budget: int) -> RowProgram:
 
 def _made(kind: str, what: Any) -> Any:
     match kind:
-        case "function":
-            found = _function(what)
+        case "function" | "unmetered":
+            found = _CALLED[kind](what)
             if found is None:
                 raise LookupError(f"no function has the overload `{what}`")
             return found
@@ -70,8 +72,21 @@ def _made(kind: str, what: Any) -> Any:
 
 def _function(overload: str) -> Any:
     """What generated code calls for an overload, None where there is nothing by that name."""
-    row = FUNCTIONS.get(overload.partition("(")[0].removeprefix("."))
-    known = None if row is None else next((one for one in row.overloads if one.id == overload), None)
+    known = _overload(overload)
     if known is not None:
         return known.metered or known.implementation
     return dispatcher(overload, FUNCTIONS)
+
+
+def _unmetered(overload: str) -> Any:
+    """What it calls where the price is known beforehand."""
+    known = _overload(overload)
+    return None if known is None else known.implementation
+
+
+def _overload(id: str) -> Overload | None:
+    row = FUNCTIONS.get(id.partition("(")[0].removeprefix("."))
+    return None if row is None else next((one for one in row.overloads if one.id == id), None)
+
+
+_CALLED: Final = MappingProxyType({"function": _function, "unmetered": _unmetered})

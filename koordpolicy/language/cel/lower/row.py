@@ -232,7 +232,7 @@ def _errors(names: Mapping[str, str]) -> Callable[[Exception], CelError]:
         if not _is_ours(error):
             return error_of(error)  # of a function that was called: a defect
         if isinstance(error, KeyError):
-            (key,) = error.args or (None,)
+            key = error.args[0] if error.args else None
             if isinstance(key, str) and key in names:
                 return MissingFact(names[key])
             return runtime.no_such_key(key)
@@ -271,8 +271,9 @@ def _is_ours(error: Exception) -> bool:
     trace = error.__traceback__
     if trace is None:
         return False
-    if trace.tb_next is None:
+    inner = trace.tb_next
+    if inner is None:
         return True  # the frame that caught it raised it: a missing fact, which is not rare
-    while trace.tb_next is not None:
-        trace = trace.tb_next
-    return trace.tb_frame.f_code.co_filename == _FILE
+    while inner.tb_next is not None:
+        inner = inner.tb_next
+    return inner.tb_frame.f_code.co_filename == _FILE
