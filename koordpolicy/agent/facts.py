@@ -1,10 +1,10 @@
 """The fact record of the agent's own node."""
 
 from koordpolicy.agent.strategies.suppression import CPUSuppression
+from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.mechanism.node_record import NodeSight, node_record
 from koordpolicy.model.facts import Record
 
 

@@ -7,6 +7,11 @@ from typing import Any, TypeVar
 from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.strategies.suppression import KIND as SUPPRESS
 from koordpolicy.agent.strategies.suppression import CPUSuppression
+from koordpolicy.algorithms.node_record import NodeSight, node_record
+from koordpolicy.algorithms.records import pod_record, usage_of
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.loads import LoadPolicy
+from koordpolicy.cluster.pods import view_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.graph.diff.affected import Roots
@@ -23,8 +28,6 @@ from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.overcommit import KIND as OVERCOMMIT
-from koordpolicy.mechanism.node_record import NodeSight, node_record
-from koordpolicy.mechanism.records import pod_record, usage_of
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_node import amount_facts, cluster_facts
@@ -35,9 +38,6 @@ from koordpolicy.model.numa import read_zones
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.model.unreadable_pod import readable_part
-from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.loads import LoadPolicy
-from koordpolicy.scheduler.pods import view_of
 from koordpolicy.scheduler.profile import KIND as PROFILE
 
 _T = TypeVar("_T")

@@ -13,6 +13,7 @@ from koordpolicy.cli.pod_policies import ClusterPolicies, Policies, ask_cluster,
 from koordpolicy.cli.simulation.explained import tables
 from koordpolicy.cli.simulation.words import DIM, Page
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cluster.pods import scheduler_of
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.render import render
@@ -28,7 +29,6 @@ from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler import Decision
 from koordpolicy.scheduler.feed import HEARD, hear
-from koordpolicy.scheduler.pods import scheduler_of
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 from koordpolicy.simulator.explanation import placement
@@ -148,7 +148,7 @@ def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal:
     spec = {key: value for key, value in mapping(pod.raw, "spec").items() if key != "nodeName"}
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
     decision = scheduler.rehearse(free)
-    view = scheduler.question(free).view
+    view = scheduler.cycle(free).view
     table = placement(graph, scheduler.profile, Explained(0, decision, {}, dict(view.facts)))
     gates = () if pod.node_name else view.placement.gates
     return Found(pod, pod.node_name, profile, decision, table, policies, gates)

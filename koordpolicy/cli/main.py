@@ -1,4 +1,4 @@
-"""All of `koordpolicy COMMAND ...` but the process around it (`start.py`)."""
+"""All of `koordpolicy COMMAND ...` but the process state it (`start.py`)."""
 
 import argparse
 import sys

@@ -111,7 +111,7 @@ def _readable(tree: Tree, name: str, prefix: str = "") -> dict[str, str]:
 
 
 class _Repository:
-    """The Git repository around the current directory."""
+    """The Git repository state the current directory."""
 
     def __init__(self, root: str, prefix: str) -> None:
         self._root = root

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from koordpolicy.algorithms.classify import Catalogue, PriorityBand, QoSClass
 from koordpolicy.graph.rules import Decision, DecisionKey
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.types import BOOL, INT, STRING, Type, list_of, map_of
-from koordpolicy.mechanism.classify import Catalogue, PriorityBand, QoSClass
 
 QOS_CLASS = "QoSClass"
 PRIORITY_BAND = "PriorityBand"

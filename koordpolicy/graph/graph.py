@@ -6,6 +6,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
 from koordpolicy.graph.catalogue import Classes
 from koordpolicy.graph.decide import NO_RULE, Expressions, parameters_of
@@ -23,7 +24,6 @@ from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.facts import ROOTS, Component
-from koordpolicy.mechanism.classify import Catalogue
 
 T = TypeVar("T")
 

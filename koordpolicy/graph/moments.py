@@ -2,7 +2,7 @@
 
 **Why the graph has no clock.** An exception begins and ends at moments that no commit marks. Three ways to
 honour that were open. *A condition on `now` in each of its rules*: every decision would have to be handed the
-time, those that are constants today (weights, mechanisms, intervals) would be none any more, and a result kept for
+time, those that are constants today (weights, plugins, intervals) would be none any more, and a result kept for
 equal facts could be kept past its end. *The time of compilation as an input of the compiler*: one commit would be
 right today and wrong tomorrow, and an exception that begins next week would be checked for the first time then.
 Taken is the third: the compiler reads no time and judges every exception, those of the future too, by types,

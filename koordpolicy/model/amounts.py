@@ -7,7 +7,7 @@ Kubernetes caps a quantity at 2⁶³ - 1, and so do we; but sums have to go some
 - What one object asks for as a whole (the containers of a pod together) stops at 2⁶³ - 1.
 - What many objects take together (the pods of a node) is kept exactly, so that an object that leaves takes away
   what it brought, whatever the sum was.
-- What is shown of such a sum, in a fact, a column or to a mechanism, is brought within int64 by `within` at that
+- What is shown of such a sum, in a fact, a column or to a plugin, is brought within int64 by `within` at that
   moment. Nothing wraps around, and nothing is raised.
 """
 

@@ -17,7 +17,7 @@ _USAGE: Final = paths("usage", BASIC)
 
 @dataclass(frozen=True, slots=True)
 class PodDemand:
-    """What a pod asks for as a whole, as the mechanism computed it: effective amounts by resource."""
+    """What a pod asks for as a whole, as the algorithm computed it: effective amounts by resource."""
 
     request: Amounts
     limit: Amounts

@@ -1,7 +1,7 @@
 """Nodes as values, and what their annotations say.
 
 An annotation is user input: each has a reader of its own that raises `ObjectError` when it is
-malformed, and the mechanism that uses it decides what then happens.
+malformed, and the plugin that uses it decides what then happens.
 """
 
 import math

@@ -6,7 +6,7 @@ API fixes how it follows from the spec.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.integers import parse_int_any_base
@@ -85,13 +85,17 @@ class Condition:
     since: int | None = None
 
 
+PodKey: TypeAlias = tuple[str, str]
+"""Namespace and name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pod:
     """A pod.
 
     `pod_requests` and `pod_limits` are the pod-level resources (`spec.resources`), None when the pod
     declares none. `kubernetes_qos` is the status' class when set, else computed from the spec. Times are
-    nanoseconds since 1970. `raw` is the object as read, for fields that only one mechanism needs; it
+    nanoseconds since 1970. `raw` is the object as read, for fields that only one plugin needs; it
     takes no part in comparison.
     """
 
@@ -122,7 +126,7 @@ class Pod:
     raw: Json = field(default_factory=dict, compare=False, repr=False)
 
     @property
-    def key(self) -> tuple[str, str]:
+    def key(self) -> PodKey:
         """Namespace and name."""
         return (self.namespace, self.name)
 

@@ -1,6 +1,6 @@
 """The scheduler: takes pods from a queue, asks the rule graph where each may go and goes best.
 
-    facts (cache, pods) -> ask (profile: one column program and mechanisms) -> plan (cycle) -> apply (binder)
+    facts (cache, pods) -> ask (profile: one column program and plugins) -> plan (cycle) -> apply (binder)
 
 `Scheduler` is all of it but the rim, as plain synchronous calls: hand it objects as they come and go,
 and call `schedule_one` as long as it gives decisions. It reads no clock and draws no lots of its own, so

@@ -1,8 +1,8 @@
 """When a pod that found no node is tried again."""
 
-from koordpolicy.mechanism.backoff import backoff
-from koordpolicy.scheduler.decision import PodKey
-from koordpolicy.scheduler.events import Event
+from koordpolicy.algorithms.backoff import backoff
+from koordpolicy.cluster.events import Event
+from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.queue import SortKey, Waiting
 
 

@@ -10,9 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from koordpolicy.cluster.volume_plan import NOTHING_TO_BIND, VolumePlan
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS
-from koordpolicy.model.pod import Condition, Pod
+from koordpolicy.model.pod import Condition, Pod, PodKey
 from koordpolicy.model.protocol import (
     CONDITION_DISRUPTION_TARGET,
     CONDITION_SCHEDULED,
@@ -20,10 +21,9 @@ from koordpolicy.model.protocol import (
     SHARD,
 )
 from koordpolicy.model.time import time_text
-from koordpolicy.scheduler.decision import Decision, PodKey, Victim
+from koordpolicy.scheduler.decision import Decision, Victim
 from koordpolicy.scheduler.shards import route_text
 from koordpolicy.scheduler.volume_binder import Sleep, bind_volumes
-from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
 
 LOG: Final = logging.getLogger(__name__)
 

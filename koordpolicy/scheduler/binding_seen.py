@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.changing import changing
 from koordpolicy.model.pod import Pod, read_condition
 from koordpolicy.model.protocol import CONDITION_SCHEDULED, REGION, ZONE
 from koordpolicy.model.reading import Json, mapping, objects, text, texts
-from koordpolicy.scheduler.pods import PodView
 
 _BOOKKEEPING: Final = ("resourceVersion", "generation", "managedFields")
 """What a server writes into the metadata with every change. Nothing here is read from it but the version."""

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.normalize import normalized
+from koordpolicy.algorithms.sampling import first_found, nodes_to_find
+from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.mechanism.columns import Mask
-from koordpolicy.mechanism.normalize import normalized
-from koordpolicy.mechanism.sampling import first_found, nodes_to_find
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Judged, Question, ranked
+from koordpolicy.scheduler.cycle import Cycle, Evaluation, ranked
 from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
-from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.profile import FIRST
 from koordpolicy.scheduler.standing import Standing
 from koordpolicy.scheduler.step import Step
@@ -45,42 +45,42 @@ class Choice:
 
 
 def choose(
-    question: Question,
-    judged: Judged,
+    cycle: Cycle,
+    evaluation: Evaluation,
     table: NodeTable,
     choice: Choice,
     promised: str | None = None,
     standing: Standing | None = None,
 ) -> Decision:
-    """The decision that follows from what was judged. The node `promised` to the pod is taken if it is feasible.
+    """The decision that follows from what was evaluation. The node `promised` to the pod is taken if it is feasible.
 
     `standing` saves the work where all nodes are compared and nothing is to be explained.
     """
-    pod, profile = question.view.pod, question.profile
+    pod, profile = cycle.view.pod, cycle.profile
     if (
         standing is not None
         and standing.count
         and promised is None
         and not (choice.explained or choice.refusals)
-        and profile.share_seen(question.records) is None
+        and profile.share_seen(cycle.records) is None
     ):
         found = standing.best()
-        row = found if isinstance(found, int) else int(found[_one_of(question, table, found, choice.draw)])
+        row = found if isinstance(found, int) else int(found[_one_of(cycle, table, found, choice.draw)])
         name = table.name(row)
         return Decision(pod.key, pod.uid, name, len(table), standing.count, digest=profile.digest)
-    feasible = feasible_nodes(judged, table)
+    feasible = feasible_nodes(evaluation, table)
     rows = np.flatnonzero(feasible)
-    refusals = _refusals(question, judged, table) if choice.refusals or not len(rows) else ()
+    refusals = _refusals(cycle, evaluation, table) if choice.refusals or not len(rows) else ()
     if not len(rows):
         return Decision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
     feasible_count = len(rows)
     if promised is not None and promised in table and feasible[table.index(promised)]:
         rows = np.array([table.index(promised)], dtype=np.int64)
     else:
-        rows = _sampled(question, rows, len(table), choice)
-    parts = weighted(question, judged, rows, table)
+        rows = _sampled(cycle, rows, len(table), choice)
+    parts = weighted(cycle, evaluation, rows, table)
     totals = np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
-    chosen = _best(question, table, rows, totals, choice.draw)
+    chosen = _best(cycle, table, rows, totals, choice.draw)
     best = _table(table, rows, totals, parts, chosen, choice.explained)
     return Decision(
         pod.key,
@@ -95,41 +95,41 @@ def choose(
 
 
 def comparison(
-    question: Question, judged: Judged, table: NodeTable, decision: Decision, most: int
+    cycle: Cycle, evaluation: Evaluation, table: NodeTable, decision: Decision, most: int
 ) -> Decision:
     """A decision that was made, with what refused the other nodes, and how the best ones compare.
 
     Where policy looks at a share of the nodes, nothing is compared: which they were is not known any more.
     """
-    left = feasible_nodes(judged, table)
-    refusals = decision.refusals or _refusals(question, judged, table)
+    left = feasible_nodes(evaluation, table)
+    refusals = decision.refusals or _refusals(cycle, evaluation, table)
     best: tuple[Candidate, ...] = ()
     rows = np.flatnonzero(left)
-    if decision.placed and question.profile.share_seen(question.records) is None:
+    if decision.placed and cycle.profile.share_seen(cycle.records) is None:
         chosen = np.flatnonzero(rows == table.index(decision.node))
         if len(chosen):
-            parts = weighted(question, judged, rows, table)
+            parts = weighted(cycle, evaluation, rows, table)
             totals = np.zeros(len(rows)) + sum(part for _, part in parts)
             best = _table(table, rows, totals, parts, int(chosen[0]), most)
     return replace(decision, refusals=refusals, best=best)
 
 
-def feasible_nodes(judged: Judged, table: NodeTable) -> Mask:
+def feasible_nodes(evaluation: Evaluation, table: NodeTable) -> Mask:
     """The nodes that no filter refuses and that are not promised to others."""
     feasible: Mask = np.ones(len(table), np.bool_)
-    for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
+    for verdicts, accepted in zip(evaluation.verdicts, evaluation.accepted, strict=True):
         if verdicts is not None and not verdicts.none:
             feasible &= ~verdicts.refused.any(axis=0)
         if accepted is not None:
             feasible &= accepted
-    if judged.barred is not None:
-        feasible &= ~judged.barred
+    if evaluation.barred is not None:
+        feasible &= ~evaluation.barred
     return feasible
 
 
-def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows:
+def _sampled(cycle: Cycle, rows: Rows, nodes: int, choice: Choice) -> Rows:
     """The feasible nodes that are looked at: all of them, or as many as policy says."""
-    share = question.profile.share_seen(question.records)
+    share = cycle.profile.share_seen(cycle.records)
     if share is None:
         return rows
     found, seen = first_found(rows, nodes, choice.start % nodes, nodes_to_find(nodes, int(share)))
@@ -137,28 +137,28 @@ def _sampled(question: Question, rows: Rows, nodes: int, choice: Choice) -> Rows
     return found
 
 
-def _refusals(question: Question, judged: Judged, table: NodeTable) -> tuple[Refusals, ...]:
+def _refusals(cycle: Cycle, evaluation: Evaluation, table: NodeTable) -> tuple[Refusals, ...]:
     """Why no node is left: each node counts for the first filter that refused it."""
     left = np.ones(len(table), np.bool_)
     found: list[Refusals] = []
     for step, verdicts, accepted in zip(
-        question.profile.filters, judged.verdicts, judged.accepted, strict=True
+        cycle.profile.filters, evaluation.verdicts, evaluation.accepted, strict=True
     ):
         if verdicts is not None and not verdicts.none:
             refused = verdicts.refused & left
             for reason, mask in zip(verdicts.reasons, refused, strict=True):
-                _count(found, step.name, reason, mask, ~verdicts.hopeless)
+                _count(found, step.name, reason, mask, ~verdicts.unresolvable)
             left &= ~refused.any(axis=0)
         if accepted is not None:
             rows = np.flatnonzero(left & ~accepted)
             if len(rows):
-                counted = reasons_of(question, step, rows, table)
-                error = _error(question, step, int(rows[0]), table)
+                counted = reasons_of(cycle, step, rows, table)
+                error = _error(cycle, step, int(rows[0]), table)
                 found.extend(
                     Refusals(step.name, reason, nodes, error=error) for reason, nodes in counted.items()
                 )
                 left &= accepted
-    if judged.barred is not None and (barred := int(np.count_nonzero(left & judged.barred))):
+    if evaluation.barred is not None and (barred := int(np.count_nonzero(left & evaluation.barred))):
         found.append(Refusals("", PROMISED, barred))
     return tuple(found)
 
@@ -174,18 +174,16 @@ def _count(refusals: list[Refusals], name: str, reason: str, refused: Mask, reso
             refusals.append(Refusals(name, reason, total - helped, resolvable=False))
 
 
-def reasons_of(
-    question: Question, step: Step, rows: Rows | Sequence[int], table: NodeTable
-) -> dict[str, int]:
+def reasons_of(cycle: Cycle, step: Step, rows: Rows | Sequence[int], table: NodeTable) -> dict[str, int]:
     """Why a filter's expression refused the nodes of some rows: how many for each reason of policy's."""
     numbers = np.asarray(rows, dtype=np.int64)
-    program = question.profile.reasons.get(step.name)
+    program = cycle.profile.reasons.get(step.name)
     if program is None:
-        return {_without_reason(question, step, int(numbers[0]), table): len(numbers)}
+        return {_without_reason(cycle, step, int(numbers[0]), table): len(numbers)}
     try:
-        result = program.call(table, question.records, numbers)
+        result = program.call(table, cycle.records, numbers)
     except CelError:  # all nodes together cost too much
-        return {_without_reason(question, step, int(numbers[0]), table): len(numbers)}
+        return {_without_reason(cycle, step, int(numbers[0]), table): len(numbers)}
     silent = np.zeros(len(numbers), np.bool_) if result.errors is None else result.errors.copy()
     counts: dict[str, int] = {}
     for code in np.unique(result.values[~silent]):
@@ -197,58 +195,58 @@ def reasons_of(
             silent |= same
     if silent.any():
         first = int(numbers[int(np.argmax(silent))])
-        counts[_without_reason(question, step, first, table)] = int(np.count_nonzero(silent))
+        counts[_without_reason(cycle, step, first, table)] = int(np.count_nonzero(silent))
     return counts
 
 
-def _without_reason(question: Question, step: Step, row: int, table: NodeTable) -> str:
+def _without_reason(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str:
     """What stands for the reason of nodes for which policy gives none.
 
     Where the filter could not be evaluated, what went wrong on one of them speaks for all.
     """
-    text, error = f"node(s) didn't pass the filter {step.name}", _error(question, step, row, table)
+    text, error = f"node(s) didn't pass the filter {step.name}", _error(cycle, step, row, table)
     return f"{text}: {error}" if error else text
 
 
-def _error(question: Question, step: Step, row: int, table: NodeTable) -> str:
+def _error(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str:
     """What went wrong where a filter's expression could not be evaluated about a node; empty where it could."""
-    if question.profile.judge is None:
+    if cycle.profile.evaluate is None:
         return ""
-    found = question.profile.judge.call_all(table, question.records, np.array([row]))
+    found = cycle.profile.evaluate.call_all(table, cycle.records, np.array([row]))
     error = found[step.place].error(0)
     return "" if error is None else str(error)
 
 
 def weighted(
-    question: Question, judged: Judged, rows: Rows, table: NodeTable
+    cycle: Cycle, evaluation: Evaluation, rows: Rows, table: NodeTable
 ) -> list[tuple[str, NDArray[Any]]]:
     """The scores of the feasible nodes by name, normalised among them, times their weights."""
     parts = []
-    for step, scores, weight in zip(question.profile.scores, judged.scores, judged.weights, strict=True):
+    for step, scores, weight in zip(cycle.profile.scores, evaluation.scores, evaluation.weights, strict=True):
         if not weight:
             continue
         total = None if scores is None else normalized(step.normalize, scores[rows])
-        mechanism = step.mechanism
-        if mechanism is not None and mechanism.rank is not None and step.place in judged.stamps:
-            rank = ranked(step, question, table, rows)
+        plugin = step.plugin
+        if plugin is not None and plugin.rank is not None and step.place in evaluation.cache_keys:
+            rank = ranked(step, cycle, table, rows)
             total = rank if total is None or rank is None else total + rank
         if total is not None:
             parts.append((step.name, total * weight))
     return parts
 
 
-def _best(question: Question, table: NodeTable, rows: Rows, totals: NDArray[np.float64], draw: Draw) -> int:
+def _best(cycle: Cycle, table: NodeTable, rows: Rows, totals: NDArray[np.float64], draw: Draw) -> int:
     """The place among `rows` of the node that is taken."""
     tied = np.flatnonzero(totals == totals.max())
-    return int(tied[_one_of(question, table, rows[tied], draw)])
+    return int(tied[_one_of(cycle, table, rows[tied], draw)])
 
 
-def _one_of(question: Question, table: NodeTable, tied: Rows, draw: Draw) -> int:
+def _one_of(cycle: Cycle, table: NodeTable, tied: Rows, draw: Draw) -> int:
     """The place among nodes that are equally good of the one that is taken."""
     if len(tied) == 1:
         return 0
     try:
-        ties = question.profile.ties.value(question.records)
+        ties = cycle.profile.ties.value(cycle.records)
     except CelError:
         ties = FIRST
     if ties == FIRST:

@@ -1,6 +1,6 @@
 """The first half of a scheduling cycle: what the profile says of all nodes about one pod.
 
-`judge` gives the masks of each filter and the scores of each score, for all nodes or for those that
+`evaluate` gives the masks of each filter and the scores of each score, for all nodes or for those that
 changed; `choosing.choose` makes a decision of them.
 """
 
@@ -10,29 +10,29 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.nodes import NodeView, Rows
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.volume_plan import NOTHING_TO_BIND, VolumePlan
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.columns import ColumnResult
-from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.mechanisms import ParameterError, Scores, Verdicts
-from koordpolicy.scheduler.nodes import NodeView, Rows
-from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.plugins import ParameterError, Scores, Verdicts
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
-from koordpolicy.scheduler.surroundings import Surroundings
-from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
 
 Records = Mapping[str, Any]
 """The records of a decision by root, the node excepted."""
 
 
-Stamps: TypeAlias = dict[str, Hashable]
-"""The stamps of mechanisms by where they stand: `filter:NAME`, `score:NAME`."""
+CacheKeys: TypeAlias = dict[str, Hashable]
+"""The cache_keys of plugins by where they stand: `filter:NAME`, `score:NAME`."""
 
 
 class CycleProblem(Exception):
-    """The question itself failed: no answer is to be had about any node.
+    """The cycle itself failed: no answer is to be had about any node.
 
     `step` is the filter or score that failed (`filter:NAME`), empty where that is not known; `cause` is an error that
     nobody foresaw, None for one of policy, of a parameter or of the pod.
@@ -53,13 +53,13 @@ class CycleProblem(Exception):
 
 
 @dataclass(slots=True)
-class Judged:
+class Evaluation:
     """What the profile says of every node about one pod.
 
-    `verdicts` are those of the mechanism of each filter (None where it has none), `accepted` what each
+    `verdicts` are those of the plugin of each filter (None where it has none), `accepted` what each
     filter's expression says (None likewise), `scores` the scores in order; None for one that takes no
-    part. A score's weight is 0 where it is switched off. `barred` nodes are promised to other pods. `stamps`
-    are those of the mechanisms that look beyond nodes and have something to say, as `filter:NAME` and
+    part. A score's weight is 0 where it is switched off. `barred` nodes are promised to other pods. `cache_keys`
+    are those of the plugins that look beyond nodes and have something to say, as `filter:NAME` and
     `score:NAME`.
     """
 
@@ -68,12 +68,12 @@ class Judged:
     scores: list[Scores | None]
     weights: list[int]
     barred: Mask | None = None
-    stamps: Stamps = field(default_factory=dict)
+    cache_keys: CacheKeys = field(default_factory=dict)
 
-    def refusing(self, row: int) -> "Judged":
+    def refusing(self, row: int) -> "Evaluation":
         """The same, one more node barred that passes by itself but not with those it is promised to."""
         first = next(
-            one for one in (*(v.hopeless for v in self.verdicts if v), *self.accepted) if one is not None
+            one for one in (*(v.unresolvable for v in self.verdicts if v), *self.accepted) if one is not None
         )
         barred = np.zeros(len(first), np.bool_) if self.barred is None else self.barred.copy()
         barred[row] = True
@@ -81,39 +81,39 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Cycle:
     """A pod, asked of a profile. `view` is the pod, `records` the facts that expressions read.
 
-    `around` is what there is beside nodes; without it, mechanisms that look beyond nodes are not asked.
+    `state` is what there is beside nodes; without it, plugins that look beyond nodes are not asked.
     """
 
     profile: Profile
     view: PodView
     records: Records
-    around: Surroundings | None = None
+    state: ClusterState | None = None
 
 
-def judge(
-    question: Question,
+def evaluate(
+    cycle: Cycle,
     table: NodeTable,
     rows: Rows | None = None,
     *,
     local_only: bool = False,
     timed_only: bool = False,
-    known: Judged | None = None,
+    known: Evaluation | None = None,
     changed: frozenset[str] | None = None,
-) -> Judged:
+) -> Evaluation:
     """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem.
 
     `local_only` asks only filters whose verdict about a node follows from its row, and no scores: for
     tables of nodes that are only supposed. `timed_only` asks only filters that read the time, and no scores: for
-    what was asked before as of another moment. Mechanisms whose stamps differ from those of what is `known` of
-    all nodes are asked about all of them again; what is known by mechanisms that read none of the `changed`
+    what was asked before as of another moment. Plugins whose cache_keys differ from those of what is `known` of
+    all nodes are asked about all of them again; what is known by plugins that read none of the `changed`
     facts (None: any may have changed) is taken over.
     """
-    profile, records = question.profile, question.records
-    nodes = NodeView(table, rows, question.around)
-    judged = Judged(
+    profile, records = cycle.profile, cycle.records
+    nodes = NodeView(table, rows, cycle.state)
+    evaluation = Evaluation(
         [None] * len(profile.filters),
         [None] * len(profile.filters),
         [None] * len(profile.scores),
@@ -122,90 +122,94 @@ def judge(
     step: Step | None = None
     try:
         found = (
-            {} if profile.judge is None or nodes.count == 0 else profile.judge.call_all(table, records, rows)
+            {}
+            if profile.evaluate is None or nodes.count == 0
+            else profile.evaluate.call_all(table, records, rows)
         )
-        stamps = judged.stamps = {} if local_only else stamps_of(question)
+        cache_keys = evaluation.cache_keys = {} if local_only else cache_keys_of(cycle)
         for at, step in enumerate(profile.filters):
-            if (step.speaks_by_stamp and step.place not in stamps) or (timed_only and not step.reads_time):
+            if (step.speaks_by_stamp and step.place not in cache_keys) or (
+                timed_only and not step.reads_time
+            ):
                 continue
             if known is not None and step.settled(changed):
-                judged.verdicts[at] = known.verdicts[at]
+                evaluation.verdicts[at] = known.verdicts[at]
             elif step.enabled.value(records) is not False:
-                if not step.looks_beyond or step.place in stamps:
-                    view = _asked(step, stamps, nodes, known)
-                    judged.verdicts[at] = _verdicts(step, question, view)
+                if not step.looks_beyond or step.place in cache_keys:
+                    view = _asked(step, cache_keys, nodes, known)
+                    evaluation.verdicts[at] = _verdicts(step, cycle, view)
                 if step.expression:
-                    judged.accepted[at] = _accepted(found.get(step.place))
+                    evaluation.accepted[at] = _accepted(found.get(step.place))
         if not (local_only or timed_only):
             for at, step in enumerate(profile.scores):
                 if known is not None and step.settled(changed):
-                    judged.weights[at], judged.scores[at] = known.weights[at], known.scores[at]
+                    evaluation.weights[at], evaluation.scores[at] = known.weights[at], known.scores[at]
                 elif weight := step.weighs(records):
-                    judged.weights[at] = weight
-                    asks = not step.looks_beyond or step.place in stamps
-                    seen = _asked(step, stamps, nodes, known) if asks else None
-                    judged.scores[at] = _scores(step, question, seen, found.get(step.place))
+                    evaluation.weights[at] = weight
+                    asks = not step.looks_beyond or step.place in cache_keys
+                    seen = _asked(step, cache_keys, nodes, known) if asks else None
+                    evaluation.scores[at] = _scores(step, cycle, seen, found.get(step.place))
     except Exception as problem:
         raise CycleProblem.of(problem, step) from problem
-    return judged
+    return evaluation
 
 
-def stamps_of(question: Question) -> Stamps:
-    """The stamps of the mechanisms that look beyond nodes and have something to say."""
-    found: Stamps = {}
-    around = question.around
-    if around is not None:
-        for name, step, stamp in question.profile.beyond:
-            made = stamp(question.view, around, lambda step=step: step.values(question.records))  # type: ignore[misc]
+def cache_keys_of(cycle: Cycle) -> CacheKeys:
+    """The cache_keys of the plugins that look beyond nodes and have something to say."""
+    found: CacheKeys = {}
+    state = cycle.state
+    if state is not None:
+        for name, step, cache_key in cycle.profile.beyond:
+            made = cache_key(cycle.view, state, lambda step=step: step.values(cycle.records))  # type: ignore[misc]
             if made is not None:
                 found[name] = made
     return found
 
 
-def unchanged(question: Question, known: Judged) -> bool:
+def unchanged(cycle: Cycle, known: Evaluation) -> bool:
     """Whether answers about nodes that have not changed would still be the same."""
     try:
-        found = stamps_of(question)
+        found = cache_keys_of(cycle)
     except (CelError, ParameterError, ObjectError):
         return False
-    return found.keys() == known.stamps.keys() and not any(stale(known, found, name) for name in found)
+    return found.keys() == known.cache_keys.keys() and not any(stale(known, found, name) for name in found)
 
 
-def stale(known: Judged, fresh: Stamps, name: str) -> bool:
-    """Whether what is known of a mechanism's answers does not hold any more, though no node has changed.
+def stale(known: Evaluation, fresh: CacheKeys, name: str) -> bool:
+    """Whether what is known of a plugin's answers does not hold any more, though no node has changed.
 
-    One by one: a dict finds a stamp equal to itself, though it says that it equals nothing.
+    One by one: a dict finds a cache_key equal to itself, though it says that it equals nothing.
     """
-    return bool(known.stamps.get(name) != fresh.get(name))
+    return bool(known.cache_keys.get(name) != fresh.get(name))
 
 
-def _asked(step: Step, stamps: Stamps, nodes: NodeView, known: Judged | None) -> NodeView:
-    """The nodes that the mechanism of a step is asked about."""
-    if known is None or not step.looks_beyond or not stale(known, stamps, step.place):
+def _asked(step: Step, cache_keys: CacheKeys, nodes: NodeView, known: Evaluation | None) -> NodeView:
+    """The nodes that the plugin of a step is asked about."""
+    if known is None or not step.looks_beyond or not stale(known, cache_keys, step.place):
         return nodes
     return nodes.whole()
 
 
-def reservation(question: Question, table: NodeTable, node: str) -> VolumePlan:
-    """What the mechanisms of filters want done before the pod is bound to a node. Raises CycleProblem."""
-    nodes = NodeView(table, np.array([table.index(node)]), question.around)
+def reservation(cycle: Cycle, table: NodeTable, node: str) -> VolumePlan:
+    """What the plugins of filters want done before the pod is bound to a node. Raises CycleProblem."""
+    nodes = NodeView(table, np.array([table.index(node)]), cycle.state)
     step: Step | None = None
     try:
-        for step in question.profile.filters:
-            mechanism = step.mechanism
-            if mechanism is None or mechanism.reserve is None:
+        for step in cycle.profile.filters:
+            plugin = step.plugin
+            if plugin is None or plugin.reserve is None:
                 continue
-            if step.enabled.value(question.records) is not False:
-                return mechanism.reserve(question.view, nodes, step.values(question.records))
+            if step.enabled.value(cycle.records) is not False:
+                return plugin.reserve(cycle.view, nodes, step.values(cycle.records))
     except Exception as problem:
         raise CycleProblem.of(problem, step) from problem
     return NOTHING_TO_BIND
 
 
-def _verdicts(step: Step, question: Question, nodes: NodeView) -> Verdicts | None:
-    if step.mechanism is None or step.mechanism.filter is None:
+def _verdicts(step: Step, cycle: Cycle, nodes: NodeView) -> Verdicts | None:
+    if step.plugin is None or step.plugin.filter is None:
         return None
-    return step.mechanism.filter(question.view, nodes, step.values(question.records))
+    return step.plugin.filter(cycle.view, nodes, step.values(cycle.records))
 
 
 def _accepted(result: ColumnResult | None) -> Mask | None:
@@ -216,25 +220,23 @@ def _accepted(result: ColumnResult | None) -> Mask | None:
     return accepted if result.errors is None else accepted & ~result.errors
 
 
-def _scores(
-    step: Step, question: Question, nodes: NodeView | None, result: ColumnResult | None
-) -> Scores | None:
-    """A score before normalisation: the mechanism's and the expression's, together where both are given."""
+def _scores(step: Step, cycle: Cycle, nodes: NodeView | None, result: ColumnResult | None) -> Scores | None:
+    """A score before normalisation: the plugin's and the expression's, together where both are given."""
     scores: Scores | None = None
-    if nodes is not None and step.mechanism is not None and step.mechanism.score is not None:
-        scores = step.mechanism.score(question.view, nodes, step.values(question.records))
+    if nodes is not None and step.plugin is not None and step.plugin.score is not None:
+        scores = step.plugin.score(cycle.view, nodes, step.values(cycle.records))
     if result is not None:
         value = result.values if result.errors is None else np.where(result.errors, 0, result.values)
         scores = value if scores is None else scores + value
     return scores
 
 
-def ranked(step: Step, question: Question, table: NodeTable, rows: Rows) -> Scores | None:
+def ranked(step: Step, cycle: Cycle, table: NodeTable, rows: Rows) -> Scores | None:
     """A score of the nodes that are left, in view of each other. Raises CycleProblem."""
-    assert step.mechanism is not None
-    assert step.mechanism.rank is not None
-    nodes = NodeView(table, None, question.around)
+    assert step.plugin is not None
+    assert step.plugin.rank is not None
+    nodes = NodeView(table, None, cycle.state)
     try:
-        return step.mechanism.rank(question.view, nodes, rows, step.values(question.records))
+        return step.plugin.rank(cycle.view, nodes, rows, step.values(cycle.records))
     except Exception as problem:
         raise CycleProblem.of(problem, step) from problem

@@ -2,10 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from koordpolicy.scheduler.volume_plan import NOTHING_TO_BIND, VolumePlan
-
-PodKey = tuple[str, str]
-"""Namespace and name."""
+from koordpolicy.cluster.volume_plan import NOTHING_TO_BIND, VolumePlan
+from koordpolicy.model.pod import PodKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +81,7 @@ class Decision:
 
     `node` is empty when none fits. Of `nodes` there are, `feasible` passed all filters; `refusals` say what
     kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `failure` says
-    what went wrong where the question itself failed, `problem` the same as text. `digest` is the graph's. `preemption` is who goes for
+    what went wrong where the cycle itself failed, `problem` the same as text. `digest` is the graph's. `preemption` is who goes for
     a pod that found no node; `remark` is why nobody does, `promised` the node that it
     waits for others to leave, `advice` what would help it. `volumes` is what is to be bound before the pod. `route` is the way on which another shard gets
     it, empty when it goes home, None when it stays where it is.
@@ -107,7 +105,7 @@ class Decision:
 
     @property
     def problem(self) -> str:
-        """What went wrong where the question itself failed; empty where it did not."""
+        """What went wrong where the cycle itself failed; empty where it did not."""
         return "" if self.failure is None else str(self.failure)
 
     @property

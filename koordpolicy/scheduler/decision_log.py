@@ -1,6 +1,6 @@
 """Some of the scheduler's decisions for the decision log, each with the rules, facts and scores behind it.
 
-What an entry says is gathered when the decision falls, while the nodes are as they were judged; it is written once it
+What an entry says is gathered when the decision falls, while the nodes are as they were evaluation; it is written once it
 is known what came of it. Decisions that are not taken cost one comparison.
 """
 
@@ -12,11 +12,12 @@ from typing import Any, Final
 
 from koordpolicy.graph import Answer, RuleGraph
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.decisions import DecisionLog, provenance_shown
 from koordpolicy.scheduler.choosing import comparison
-from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question
-from koordpolicy.scheduler.decision import Decision, PodKey
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem, Evaluation
+from koordpolicy.scheduler.decision import Decision
 from koordpolicy.scheduler.profile import KIND
 
 LOG: Final = logging.getLogger(__name__)
@@ -27,7 +28,7 @@ _BEST: Final = 3
 """Nodes whose scores an entry shows, the chosen one first."""
 _OPEN: Final = 4096
 """Entries that wait to hear what came of their decisions; more are written without that."""
-_FIELDS: Final = ("enabled", "require", "reason", "value", "weight", "normalize", "mechanism")
+_FIELDS: Final = ("enabled", "require", "reason", "value", "weight", "normalize", "plugin")
 
 
 class PlacementLog:
@@ -48,13 +49,13 @@ class PlacementLog:
         self._asked: tuple[str, tuple[str, ...]] = ("", ())
 
     def decided(
-        self, question: Question, judged: Judged | None, table: NodeTable, decision: Decision
+        self, cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: Decision
     ) -> None:
         """A decision has fallen: see `Scheduler.on_decided`. Whatever goes wrong here, the decision stands."""
         if not self._log.wants(self._name):
             return
         try:
-            entry = self._gathered(question, judged, table, decision)
+            entry = self._gathered(cycle, evaluation, table, decision)
         except Exception:
             LOG.exception("a decision on %s cannot be explained in the decision log", "/".join(decision.pod))
             self._log.drop()
@@ -64,11 +65,11 @@ class PlacementLog:
         self._open[decision.uid] = entry
 
     def _gathered(
-        self, question: Question, judged: Judged | None, table: NodeTable, decision: Decision
+        self, cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: Decision
     ) -> dict[str, Any]:
-        if judged is not None:
+        if evaluation is not None:
             with suppress(CycleProblem):
-                decision = comparison(question, judged, table, decision, _BEST)
+                decision = comparison(cycle, evaluation, table, decision, _BEST)
         return self._head(decision.pod, decision.uid, decision.digest) | {
             "nodes": decision.nodes,
             "feasible": decision.feasible,
@@ -78,16 +79,14 @@ class PlacementLog:
             "best": [
                 {"node": one.node, "total": one.total, "scores": dict(one.parts)} for one in decision.best
             ],
-            **self._provenance(question, decision.digest, table, decision.node),
+            **self._provenance(cycle, decision.digest, table, decision.node),
         }
 
-    def answered(
-        self, question: Question, asked: int, passed: Collection[str], refused: Iterable[str]
-    ) -> None:
+    def answered(self, cycle: Cycle, asked: int, passed: Collection[str], refused: Iterable[str]) -> None:
         """As an extender, the profile let some of the nodes pass that it was asked about; `refused` says why not."""
         if not self._log.wants(self._name):
             return
-        pod, digest = question.view.pod, question.profile.digest
+        pod, digest = cycle.view.pod, cycle.profile.digest
         counted = Counter(refused)
         entry = self._head(pod.key, pod.uid, digest) | {
             "nodes": asked,
@@ -98,7 +97,7 @@ class PlacementLog:
             "result": "filtered",
         }
         try:
-            entry |= self._provenance(question, digest)
+            entry |= self._provenance(cycle, digest)
         except Exception:
             LOG.exception("an answer on %s cannot be explained in the decision log", "/".join(pod.key))
         self._log.add(entry)
@@ -128,13 +127,13 @@ class PlacementLog:
         self._log.add(entry)
 
     def _provenance(
-        self, question: Question, digest: str, table: NodeTable | None = None, node: str = ""
+        self, cycle: Cycle, digest: str, table: NodeTable | None = None, node: str = ""
     ) -> dict[str, Any]:
         """The rules of the profile that decided on this pod, on its node where it has one, and what they read."""
         graph = self._graph()
         if graph.digest != digest:
             return provenance_shown((), ())  # another revision decides by now
-        records: dict[str, Any] = dict(question.records)
+        records: dict[str, Any] = dict(cycle.records)
         if table is not None and node in table:
             records["node"] = table.row(table.index(node))
         rules, facts = {}, {}

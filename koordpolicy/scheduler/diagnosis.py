@@ -14,21 +14,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
-from koordpolicy.model.pod import Pod
+from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.protocol import CONDITION_SCHEDULED
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.advice import Adviser, Evaluations
 from koordpolicy.scheduler.advice.pace import PAUSE, Work
-from koordpolicy.scheduler.cycle import Judged, Question
-from koordpolicy.scheduler.decision import Decision, PodKey, Refusals
-from koordpolicy.scheduler.mechanisms import ParameterError
+from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.decision import Decision, Refusals
 from koordpolicy.scheduler.memory import likeness
-from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.waitlist import Waitlist
 
@@ -124,21 +124,21 @@ class Allowance:
 class Diagnosis:
     """Finds out about the pods of a waitlist.
 
-    `question` and `decided` are the scheduler's own: a pod with its facts, and what follows for it now; None as
-    answers where the question itself fails.
+    `cycle` and `decided` are the scheduler's own: a pod with its facts, and what follows for it now; None as
+    answers where the cycle itself fails.
     """
 
     def __init__(
         self, limits: Limits, adviser: Adviser, waitlist: Waitlist, table: NodeTable, clock: Callable[[], int],
-        question: Callable[[PodView], Question],
-        decided: Callable[[Question], tuple[Judged | None, Decision]],
+        cycle: Callable[[PodView], Cycle],
+        decided: Callable[[Cycle], tuple[Evaluation | None, Decision]],
     ) -> None:  # fmt: skip
         self.limits = limits
         self._adviser = adviser
         self._waitlist = waitlist
         self._table = table
         self._clock = clock
-        self._question = question
+        self._question = cycle
         self._decided = decided
         self._wanting: OrderedDict[PodKey, int] = OrderedDict()
         """The pods to be advised, and how often that was begun."""
@@ -272,9 +272,9 @@ class Diagnosis:
 
     def _advice_for(self, key: PodKey, last: Decision) -> Work[tuple[str, ...] | None]:
         """The advice for a pod; None where it cannot be given."""
-        question, now = self._question(self._waitlist.pods[key]), self._clock()
+        cycle, now = self._question(self._waitlist.pods[key]), self._clock()
         try:
-            kind = likeness(question)
+            kind = likeness(cycle)
         except (CelError, ParameterError, ObjectError):
             return None
         known = self._known.get(kind)
@@ -284,14 +284,14 @@ class Diagnosis:
             and known.reasons == _reasons(last.refusals)
         ):
             return known.advice
-        judged, decision = self._decided(question)
-        if judged is None:
+        evaluation, decision = self._decided(cycle)
+        if evaluation is None:
             return None
         if decision.placed or _reasons(decision.refusals) != _reasons(last.refusals):
             self._reconsider(key)
             return None
         self._spent, self._counting = self.evaluations, Evaluations(self.limits.evaluations)
-        found = yield from self._adviser.pieces(question, judged, self._table, self._counting)
+        found = yield from self._adviser.pieces(cycle, evaluation, self._table, self._counting)
         advice = tuple(one.text for one in found)
         self._known[kind] = _Known(now, _reasons(decision.refusals), advice)
         self._known.move_to_end(kind)

@@ -4,8 +4,8 @@
     extender.filter(asked); extender.prioritize(asked); extender.room(asked)      # plain values: `extender_wire`
 
 The scheduler's cache is kept from the cluster as ever, pods that kube-scheduler places among the rest; its queue
-is not used. Answers are about nodes as the cache has them, whatever the question says of them. A node that the
-cache does not know yet is refused for now. All methods raise CycleProblem when the question itself fails.
+is not used. Answers are about nodes as the cache has them, whatever the cycle says of them. A node that the
+cache does not know yet is refused for now. All methods raise CycleProblem when the cycle itself fails.
 
 Scores keep their scale: 100 of 100 by all scores together is 10 of 10. So that they count in kube-scheduler's sum
 as they do in the profile's, the extender's `weight` there is the sum of the weights of the scores that are asked.
@@ -16,14 +16,14 @@ from typing import Final
 
 import numpy as np
 
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.mechanism.columns import Mask
+from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.choosing import reasons_of, weighted
-from koordpolicy.scheduler.cycle import Judged, Question
-from koordpolicy.scheduler.decision import PodKey
-from koordpolicy.scheduler.extender_wire import MOST, Asked, AskedRoom, Going, Passed
-from koordpolicy.scheduler.mechanisms import Verdicts
-from koordpolicy.scheduler.nodes import Rows
+from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.extender_wire import MOST, AskedRoom, ExtenderArgs, Going, Passed
+from koordpolicy.scheduler.plugins import Verdicts
 from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.scheduler.step import Step
 
@@ -36,40 +36,42 @@ class Extender:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
-    def filter(self, asked: Asked) -> Passed:
+    def filter(self, asked: ExtenderArgs) -> Passed:
         """The nodes that no filter refuses; for each of the others, what the first filter says that does."""
-        question, judged, rows = self._about(asked)
+        cycle, evaluation, rows = self._about(asked)
         failed: dict[str, str] = {name: UNKNOWN for name in asked.names if name not in rows}
-        hopeless: dict[str, str] = {}
+        unresolvable: dict[str, str] = {}
         order = np.array([*rows.values()], dtype=np.int64)
         names = [*rows]
         left = np.ones(len(order), np.bool_)
         for step, verdicts, accepted in zip(
-            question.profile.filters, judged.verdicts, judged.accepted, strict=True
+            cycle.profile.filters, evaluation.verdicts, evaluation.accepted, strict=True
         ):
             if verdicts is not None:
                 refused = verdicts.refused[:, order]
                 places = np.flatnonzero(left & refused.any(axis=0))
                 for at in places.tolist():
-                    into = hopeless if verdicts.hopeless[order[at]] else failed
+                    into = unresolvable if verdicts.unresolvable[order[at]] else failed
                     into[names[at]] = _said(verdicts, refused[:, at])
                 left[places] = False
             if accepted is not None:
                 places = np.flatnonzero(left & ~accepted[order])
-                into = failed if step.depends_on_pods else hopeless
-                for at, text in zip(places.tolist(), self._texts(question, step, order[places]), strict=True):
+                into = failed if step.depends_on_pods else unresolvable
+                for at, text in zip(places.tolist(), self._texts(cycle, step, order[places]), strict=True):
                     into[names[at]] = text
                 left[places] = False
-        return Passed(tuple(name for name, stays in zip(names, left, strict=True) if stays), failed, hopeless)
+        return Passed(
+            tuple(name for name, stays in zip(names, left, strict=True) if stays), failed, unresolvable
+        )
 
-    def prioritize(self, asked: Asked) -> list[tuple[str, int]]:
+    def prioritize(self, asked: ExtenderArgs) -> list[tuple[str, int]]:
         """A score of 0 to 10 for each node, in the order in which they were asked; 0 for one that is not known."""
-        question, judged, rows = self._about(asked)
-        weight = sum(judged.weights)
+        cycle, evaluation, rows = self._about(asked)
+        weight = sum(evaluation.weights)
         found: Mapping[str, int] = {}
         if rows and weight:
             order = np.array([*rows.values()], dtype=np.int64)
-            parts = weighted(question, judged, order, self._scheduler.cache.table)
+            parts = weighted(cycle, evaluation, order, self._scheduler.cache.table)
             totals = np.zeros(len(order)) + sum(part for _, part in parts)
             tens = np.clip(np.floor(totals / weight * (MOST / 100) + 0.5), 0, MOST).astype(np.int64)
             found = dict(zip(rows, tens.tolist(), strict=True))
@@ -78,14 +80,14 @@ class Extender:
     def room(self, asked: AskedRoom) -> dict[str, Going]:
         """The nodes that pass once those who are to go have gone, more of them if need be; the others are left out."""
         cache = self._scheduler.cache
-        question = self._scheduler.question(asked.pod)
+        cycle = self._scheduler.cycle(asked.pod)
         found: dict[str, Going] = {}
         for node, going in asked.nodes.items():
             if node not in cache:
                 continue
             there = {view.pod.uid: key for key, view in cache.pods_on(node).items()}
             keys = [there[uid] for uid in going.uids if uid in there]
-            victims = self._scheduler.leaving_beside(question, node, keys)
+            victims = self._scheduler.leaving_beside(cycle, node, keys)
             if victims is None:
                 continue
             more = victims.keys[len(keys) :]
@@ -98,36 +100,36 @@ class Extender:
                 found[node] = going
         return found
 
-    def _about(self, asked: Asked) -> tuple[Question, Judged, dict[str, int]]:
+    def _about(self, asked: ExtenderArgs) -> tuple[Cycle, Evaluation, dict[str, int]]:
         """What is known of all nodes, and the rows of those that were asked for."""
         table = self._scheduler.cache.table
-        question = self._scheduler.question(asked.pod)
-        judged = self._scheduler.judged(question)
-        return question, judged, {name: table.index(name) for name in asked.names if name in table}
+        cycle = self._scheduler.cycle(asked.pod)
+        evaluation = self._scheduler.evaluation(cycle)
+        return cycle, evaluation, {name: table.index(name) for name in asked.names if name in table}
 
-    def _texts(self, question: Question, step: Step, rows: Rows) -> Sequence[str]:
+    def _texts(self, cycle: Cycle, step: Step, rows: Rows) -> Sequence[str]:
         """Why a filter's expression refused each of these nodes."""
         if not len(rows):
             return ()
-        table, program = self._scheduler.cache.table, question.profile.reasons.get(step.name)
+        table, program = self._scheduler.cache.table, cycle.profile.reasons.get(step.name)
         if program is None:
-            return [_first(question, step, rows, self._scheduler)] * len(rows)
+            return [_first(cycle, step, rows, self._scheduler)] * len(rows)
         try:
-            result = program.call(table, question.records, rows)
+            result = program.call(table, cycle.records, rows)
         except CelError:  # all nodes together cost too much
-            return [_first(question, step, rows, self._scheduler)] * len(rows)
+            return [_first(cycle, step, rows, self._scheduler)] * len(rows)
         errors: Mask = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
         texts = ["" if errors[at] else str(result.value(at)) for at in range(len(rows))]
         silent = np.array([not text for text in texts])
         if silent.any():
-            instead = _first(question, step, rows[silent], self._scheduler)
+            instead = _first(cycle, step, rows[silent], self._scheduler)
             texts = [text or instead for text in texts]
         return texts
 
 
-def _first(question: Question, step: Step, rows: Rows, scheduler: Scheduler) -> str:
+def _first(cycle: Cycle, step: Step, rows: Rows, scheduler: Scheduler) -> str:
     """What stands for the reason of nodes for which policy gives none: of one of them for all."""
-    return next(iter(reasons_of(question, step, rows[:1], scheduler.cache.table)))
+    return next(iter(reasons_of(cycle, step, rows[:1], scheduler.cache.table)))
 
 
 def _said(verdicts: Verdicts, refused: Mask) -> str:

@@ -30,7 +30,7 @@ from koordpolicy.scheduler.extender_wire import (
     error_json,
     passed_json,
     priorities_json,
-    read_asked,
+    read_args,
     read_asked_binding,
     read_asked_room,
     room_json,
@@ -97,19 +97,19 @@ class ExtenderServer:
         )
 
     async def _filter(self, body: Any) -> Any:
-        asked = read_asked(body)
+        asked = read_args(body)
         await self._underway.settled()
         passed = self._extender.filter(asked)
         if self._log is not None:
-            refused = (*passed.failed.values(), *passed.hopeless.values())
-            question = self._scheduler.question(asked.pod)
-            self._log.answered(question, len(asked.names), passed.names, refused)
+            refused = (*passed.failed.values(), *passed.unresolvable.values())
+            cycle = self._scheduler.cycle(asked.pod)
+            self._log.answered(cycle, len(asked.names), passed.names, refused)
         if len(passed.names) == 1:
-            self._chooses(asked.pod)  # the only node is taken without a question for scores
+            self._chooses(asked.pod)  # the only node is taken without a cycle for scores
         return passed_json(asked, passed)
 
     async def _prioritize(self, body: Any) -> Any:
-        asked = read_asked(body)
+        asked = read_args(body)
         scores = self._extender.prioritize(asked)
         self._chooses(asked.pod)
         return priorities_json(scores)

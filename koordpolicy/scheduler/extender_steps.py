@@ -1,6 +1,6 @@
 """Which filters and scores of a profile an extender asks: not those that kube-scheduler asks itself.
 
-`own` are those that kube-scheduler has no twin of: expressions of policy, and Koordinator's mechanisms. `all`
+`own` are those that kube-scheduler has no twin of: expressions of policy, and Koordinator's plugins. `all`
 are all of them, for a kube-scheduler whose own plugins are switched off. Else they are named.
 """
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from koordpolicy.scheduler.mechanisms import MECHANISMS
+from koordpolicy.scheduler.plugins import PLUGINS
 from koordpolicy.scheduler.profile import Profile, ProfileError
 from koordpolicy.scheduler.step import Step
 
@@ -31,7 +31,7 @@ TWINS: Final = (
     "InterPodAffinity",
     "ImageLocality",
 )
-"""The mechanisms that are plugins of kube-scheduler, too, by default."""
+"""The plugins that are plugins of kube-scheduler, too, by default."""
 
 
 def restricted_to(steps: str) -> Callable[[Profile], Profile]:
@@ -58,7 +58,7 @@ def _restricted(profile: Profile, names: frozenset[str] | None) -> Profile:
         filters=filters,
         scores=scores,
         beyond=tuple(one for one in profile.beyond if one[0] in places),
-        judge=profile.judge if any(step.expression for step in (*filters, *scores)) else None,
+        evaluate=profile.evaluate if any(step.expression for step in (*filters, *scores)) else None,
     )
 
 
@@ -68,4 +68,4 @@ def _left(steps: Sequence[Step], names: frozenset[str] | None) -> tuple[Step, ..
 
 def _is_twin(step: Step) -> bool:
     """Whether kube-scheduler asks this one itself. With an expression of policy beside it, it is another one."""
-    return not step.expression and any(step.mechanism is MECHANISMS[name] for name in TWINS)
+    return not step.expression and any(step.plugin is PLUGINS[name] for name in TWINS)

@@ -1,14 +1,14 @@
 """Bindings that kube-scheduler is about to ask for.
 
-Once it has the scores of a pod's nodes it chooses one, and asks for the binding beside its next question. That
-question is to know of the pod already, or a burst of pods would all be judged by the same free room.
+Once it has the scores of a pod's nodes it chooses one, and asks for the binding beside its next cycle. That
+cycle is to know of the pod already, or a burst of pods would all be evaluated by the same free room.
 """
 
 import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from koordpolicy.scheduler.decision import PodKey
+from koordpolicy.model.pod import PodKey
 
 PATIENCE: Final = 0.1
 """Seconds after which a binding is not expected any more: kube-scheduler has found something against it."""

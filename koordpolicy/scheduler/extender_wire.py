@@ -15,7 +15,7 @@ MOST: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExtenderArgs:
     """A pod and the nodes that are left for it. `objects` are the nodes themselves where the names alone were not enough."""
 
     pod: Pod
@@ -29,7 +29,7 @@ class Passed:
 
     names: tuple[str, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
-    hopeless: Mapping[str, str] = field(default_factory=dict)
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ class AskedBinding:
     node: str
 
 
-def read_asked(body: Any) -> Asked:
+def read_args(body: Any) -> ExtenderArgs:
     """`ExtenderArgs`. Raises ObjectError."""
     fields = _fields(body)
     pod, nodes, names = _pod(fields), fields.get("nodes"), fields.get("nodenames")
     if nodes is None:
         if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
             raise ObjectError("NodeNames is not a list of names, and Nodes are not given either")
-        return Asked(pod, tuple(names))
+        return ExtenderArgs(pod, tuple(names))
     objects: dict[str, Json] = {}
     items = _fields(nodes, "Nodes").get("items") or ()
     if not isinstance(items, list):
@@ -76,10 +76,10 @@ def read_asked(body: Any) -> Asked:
         if not isinstance(name, str):
             raise ObjectError("Nodes.items holds something without a name")
         objects[name] = one
-    return Asked(pod, tuple(objects), objects)
+    return ExtenderArgs(pod, tuple(objects), objects)
 
 
-def passed_json(asked: Asked, passed: Passed) -> dict[str, Any]:
+def passed_json(asked: ExtenderArgs, passed: Passed) -> dict[str, Any]:
     """`ExtenderFilterResult`, with nodes or names, as it was asked."""
     if asked.objects is None:
         left: dict[str, Any] = {"NodeNames": list(passed.names)}
@@ -89,7 +89,7 @@ def passed_json(asked: Asked, passed: Passed) -> dict[str, Any]:
     return {
         **left,
         "FailedNodes": dict(passed.failed),
-        "FailedAndUnresolvableNodes": dict(passed.hopeless),
+        "FailedAndUnresolvableNodes": dict(passed.unresolvable),
         "Error": "",
     }
 

@@ -68,10 +68,8 @@ def _pod_is_unreadable(scheduler: Scheduler, obj: Object) -> None:
 def _around(one: HeardAround) -> Heard:
     return Heard(
         one.resource,
-        lambda scheduler, obj: scheduler.set_around(lambda around: one.is_now(around, obj), one.event),
-        lambda scheduler, obj: scheduler.set_around(
-            lambda around: one.is_gone(around, *_key(obj)), one.event
-        ),
+        lambda scheduler, obj: scheduler.set_state(lambda state: one.is_now(state, obj), one.event),
+        lambda scheduler, obj: scheduler.set_state(lambda state: one.is_gone(state, *_key(obj)), one.event),
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.events import Event
 from koordpolicy.kube import Object, Resource, resources
 from koordpolicy.model.volumes import (
     read_attach_limits,
@@ -14,8 +16,6 @@ from koordpolicy.model.volumes import (
     read_storage_class,
     read_volume,
 )
-from koordpolicy.scheduler.events import Event
-from koordpolicy.scheduler.surroundings import Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class HeardAround:
     """
 
     resource: Resource
-    is_now: Callable[[Surroundings, Object], bool | None]
-    is_gone: Callable[[Surroundings, str, str], bool | None]
+    is_now: Callable[[ClusterState, Object], bool | None]
+    is_gone: Callable[[ClusterState, str, str], bool | None]
     event: Event = Event.VOLUMES_CHANGED
 
 
@@ -35,8 +35,8 @@ def _controller(resource: Resource) -> HeardAround:
     kind = resource.kind
     return HeardAround(
         resource,
-        lambda around, obj: around.workloads.set_controller(kind, obj),
-        lambda around, namespace, name: around.workloads.remove_controller(kind, namespace, name),
+        lambda state, obj: state.workloads.set_controller(kind, obj),
+        lambda state, namespace, name: state.workloads.remove_controller(kind, namespace, name),
         # Which pods count for another one may be others now.
         Event.POD_CHANGED,
     )
@@ -45,43 +45,43 @@ def _controller(resource: Resource) -> HeardAround:
 AROUND: Final[tuple[HeardAround, ...]] = (
     HeardAround(
         resources.STORAGE_CLASSES,
-        lambda around, obj: around.volumes.set_class(read_storage_class(obj)),
-        lambda around, _, name: around.volumes.remove_class(name),
+        lambda state, obj: state.volumes.set_class(read_storage_class(obj)),
+        lambda state, _, name: state.volumes.remove_class(name),
     ),
     HeardAround(
         resources.CSI_DRIVERS,
-        lambda around, obj: around.volumes.set_tracking(*read_capacity_tracking(obj)),
-        lambda around, _, name: around.volumes.remove_tracking(name),
+        lambda state, obj: state.volumes.set_tracking(*read_capacity_tracking(obj)),
+        lambda state, _, name: state.volumes.remove_tracking(name),
     ),
     HeardAround(
         resources.CSI_NODES,
-        lambda around, obj: around.volumes.set_limits(*read_attach_limits(obj)),
-        lambda around, _, name: around.volumes.remove_limits(name),
+        lambda state, obj: state.volumes.set_limits(*read_attach_limits(obj)),
+        lambda state, _, name: state.volumes.remove_limits(name),
     ),
     HeardAround(
         resources.CSI_STORAGE_CAPACITIES,
-        lambda around, obj: around.volumes.set_capacity(read_storage_capacity(obj)),
-        lambda around, namespace, name: around.volumes.remove_capacity(namespace, name),
+        lambda state, obj: state.volumes.set_capacity(read_storage_capacity(obj)),
+        lambda state, namespace, name: state.volumes.remove_capacity(namespace, name),
     ),
     HeardAround(
         resources.PERSISTENT_VOLUMES,
-        lambda around, obj: around.volumes.set_volume(read_volume(obj)),
-        lambda around, _, name: around.volumes.remove_volume(name),
+        lambda state, obj: state.volumes.set_volume(read_volume(obj)),
+        lambda state, _, name: state.volumes.remove_volume(name),
     ),
     HeardAround(
         resources.PERSISTENT_VOLUME_CLAIMS,
-        lambda around, obj: around.volumes.set_claim(read_claim(obj)),
-        lambda around, namespace, name: around.volumes.remove_claim((namespace, name)),
+        lambda state, obj: state.volumes.set_claim(read_claim(obj)),
+        lambda state, namespace, name: state.volumes.remove_claim((namespace, name)),
     ),
     HeardAround(
         resources.VOLUME_ATTACHMENTS,
-        lambda around, obj: around.volumes.set_attachment(read_attachment(obj)),
-        lambda around, _, name: around.volumes.remove_attachment(name),
+        lambda state, obj: state.volumes.set_attachment(read_attachment(obj)),
+        lambda state, _, name: state.volumes.remove_attachment(name),
     ),
     HeardAround(
         resources.SERVICES,
-        lambda around, obj: around.workloads.set_service(obj),
-        lambda around, namespace, name: around.workloads.remove_service(namespace, name),
+        lambda state, obj: state.workloads.set_service(obj),
+        lambda state, namespace, name: state.workloads.remove_service(namespace, name),
         Event.POD_CHANGED,
     ),
     _controller(resources.REPLICATION_CONTROLLERS),

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.algorithms.columns import Mask
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Judged, Question
-from koordpolicy.scheduler.mechanisms import ParameterError, Scores, Verdicts
-from koordpolicy.scheduler.mechanisms.base import Refused
+from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.plugins import ParameterError, Scores, Verdicts
+from koordpolicy.scheduler.plugins.base import Refused
 from koordpolicy.scheduler.standing import Standing
 from koordpolicy.scheduler.step import Step
 
@@ -26,7 +26,7 @@ Facts = Mapping[str, Any]
 
 @dataclass(slots=True)
 class _Filter:
-    """A filter that may refuse other nodes now: its mechanism's part, or its expression's."""
+    """A filter that may refuse other nodes now: its plugin's part, or its expression's."""
 
     step: Step
     refuses: Mask
@@ -49,13 +49,13 @@ class _Score:
 class _Concerned:
     """The steps whose answers can be others after a change of certain facts."""
 
-    mechanisms: Sequence[_Filter]
+    plugins: Sequence[_Filter]
     expressions: Sequence[_Filter]
     scores: Sequence[_Score]
 
 
 class Following:
-    """What was judged of all nodes, in arrays that are ours to write, with how they stand by that.
+    """What was evaluation of all nodes, in arrays that are ours to write, with how they stand by that.
 
     None of it looks beyond nodes. `refresh` says whether it could follow; where it could not, everything kept
     here is void.
@@ -63,28 +63,28 @@ class Following:
 
     __slots__ = ("_ask", "_concerned", "_filters", "_judged", "_refusals", "_scores", "_standing")
 
-    def __init__(self, question: Question, judged: Judged, standing: Standing) -> None:
-        """Raises CelError, ParameterError and ObjectError, as asking the mechanisms does."""
-        profile = question.profile
-        program = profile.judge
+    def __init__(self, cycle: Cycle, evaluation: Evaluation, standing: Standing) -> None:
+        """Raises CelError, ParameterError and ObjectError, as asking the plugins does."""
+        profile = cycle.profile
+        program = profile.evaluate
         outputs = {} if program is None else {name: at for at, name in enumerate(program.outputs)}
-        self._ask = None if program is None else program.bound(question.records).ask
-        self._judged = judged
+        self._ask = None if program is None else program.bound(cycle.records).ask
+        self._judged = evaluation
         self._standing = standing
         self._concerned: dict[frozenset[str], _Concerned | None] = {}
         self._filters = [
             one
             for step, verdicts, accepted in zip(
-                profile.filters, judged.verdicts, judged.accepted, strict=True
+                profile.filters, evaluation.verdicts, evaluation.accepted, strict=True
             )
-            for one in _filters(question, step, verdicts, accepted, outputs)
+            for one in _filters(cycle, step, verdicts, accepted, outputs)
         ]
         self._refusals: NDArray[np.int16] = np.zeros(len(standing.totals), np.int16)
         for one in self._filters:
             self._refusals += one.refuses
         self._scores = [
-            _score(question, step, scores, outputs)
-            for step, scores in zip(profile.scores, judged.scores, strict=True)
+            _score(cycle, step, scores, outputs)
+            for step, scores in zip(profile.scores, evaluation.scores, strict=True)
             if scores is not None
         ]
 
@@ -102,13 +102,13 @@ class Following:
 
     def _judge(self, row: int, facts: Facts, concerned: _Concerned) -> bool:
         answers = None if self._ask is None else self._ask(facts)
-        for one in concerned.mechanisms:
+        for one in concerned.plugins:
             assert one.ask is not None
             found = one.ask(facts)
             if found is not None or one.refuses[row]:
                 assert one.verdicts is not None
-                refused, hopeless = (False, False) if found is None else found
-                one.verdicts.refused[:, row], one.verdicts.hopeless[row] = refused, hopeless
+                refused, unresolvable = (False, False) if found is None else found
+                one.verdicts.refused[:, row], one.verdicts.unresolvable[row] = refused, unresolvable
                 self._note(one, row, refuses=found is not None)
         for one in concerned.expressions:
             assert one.accepted is not None
@@ -135,18 +135,18 @@ class Following:
         """The steps to ask; None when one of them cannot be asked node by node."""
         filters = [one for one in self._filters if not one.step.settled(changed)]
         scores = [one for one in self._scores if not one.step.settled(changed)]
-        mechanisms = [one for one in filters if one.verdicts is not None]
-        for one in mechanisms:
+        plugins = [one for one in filters if one.verdicts is not None]
+        for one in plugins:
             if one.ask is None:
                 return None
         for score in scores:
-            if score.step.normalize != "None" or (score.ask is None and score.step.mechanism is not None):
+            if score.step.normalize != "None" or (score.ask is None and score.step.plugin is not None):
                 return None
-        return _Concerned(mechanisms, [one for one in filters if one.accepted is not None], scores)
+        return _Concerned(plugins, [one for one in filters if one.accepted is not None], scores)
 
 
 def _filters(
-    question: Question,
+    cycle: Cycle,
     step: Step,
     verdicts: Verdicts | None,
     accepted: Mask | None,
@@ -155,8 +155,8 @@ def _filters(
     found = []
     if verdicts is not None:
         ask = None
-        if step.mechanism is not None and step.mechanism.filter_one is not None:
-            reasons, ask = step.mechanism.filter_one(question.view, step.values(question.records))
+        if step.plugin is not None and step.plugin.filter_one is not None:
+            reasons, ask = step.plugin.filter_one(cycle.view, step.values(cycle.records))
             assert reasons == verdicts.reasons
         found.append(_Filter(step, np.array(verdicts.refused.any(axis=0)), verdicts, ask))
     if accepted is not None:
@@ -164,8 +164,8 @@ def _filters(
     return found
 
 
-def _score(question: Question, step: Step, scores: Scores, outputs: Mapping[str, int]) -> _Score:
+def _score(cycle: Cycle, step: Step, scores: Scores, outputs: Mapping[str, int]) -> _Score:
     ask = None
-    if step.mechanism is not None and step.mechanism.score_one is not None:
-        ask = step.mechanism.score_one(question.view, step.values(question.records))
+    if step.plugin is not None and step.plugin.score_one is not None:
+        ask = step.plugin.score_one(cycle.view, step.values(cycle.records))
     return _Score(step, scores, ask, outputs[step.place] if step.expression else None)

@@ -5,10 +5,11 @@ A hint may say yes in vain, and costs an attempt then. It must never say no to a
 
 from collections.abc import Callable, Collection, Mapping
 
-from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.decision import Decision, PodKey
-from koordpolicy.scheduler.events import Event
-from koordpolicy.scheduler.pods import PodView
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.pod import PodKey
+from koordpolicy.scheduler.decision import Decision
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
@@ -79,14 +80,14 @@ class Hints:
     def _has_room(self, view: PodView, row: Mapping[str, object], *, empty: bool) -> bool:
         """Whether a node has room for a pod, or would have it if it were empty."""
         step = self._room
-        if step is None or step.mechanism is None or step.mechanism.room is None:
+        if step is None or step.plugin is None or step.plugin.requests is None:
             return True
         has, used = row["resources.allocatable"], row["resources.requested"]
         assert isinstance(has, Mapping)
         assert isinstance(used, Mapping)
         try:
             # Parameters that depend on more than the pod are not known here; without them less is ignored.
-            wanted = step.mechanism.room(view, step.values({"pod": view.facts}))
+            wanted = step.plugin.requests(view, step.values({"pod": view.facts}))
         except Exception:  # noqa: BLE001  # whoever decides on the pod will say what is wrong
             return True
         return all(
@@ -98,12 +99,12 @@ class Hints:
 def _counts_room(step: Step) -> bool:
     """Whether a filter is nothing but a count of room, for every pod."""
     return (
-        step.mechanism is not None
-        and step.mechanism.room is not None
+        step.plugin is not None
+        and step.plugin.requests is not None
         and step.enabled.program is None
         and step.enabled.constant is not False
     )
 
 
 def _any_beyond(steps: Collection[Step]) -> bool:
-    return any(step.mechanism is not None and not step.mechanism.local for step in steps)
+    return any(step.plugin is not None and not step.plugin.row_only for step in steps)

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple, TypeAlias
 
 from koordpolicy.kube import Cluster
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.model.pod import Pod
+from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Preempt, apply, plan
-from koordpolicy.scheduler.decision import Decision, PodKey
+from koordpolicy.scheduler.decision import Decision
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)

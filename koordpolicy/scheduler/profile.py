@@ -1,5 +1,5 @@
 """A scheduling profile of a rule graph, made ready: programs for what policy says in expressions,
-implementations for what it leaves to mechanisms.
+implementations for what it leaves to plugins.
 
 Expressions of all filters and scores become one column program, which computes what they have in common
 once. The reasons of filters are a second one, asked only for nodes that were refused.
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any, Final
 
+from koordpolicy.cluster.events import EVERY_EVENT, Event
+from koordpolicy.cluster.prepared import PreparedDecision, asked
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
@@ -18,10 +20,8 @@ from koordpolicy.language.cel.lower.columns import ColumnProgram, Fallback, comp
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.model.facts import Record
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.asked import Asked, asked
-from koordpolicy.scheduler.events import EVERY_EVENT, Event
-from koordpolicy.scheduler.mechanisms import MECHANISMS, Mechanism
-from koordpolicy.scheduler.mechanisms.base import Stamp
+from koordpolicy.scheduler.plugins import PLUGINS, Plugin
+from koordpolicy.scheduler.plugins.base import CacheKey
 from koordpolicy.scheduler.sortkeys import sort_key
 from koordpolicy.scheduler.step import Step
 
@@ -36,15 +36,15 @@ SPEC: Final = "spec"
 
 
 class ProfileError(Exception):
-    """The graph has no such profile, or names a mechanism that this scheduler does not have."""
+    """The graph has no such profile, or names a plugin that this scheduler does not have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """All of it. `judge` gives the outputs `filter:NAME` and `score:NAME`, `reasons` gives `NAME`.
+    """All of it. `evaluate` gives the outputs `filter:NAME` and `score:NAME`, `reasons` gives `NAME`.
 
     `node_facts` and `pod_facts` are what all of it reads; `fallback` is what no column program can say.
-    `beyond` are the steps whose mechanisms look beyond nodes, with their places and stamps; `mixed` says
+    `beyond` are the steps whose plugins look beyond nodes, with their places and cache_keys; `mixed` says
     that one of them has an expression too, so that the two cannot be brought up to date apart.
     """
 
@@ -52,20 +52,20 @@ class Profile:
     digest: str
     filters: tuple[Step, ...]
     scores: tuple[Step, ...]
-    judge: ColumnProgram | None
+    evaluate: ColumnProgram | None
     reasons: Mapping[str, ColumnProgram]
-    order: Asked
-    backoff: tuple[Asked, Asked, Asked]
-    idle: Asked
-    ties: Asked
-    sampling: Asked
-    confirming: Asked
+    order: PreparedDecision
+    backoff: tuple[PreparedDecision, PreparedDecision, PreparedDecision]
+    idle: PreparedDecision
+    ties: PreparedDecision
+    sampling: PreparedDecision
+    confirming: PreparedDecision
     preempts: bool
     node_facts: frozenset[str]
     pod_facts: frozenset[str]
     reads_now: bool
     reads_cluster: bool
-    beyond: "tuple[tuple[str, Step, Stamp], ...]" = ()
+    beyond: "tuple[tuple[str, Step, CacheKey], ...]" = ()
     mixed: bool = False
     asked_facts: tuple[str, ...] = ()
     """`pod_facts` without the spec, which has no fact of its own; first what tells pods apart soonest."""
@@ -73,7 +73,7 @@ class Profile:
     @property
     def fallback(self) -> tuple[Fallback, ...]:
         """The pieces of expressions that are evaluated node by node."""
-        programs = [*([] if self.judge is None else [self.judge]), *self.reasons.values()]
+        programs = [*([] if self.evaluate is None else [self.evaluate]), *self.reasons.values()]
         return tuple(piece for program in programs for piece in program.fallback)
 
     def sort_key(self, records: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -114,7 +114,7 @@ class Profile:
 _WAITS: Final = (NANOSECONDS, 10 * NANOSECONDS, 300 * NANOSECONDS)
 
 
-def _nanoseconds(asked: Asked, records: Mapping[str, Any], otherwise: int = 0) -> int:
+def _nanoseconds(asked: PreparedDecision, records: Mapping[str, Any], otherwise: int = 0) -> int:
     try:
         value = asked.value(records)
     except CelError:
@@ -137,7 +137,7 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
         digest=graph.digest,
         filters=filters,
         scores=scores,
-        judge=maker.columns("", maker.judged) if maker.judged else None,
+        evaluate=maker.columns("", maker.evaluation) if maker.evaluation else None,
         reasons={step: maker.columns(step, {"": node}) for step, node in maker.reasons.items()},
         order=queue,
         backoff=(
@@ -149,7 +149,7 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
         ties=maker.asked("ties"),
         sampling=maker.asked("sampling"),
         confirming=maker.asked("queue.confirmWithin"),
-        preempts=graph.value(f"{KIND}/{name}.preemption.mechanism") is not None,
+        preempts=graph.value(f"{KIND}/{name}.preemption.plugin") is not None,
         node_facts=frozenset(maker.reads["node"]),
         pod_facts=frozenset(maker.reads["pod"]),
         reads_now=bool(maker.reads["now"]),
@@ -164,14 +164,14 @@ def _telling(path: str) -> tuple[bool, str]:
     return not path.startswith("resources."), path
 
 
-def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, Stamp]]:
+def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, CacheKey]]:
     for step in steps:
-        mechanism = step.mechanism
-        if mechanism is not None:
-            ranks = place == "score" and mechanism.rank is not None
-            stamp = mechanism.rank_stamp if ranks else mechanism.stamp
-            if stamp is not None:
-                yield step.place, step, stamp
+        plugin = step.plugin
+        if plugin is not None:
+            ranks = place == "score" and plugin.rank is not None
+            cache_key = plugin.rank_key if ranks else plugin.cache_key
+            if cache_key is not None:
+                yield step.place, step, cache_key
 
 
 class _Maker:
@@ -180,11 +180,11 @@ class _Maker:
     def __init__(self, graph: RuleGraph, target: str) -> None:
         self._graph = graph
         self._target = target
-        self.judged: dict[str, ir.Node] = {}
+        self.evaluation: dict[str, ir.Node] = {}
         self.reasons: dict[str, ir.Node] = {}
         self.reads: dict[str, set[str]] = {root: set() for root in ROOTS}
 
-    def asked(self, field: str) -> Asked:
+    def asked(self, field: str) -> PreparedDecision:
         made = asked(self._graph, f"{self._target}.{field}")
         self._note(made.facts)
         return made
@@ -198,15 +198,15 @@ class _Maker:
 
     def filter(self, name: str) -> Step:
         at = f"filters[{name}]"
-        mechanism = self._mechanism(at, name)
-        if mechanism is not None and mechanism.filter is None:
-            raise ProfileError(f"the filter `{name}`: its mechanism does not filter")
-        helped_by = frozenset() if mechanism is None else mechanism.helped_by
-        reads = frozenset() if mechanism is None else mechanism.node_facts
+        plugin = self._plugin(at, name)
+        if plugin is not None and plugin.filter is None:
+            raise ProfileError(f"the filter `{name}`: its plugin does not filter")
+        helped_by = frozenset() if plugin is None else plugin.helped_by
+        reads = frozenset() if plugin is None else plugin.node_facts
         timed = False
         require = self._expression(f"{at}.require")
         if require is not None:
-            self.judged[f"filter:{name}"] = require
+            self.evaluation[f"filter:{name}"] = require
             reason = self._expression(f"{at}.reason")
             if reason is not None:
                 self.reasons[name] = reason
@@ -216,7 +216,7 @@ class _Maker:
         return Step(
             name,
             self.asked(f"{at}.enabled"),
-            mechanism,
+            plugin,
             self._parameters(at),
             require is not None,
             reads,
@@ -226,16 +226,16 @@ class _Maker:
 
     def score(self, name: str) -> Step:
         at = f"scores[{name}]"
-        mechanism = self._mechanism(at, name)
-        if mechanism is not None and mechanism.score is None and mechanism.rank is None:
-            raise ProfileError(f"the score `{name}`: its mechanism does not score")
+        plugin = self._plugin(at, name)
+        if plugin is not None and plugin.score is None and plugin.rank is None:
+            raise ProfileError(f"the score `{name}`: its plugin does not score")
         value = self._expression(f"{at}.value")
         if value is not None:
-            self.judged[f"score:{name}"] = value
+            self.evaluation[f"score:{name}"] = value
         return Step(
             name,
             self.asked(f"{at}.enabled"),
-            mechanism,
+            plugin,
             self._parameters(at),
             value is not None,
             weight=self.asked(f"{at}.weight"),
@@ -251,18 +251,18 @@ class _Maker:
         self._note(facts_of(found))
         return found
 
-    def _mechanism(self, at: str, name: str) -> Mechanism | None:
-        named = self._graph.value(f"{self._target}.{at}.mechanism")
+    def _plugin(self, at: str, name: str) -> Plugin | None:
+        named = self._graph.value(f"{self._target}.{at}.plugin")
         if named is None:
             return None
-        found = MECHANISMS.get(str(named))
+        found = PLUGINS.get(str(named))
         if found is None:
-            raise ProfileError(f"`{name}`: there is no mechanism `{named}`")
+            raise ProfileError(f"`{name}`: there is no plugin `{named}`")
         self.reads["node"] |= found.node_facts
         self.reads["pod"] |= found.pod_facts
         return found
 
-    def _parameters(self, at: str) -> tuple[tuple[str, Asked], ...]:
+    def _parameters(self, at: str) -> tuple[tuple[str, PreparedDecision], ...]:
         head = f"{at}.parameters."
         names = sorted(
             key.field.removeprefix(head)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from koordpolicy.cluster.events import Event
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.decision import PodKey
-from koordpolicy.scheduler.events import Event
 
 SortKey = tuple[Any, ...]
 

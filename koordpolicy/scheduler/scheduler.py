@@ -18,36 +18,37 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
+from koordpolicy.algorithms.columns import total
+from koordpolicy.algorithms.eviction import Victims
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.budgets import Budgets
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.loads import LoadPolicy
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView, scheduler_of, takes_less, view_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.same import differs_for
 from koordpolicy.language.facts import Component
-from koordpolicy.mechanism.columns import total
-from koordpolicy.mechanism.eviction import Victims
 from koordpolicy.model.disruption import Budget
 from koordpolicy.model.facts import COUNTED, Record
 from koordpolicy.model.facts_node import cluster_facts
 from koordpolicy.model.facts_pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
-from koordpolicy.model.pod import Pod
+from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import Json, mapping, texts
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice import Advice, Adviser
-from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import Choice, Draw, choose
-from koordpolicy.scheduler.cycle import CycleProblem, Judged, Question, reservation
-from koordpolicy.scheduler.decision import Decision, Failure, PodKey, Refusals
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem, Evaluation, reservation
+from koordpolicy.scheduler.decision import Decision, Failure, Refusals
 from koordpolicy.scheduler.diagnosis import Diagnosis, Limits
-from koordpolicy.scheduler.events import Event
 from koordpolicy.scheduler.hints import Hints, differing
-from koordpolicy.scheduler.loads import LoadPolicy
 from koordpolicy.scheduler.memory import Memory
-from koordpolicy.scheduler.nodes import NodeView
-from koordpolicy.scheduler.pods import PodView, scheduler_of, takes_less, view_of
-from koordpolicy.scheduler.preemption import Budgets, MakingRoom, Without
+from koordpolicy.scheduler.preemption import NoCandidate, PreemptionEvaluator
 from koordpolicy.scheduler.profile import place_of, profile_of, records_for
 from koordpolicy.scheduler.role import ALONE, Role
-from koordpolicy.scheduler.surroundings import Surroundings
 from koordpolicy.scheduler.unsupported import unsupported
 from koordpolicy.scheduler.waitlist import Waitlist
 
@@ -59,8 +60,8 @@ Clock = Callable[[], int]
 """The time in nanoseconds since 1970."""
 
 
-OnDecided = Callable[[Question, Judged | None, NodeTable, Decision], None]
-"""Told of a decision with what it was made of; None where the question itself failed."""
+OnDecided = Callable[[Cycle, Evaluation | None, NodeTable, Decision], None]
+"""Told of a decision with what it was made of; None where the cycle itself failed."""
 
 
 def first_of(_count: int) -> int:
@@ -100,7 +101,7 @@ class Scheduler:
         self._leaving: dict[PodKey, str] = {}
         self._unconfirmed: list[tuple[int, PodKey, PodView]] = []
         self.on_decided: OnDecided | None = None
-        """Hears of each decision on a pod of the queue while the nodes are as they were judged."""
+        """Hears of each decision on a pod of the queue while the nodes are as they were evaluation."""
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
@@ -108,17 +109,19 @@ class Scheduler:
         self._graph = graph
         self._catalogue = graph.catalogue
         self._load = LoadPolicy(graph, profile)
-        around = None if before is None else before.around.again()
-        self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, around)
+        state = None if before is None else before.state.again()
+        self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, state)
         self._memory = Memory()
-        self._room = MakingRoom(graph, profile, self.cache, self._budgets, self._leaving, self._choice.draw)
+        self._preemption = PreemptionEvaluator(
+            graph, profile, self.cache, self._budgets, self._leaving, self._choice.draw
+        )
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
         limits = Limits.of(graph, profile)
         self._adviser = Adviser(graph, profile, limits.evaluations)
         memory = Memory()  # so that what decisions remember stays as it is
         self.diagnosis = Diagnosis(
-            limits, self._adviser, self._waitlist, self.cache.table, self._clock, self.question,
-            lambda question: self._decided(question, memory),
+            limits, self._adviser, self._waitlist, self.cache.table, self._clock, self.cycle,
+            lambda cycle: self._decided(cycle, memory),
         )  # fmt: skip
 
     def replace_graph(self, graph: RuleGraph) -> None:
@@ -132,7 +135,7 @@ class Scheduler:
             return
         self._role.adapt(profile_of(graph, self.profile.name))
         before, pending = self.cache, list(self._waitlist.pods.values())
-        promised = list(self._room.nominations.items())
+        promised = list(self._preemption.nominations.items())
         self._begin(graph, self.profile.name, before)
         for node in before.nodes():
             with _one("node", node.name):
@@ -145,7 +148,7 @@ class Scheduler:
                 self.cache.place(self._view(view.pod), node_name, since, assumed=assumed)
         for view, node_name in promised:
             with _one("pod", *view.pod.key):
-                self._room.nominations.set(self._view(view.pod), node_name)
+                self._preemption.nominations.set(self._view(view.pod), node_name)
         for view in pending:
             with _one("pod", *view.pod.key):
                 self._waitlist.enter(self._view(view.pod))
@@ -197,17 +200,17 @@ class Scheduler:
         self._name_space(name, None)
 
     def _name_space(self, name: str, labels: Mapping[str, str] | None) -> None:
-        if self.cache.around.kinds.name_space(name, labels):
+        if self.cache.state.label_sets.name_space(name, labels):
             self._waitlist.happened(Event.NAMESPACE_CHANGED)
 
-    def set_around(
-        self, change: Callable[[Surroundings], bool | None], event: Event = Event.VOLUMES_CHANGED
+    def set_state(
+        self, change: Callable[[ClusterState], bool | None], event: Event = Event.VOLUMES_CHANGED
     ) -> None:
         """Something beside nodes, pods and namespaces changes: volumes and claims, services and controllers.
 
         `change` says whether anything is another now (None: it may be), `event` what that is for pods that wait.
         """
-        if change(self.cache.around) is not False:
+        if change(self.cache.state) is not False:
             self._waitlist.happened(event)
 
     def set_budget(self, budget: Budget) -> None:
@@ -236,10 +239,10 @@ class Scheduler:
             self.remove_pod(key)
         elif pod.node_name:
             self._waitlist.leave(key)
-            self._room.gone(key)
+            self._preemption.gone(key)
             view = bound or self._view(pod)
             self.cache.place(view, pod.node_name, self._clock())
-            self.cache.around.volumes.settled(key)
+            self.cache.state.volumes.settled(key)
             if known is None:
                 self._waitlist.happened(Event.POD_PLACED, pod.node_name)
             elif known.pod.labels != pod.labels or known.pod.terminating != pod.terminating:
@@ -251,12 +254,12 @@ class Scheduler:
         elif scheduler_of(pod) != self.profile.name or pod.terminating or not self._role.holds(pod):
             self._waitlist.leave(key, keeping_attempts=key in self._waitlist.away)
             if pod.nominated_node and not pod.terminating:
-                self._room.heard(self._view(pod))
+                self._preemption.heard(self._view(pod))
             else:
                 self._no_longer_waits(key)
         else:
             view = self._view(pod)
-            self._room.heard(view)
+            self._preemption.heard(view)
             if key in self._waitlist.away and key not in self._waitlist.pods:
                 # It comes back from other shards: what they knew better reaches us, too, while it waits.
                 self._waitlist.again(view)
@@ -279,12 +282,12 @@ class Scheduler:
         node = self.cache.node_of(key)
         if node is not None:
             self.cache.displace(key)
-            self.cache.around.volumes.give_up(key)
+            self.cache.state.volumes.give_up(key)
             self._waitlist.happened(Event.POD_GONE, node)
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""
-        node = self._room.gone(key)
+        node = self._preemption.gone(key)
         if node is not None:
             self._waitlist.happened(Event.POD_GONE, node)
 
@@ -297,7 +300,7 @@ class Scheduler:
             return
         node = self.cache.node_of(pod.key)
         self.cache.displace(pod.key)
-        self.cache.around.volumes.give_up(pod.key)
+        self.cache.state.volumes.give_up(pod.key)
         self._waitlist.happened(Event.POD_GONE, node)
         self._waitlist.again(self._view(pod))
 
@@ -322,27 +325,27 @@ class Scheduler:
         if view is None:
             return None
         try:
-            decision = self._cycle(view)
+            decision = self._run_cycle(view)
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
             decision = self._undo(view, problem)
         return decision, view.pod
 
-    def _cycle(self, view: PodView) -> Decision:
+    def _run_cycle(self, view: PodView) -> Decision:
         """A decision on a pod that has left the queue, and what follows from it."""
         key = view.pod.key
-        question = self.question(view)
-        judged, decision = self._decided(question)
+        cycle = self.cycle(view)
+        evaluation, decision = self._decided(cycle)
         if self.on_decided is not None:
-            self.on_decided(question, judged, self.cache.table, decision)
+            self.on_decided(cycle, evaluation, self.cache.table, decision)
         if decision.placed:
             self._waitlist.leave(key)
-            self._room.gone(key)
-            decision = self._with_volumes(question, decision)
-            self._assume(question, decision.node)
+            self._preemption.gone(key)
+            decision = self._with_volumes(cycle, decision)
+            self._assume(cycle, decision.node)
         else:
-            if judged is not None:
-                decision = self._without_node(question, judged, decision)
-            decision = replace(decision, promised=self._room.nominations.node_of(key) or "")
+            if evaluation is not None:
+                decision = self._without_node(cycle, evaluation, decision)
+            decision = replace(decision, promised=self._preemption.nominations.node_of(key) or "")
             if self._diagnosing:
                 decision = self.diagnosis.refused(decision)
             self._waitlist.refused(view, decision)
@@ -353,7 +356,7 @@ class Scheduler:
         key = view.pod.key
         if self.cache.is_assumed(key):
             self.cache.displace(key)
-        self.cache.around.volumes.give_up(key)
+        self.cache.state.volumes.give_up(key)
         self.forget_answers()
         decision = self._problem(view.pod, problem)
         self._waitlist.failed(view, decision)
@@ -361,39 +364,37 @@ class Scheduler:
 
     def decide(self, pod: Pod | PodView) -> Decision:
         """Where a pod would go now, and why. Changes nothing."""
-        return self._decided(self.question(pod))[1]
+        return self._decided(self.cycle(pod))[1]
 
-    def _decided(self, question: Question, memory: Memory | None = None) -> tuple[Judged | None, Decision]:
-        """A decision, and what it was made of; None where the question itself failed."""
-        asked, table, memory = question.view.pod, self.cache.table, memory or self._memory
+    def _decided(self, cycle: Cycle, memory: Memory | None = None) -> tuple[Evaluation | None, Decision]:
+        """A decision, and what it was made of; None where the cycle itself failed."""
+        asked, table, memory = cycle.view.pod, self.cache.table, memory or self._memory
         try:
             need = unsupported(asked.raw)
             if need:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest
                 return None, Decision(asked.key, asked.uid, "", len(table), 0, (refused,), digest=digest)
-            judged = self._room.counted(question, memory.judged(question, table))
-            promised = self._room.nominations.node_of(asked.key)
-            standing = memory.standing(question, judged)
-            decision = choose(question, judged, table, self._choice, promised, standing)
-            while decision.placed and not self._room.passes_beside(question, decision.node):
-                judged = judged.refusing(table.index(decision.node))
-                decision = choose(question, judged, table, self._choice)
+            evaluation = self._preemption.counted(cycle, memory.evaluation(cycle, table))
+            promised = self._preemption.nominations.node_of(asked.key)
+            standing = memory.standing(cycle, evaluation)
+            decision = choose(cycle, evaluation, table, self._choice, promised, standing)
+            while decision.placed and not self._preemption.passes_beside(cycle, decision.node):
+                evaluation = evaluation.refusing(table.index(decision.node))
+                decision = choose(cycle, evaluation, table, self._choice)
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
             return None, self._problem(asked, problem)
-        return judged, decision
+        return evaluation, decision
 
     # --- for others that decide -----------------------------------------------------------------
 
-    def judged(self, question: Question) -> Judged:
+    def evaluation(self, cycle: Cycle) -> Evaluation:
         """What the profile says of all nodes about a pod. Raises CycleProblem."""
-        return self._memory.judged(question, self.cache.table)
+        return self._memory.evaluation(cycle, self.cache.table)
 
-    def leaving_beside(
-        self, question: Question, node: str, going: Collection[PodKey]
-    ) -> Victims[PodKey] | None:
+    def leaving_beside(self, cycle: Cycle, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem."""
-        return self._room.beside(question, node, going)
+        return self._preemption.beside(cycle, node, going)
 
     def assume(self, pod: Pod, node: str) -> None:
         """Somebody else has decided that a pod goes to a node."""
@@ -411,53 +412,53 @@ class Scheduler:
 
     # --- parts of a decision --------------------------------------------------------------------
 
-    def _with_volumes(self, question: Question, decision: Decision) -> Decision:
+    def _with_volumes(self, cycle: Cycle, decision: Decision) -> Decision:
         """A decision with what has to be done about the pod's volumes, which counts as done from now on."""
-        if not question.view.volumes.claims:
+        if not cycle.view.volumes.claims:
             return decision
-        plan = reservation(question, self.cache.table, decision.node)
-        self.cache.around.volumes.assume(decision.pod, plan)
+        plan = reservation(cycle, self.cache.table, decision.node)
+        self.cache.state.volumes.assume(decision.pod, plan)
         return replace(decision, volumes=plan)
 
-    def _without_node(self, question: Question, judged: Judged, decision: Decision) -> Decision:
+    def _without_node(self, cycle: Cycle, evaluation: Evaluation, decision: Decision) -> Decision:
         """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
         shard = self._role.shard
         if shard is None:
-            return self._with_room_made(question, judged, decision)
-        asked, table = question.view.pod, self.cache.table
-        everywhere = shard.lifted(question, judged)
+            return self._with_room_made(cycle, evaluation, decision)
+        asked, table = cycle.view.pod, self.cache.table
+        everywhere = shard.lifted(cycle, evaluation)
         try:
             fits = choose(*everywhere, table, self._choice).node
             if (route := shard.route_to(asked, fits, table)) is not None:
                 return replace(decision, route=route)
-            decision = self._with_room_made(question, judged, decision)
+            decision = self._with_room_made(cycle, evaluation, decision)
             if decision.preemption is not None or decision.problem:
                 return decision
-            if (route := shard.route_to(asked, self._room.could(*everywhere), table)) is not None:
+            if (route := shard.route_to(asked, self._preemption.could(*everywhere), table)) is not None:
                 return replace(decision, route=route)
         except CycleProblem as problem:
-            return self._problem(question.view.pod, problem)
+            return self._problem(cycle.view.pod, problem)
         return replace(decision, route=shard.way_home(asked))
 
-    def _with_room_made(self, question: Question, judged: Judged, decision: Decision) -> Decision:
+    def _with_room_made(self, cycle: Cycle, evaluation: Evaluation, decision: Decision) -> Decision:
         """A decision on a pod that found no node, with who goes for it, or why nobody does."""
         try:
-            found = self._room.find(question, judged)
+            found = self._preemption.find(cycle, evaluation)
         except CycleProblem as problem:
-            return self._problem(question.view.pod, problem)
+            return self._problem(cycle.view.pod, problem)
         if found is None:
             return decision
-        if isinstance(found, Without):
+        if isinstance(found, NoCandidate):
             return replace(decision, remark=found.message(decision.nodes))
         return replace(decision, preemption=found)
 
     def advise(self, pod: Pod | PodView) -> tuple[Advice, ...]:
         """What would help a pod that finds no node, filter by filter. Changes nothing."""
-        question = self.question(pod)
-        judged, decision = self._decided(question)
-        if judged is None or decision.placed:
+        cycle = self.cycle(pod)
+        evaluation, decision = self._decided(cycle)
+        if evaluation is None or decision.placed:
             return ()
-        return self._adviser.advise(question, judged, self.cache.table)
+        return self._adviser.advise(cycle, evaluation, self.cache.table)
 
     def _problem(self, asked: Pod, problem: Exception) -> Decision:
         found = CycleProblem.of(problem)
@@ -472,31 +473,31 @@ class Scheduler:
 
     def rehearse(self, pod: Pod | PodView) -> Decision:
         """A decision with all that would follow: who would have to go, and what would help. Nothing is kept."""
-        question = self.question(pod)
-        judged, decision = self._decided(question)
-        if judged is None or decision.placed:
+        cycle = self.cycle(pod)
+        evaluation, decision = self._decided(cycle)
+        if evaluation is None or decision.placed:
             return decision
         key, leaving = decision.pod, dict(self._leaving)
-        promised = {view.pod.key: (view, node) for view, node in self._room.nominations.items()}
+        promised = {view.pod.key: (view, node) for view, node in self._preemption.nominations.items()}
         try:
-            decision = self._with_room_made(question, judged, decision)
+            decision = self._with_room_made(cycle, evaluation, decision)
         finally:
             self._leaving.clear()
             self._leaving.update(leaving)
-            self._room.gone(key)
+            self._preemption.gone(key)
             for view, node in promised.values():
-                self._room.nominations.set(view, node)
-        advice = self._adviser.advise(question, judged, self.cache.table)
+                self._preemption.nominations.set(view, node)
+        advice = self._adviser.advise(cycle, evaluation, self.cache.table)
         return replace(decision, advice=tuple(one.text for one in advice))
 
-    def question(self, pod: Pod | PodView) -> Question:
+    def cycle(self, pod: Pod | PodView) -> Cycle:
         """A pod with all the facts that the profile may ask for now, its estimate among them.
 
-        `now` is in whole seconds, so that equal pods of one second are equal questions.
+        `now` is in whole seconds, so that equal pods of one second are equal cycles.
         """
         view = self._view(pod) if isinstance(pod, Pod) else pod
         records = self._records(view.facts, view.pod.namespace)
-        return Question(self.profile, view, records, self.cache.around)
+        return Cycle(self.profile, view, records, self.cache.state)
 
     def forget_answers(self) -> None:
         """Judge every node anew next time, even about pods that were asked for before."""
@@ -530,11 +531,11 @@ class Scheduler:
             if self.cache.view(key) is view:
                 self.forget(view.pod)
 
-    def _assume(self, question: Question, node: str) -> None:
+    def _assume(self, cycle: Cycle, node: str) -> None:
         """Count a pod on its node before the cluster does."""
-        view, now = question.view, self._clock()
+        view, now = cycle.view, self._clock()
         self.cache.place(view, node, now, assumed=True)
-        if within := self.profile.confirm_within(question.records):
+        if within := self.profile.confirm_within(cycle.records):
             heapq.heappush(self._unconfirmed, (now + within, view.pod.key, view))
         self._waitlist.happened(Event.POD_PLACED, node)
 

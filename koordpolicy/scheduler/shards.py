@@ -26,16 +26,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import PreparedDecision
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import SHARD
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_kinds import Strings
-from koordpolicy.scheduler.asked import Asked
-from koordpolicy.scheduler.cycle import Judged, Question
-from koordpolicy.scheduler.mechanisms import Mechanism, Parameters, Verdicts
-from koordpolicy.scheduler.mechanisms.base import NODES_COME_AND_CHANGE
-from koordpolicy.scheduler.nodes import NodeView
-from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.plugins import Parameters, Plugin, Verdicts
+from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
@@ -146,11 +146,11 @@ class Shard:
 
     def adapt(self, profile: Profile) -> Profile:
         """The profile with the filter that refuses the nodes of other shards, last."""
-        mechanism = Mechanism(filter=self._filter, node_facts=_FACTS)
+        plugin = Plugin(filter=self._filter, node_facts=_FACTS)
         step = Step(
             STEP,
-            Asked(None, (), True, frozenset()),
-            mechanism,
+            PreparedDecision(None, (), True, frozenset()),
+            plugin,
             (),
             expression=False,
             reads=_FACTS,
@@ -158,11 +158,11 @@ class Shard:
         )
         return replace(profile, filters=(*profile.filters, step), node_facts=profile.node_facts | _FACTS)
 
-    def lifted(self, question: Question, judged: Judged) -> tuple[Question, Judged]:
-        """The question and the answers as if all nodes were ours."""
-        profile = replace(question.profile, filters=question.profile.filters[:-1])
-        others = replace(judged, verdicts=judged.verdicts[:-1], accepted=judged.accepted[:-1])
-        return replace(question, profile=profile), others
+    def lifted(self, cycle: Cycle, evaluation: Evaluation) -> tuple[Cycle, Evaluation]:
+        """The cycle and the answers as if all nodes were ours."""
+        profile = replace(cycle.profile, filters=cycle.profile.filters[:-1])
+        others = replace(evaluation, verdicts=evaluation.verdicts[:-1], accepted=evaluation.accepted[:-1])
+        return replace(cycle, profile=profile), others
 
     def _filter(self, _pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
         owners = self._known(nodes.strings).of(nodes.names(), self.count)

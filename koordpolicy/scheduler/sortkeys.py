@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from koordpolicy.cluster.prepared import PreparedDecision
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
-from koordpolicy.scheduler.asked import Asked
 
 SortKey = tuple[Any, ...]
 
@@ -14,7 +14,7 @@ LAST: Final[SortKey] = ((1,),)
 """Comes after all others."""
 
 
-def sort_key(keys: Asked, records: Mapping[str, Any]) -> SortKey:
+def sort_key(keys: PreparedDecision, records: Mapping[str, Any]) -> SortKey:
     """The place that a list of keys gives; what has none comes last."""
     try:
         found = keys.value(records)

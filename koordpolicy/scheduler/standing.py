@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.mechanism.columns import Mask
-from koordpolicy.mechanism.normalize import Extremes, Scores, extremes, scaled, scaled_one
-from koordpolicy.scheduler.cycle import Judged, Question
-from koordpolicy.scheduler.nodes import Rows
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.normalize import Extremes, Scores, extremes, scaled, scaled_one
+from koordpolicy.cluster.nodes import Rows
+from koordpolicy.scheduler.cycle import Cycle, Evaluation
 
 Totals = NDArray[np.float64]
 
@@ -48,30 +48,30 @@ class Part:
 
 
 class Standing:
-    """The nodes by what was judged of them. `feasible` is None while every node is.
+    """The nodes by what was evaluation of them. `feasible` is None while every node is.
 
     `totals` have minus infinity where a node is not feasible.
     """
 
     __slots__ = ("_parts", "count", "feasible", "totals")
 
-    def __init__(self, question: Question, judged: Judged, nodes: int) -> None:
-        self.feasible = _feasible(judged)
+    def __init__(self, cycle: Cycle, evaluation: Evaluation, nodes: int) -> None:
+        self.feasible = _feasible(evaluation)
         self.count = nodes if self.feasible is None else int(np.count_nonzero(self.feasible))
         self._parts: list[Part] = []
-        totals = self._added(question, judged) if self.count else -np.inf
+        totals = self._added(cycle, evaluation) if self.count else -np.inf
         self.totals: Totals = np.full(nodes, totals) if isinstance(totals, float) else totals
         if self.count and self.feasible is not None:
             self.totals[~self.feasible] = -np.inf
 
-    def _added(self, question: Question, judged: Judged) -> Totals | float:
+    def _added(self, cycle: Cycle, evaluation: Evaluation) -> Totals | float:
         """The totals in an array of their own, or one for all nodes.
 
         They are added up in the order of the scores: in another one, doubles could differ.
         """
         totals: Totals | float = 0.0
         for at, (step, scores, weight) in enumerate(
-            zip(question.profile.scores, judged.scores, judged.weights, strict=True)
+            zip(cycle.profile.scores, evaluation.scores, evaluation.weights, strict=True)
         ):
             if scores is not None and weight:
                 part = Part(at, step.normalize, weight, extremes(step.normalize, self._among(scores)))
@@ -84,15 +84,15 @@ class Standing:
         return totals
 
     @staticmethod
-    def can(question: Question, judged: Judged) -> bool:
-        """Whether totals follow from what was judged alone: no node is promised, no score ranks the feasible."""
-        return judged.barred is None and not any(
-            step.mechanism is not None and step.mechanism.rank is not None and step.place in judged.stamps
-            for step in (question.profile.scores if judged.stamps else ())
+    def can(cycle: Cycle, evaluation: Evaluation) -> bool:
+        """Whether totals follow from what was evaluation alone: no node is promised, no score ranks the feasible."""
+        return evaluation.barred is None and not any(
+            step.plugin is not None and step.plugin.rank is not None and step.place in evaluation.cache_keys
+            for step in (cycle.profile.scores if evaluation.cache_keys else ())
         )
 
-    def follow(self, judged: Judged, row: int, *, passes: bool) -> bool:
-        """Take over what was judged anew of a node; false when all has to begin anew."""
+    def follow(self, evaluation: Evaluation, row: int, *, passes: bool) -> bool:
+        """Take over what was evaluation anew of a node; false when all has to begin anew."""
         if not self.count:
             return False  # nothing was added up while no node was feasible
         passed = self.feasible is None or bool(self.feasible[row])
@@ -103,7 +103,7 @@ class Standing:
             self.count += 1 if passes else -1
             # What normalisations look at are the feasible nodes.
             if not self.count or any(
-                part.moves_with(_scores_of(judged, part.at).item(row)) for part in self._parts
+                part.moves_with(_scores_of(evaluation, part.at).item(row)) for part in self._parts
             ):
                 return False
         if not passes:
@@ -111,7 +111,7 @@ class Standing:
             return True
         total = 0.0
         for part in self._parts:
-            score = _scores_of(judged, part.at).item(row)
+            score = _scores_of(evaluation, part.at).item(row)
             total += score * part.weight if part.between is None else part.share(score)
         self.totals[row] = total
         return True
@@ -129,16 +129,16 @@ class Standing:
         return scores if self.feasible is None else scores[self.feasible]
 
 
-def _scores_of(judged: Judged, at: int) -> Scores:
-    scores = judged.scores[at]
+def _scores_of(evaluation: Evaluation, at: int) -> Scores:
+    scores = evaluation.scores[at]
     assert scores is not None
     return scores
 
 
-def _feasible(judged: Judged) -> Mask | None:
+def _feasible(evaluation: Evaluation) -> Mask | None:
     """The nodes that no filter refuses; None when none is refused."""
     feasible: Mask | None = None
-    for verdicts, accepted in zip(judged.verdicts, judged.accepted, strict=True):
+    for verdicts, accepted in zip(evaluation.verdicts, evaluation.accepted, strict=True):
         if verdicts is not None and not verdicts.none and np.count_nonzero(verdicts.refused):
             refused = verdicts.refused
             passes = np.logical_not(refused[0] if len(refused) == 1 else refused.any(axis=0))

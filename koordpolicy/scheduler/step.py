@@ -4,27 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from koordpolicy.scheduler.asked import Asked
-from koordpolicy.scheduler.events import EVERY_EVENT, Event
-from koordpolicy.scheduler.mechanisms import Mechanism, Parameters
+from koordpolicy.cluster.events import EVERY_EVENT, Event
+from koordpolicy.cluster.prepared import PreparedDecision
+from koordpolicy.scheduler.plugins import Parameters, Plugin
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """A filter or a score of the profile. `place` is `filter:NAME` or `score:NAME`.
 
-    `expression` says whether policy gives one, beside or instead of the mechanism. `reads` are the facts of
+    `expression` says whether policy gives one, beside or instead of the plugin. `reads` are the facts of
     nodes that it depends on.
     """
 
     name: str
-    enabled: Asked
-    mechanism: Mechanism | None
-    parameters: tuple[tuple[str, Asked], ...]
+    enabled: PreparedDecision
+    plugin: Plugin | None
+    parameters: tuple[tuple[str, PreparedDecision], ...]
     expression: bool
     reads: frozenset[str] = frozenset()
     helped_by: frozenset[Event] = EVERY_EVENT
-    weight: Asked | None = None
+    weight: PreparedDecision | None = None
     normalize: str = "None"
     tells_time: bool = False
     """Whether its expression reads the time."""
@@ -32,9 +32,9 @@ class Step:
     """The values of the parameters where policy says the same for every pod."""
     place: str = field(init=False)
     looks_beyond: bool = field(init=False)
-    """Whether the mechanism looks beyond a node's own row."""
+    """Whether the plugin looks beyond a node's own row."""
     speaks_by_stamp: bool = field(init=False)
-    """Whether it has nothing to say where its mechanism has no stamp."""
+    """Whether it has nothing to say where its plugin has no cache_key."""
     reads_time: bool = field(init=False)
     """Whether its answer may change with nothing but the time."""
 
@@ -43,7 +43,7 @@ class Step:
         values = Parameters({name: asked.constant for name, asked in self.parameters})
         object.__setattr__(self, "fixed", values if constant else None)
         object.__setattr__(self, "place", f"{'filter' if self.weight is None else 'score'}:{self.name}")
-        beyond = self.mechanism is not None and not self.mechanism.local
+        beyond = self.plugin is not None and not self.plugin.row_only
         object.__setattr__(self, "looks_beyond", beyond)
         object.__setattr__(self, "speaks_by_stamp", beyond and not self.expression)
         asks = (self.enabled, *(asked for _, asked in self.parameters))
@@ -70,12 +70,12 @@ class Step:
 
     def settled(self, changed: frozenset[str] | None) -> bool:
         """Whether it says the same of nodes of which only these facts have changed (None: any may have)."""
-        mechanism = self.mechanism
+        plugin = self.plugin
         return (
             changed is not None
-            and mechanism is not None
+            and plugin is not None
             and not self.expression
-            and mechanism.stamp is None
-            and mechanism.rank is None
-            and mechanism.node_facts.isdisjoint(changed)
+            and plugin.cache_key is None
+            and plugin.rank is None
+            and plugin.node_facts.isdisjoint(changed)
         )

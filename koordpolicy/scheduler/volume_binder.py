@@ -7,11 +7,11 @@ then the pod has to be decided on anew.
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeAlias
 
+from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
 from koordpolicy.kube import Cluster, Conflict, MergePatch, Object
 from koordpolicy.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from koordpolicy.model.protocol import BOUND_BY_CONTROLLER, SELECTED_NODE
 from koordpolicy.model.volumes import ClaimKey, read_claim, read_volume
-from koordpolicy.scheduler.volume_plan import VolumeBind, VolumePlan
 
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 

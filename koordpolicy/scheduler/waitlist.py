@@ -3,17 +3,17 @@
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeAlias
 
+from koordpolicy.algorithms.backoff import backoff
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.mechanism.backoff import backoff
 from koordpolicy.model.facts import Record
-from koordpolicy.model.pod import Pod
+from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.backoff import come_back
-from koordpolicy.scheduler.decision import Decision, PodKey
-from koordpolicy.scheduler.events import Event
+from koordpolicy.scheduler.decision import Decision
 from koordpolicy.scheduler.hints import Hints
-from koordpolicy.scheduler.pods import PodView
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
 from koordpolicy.scheduler.sortkeys import LAST

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest
@@ -20,7 +21,6 @@ from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.view import BY_NODE, ClusterView
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
 from koordpolicy.manager.webhooks.mutation import Mutation
-from koordpolicy.mechanism.node_record import NodeSight
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.pod import Pod, read_pod

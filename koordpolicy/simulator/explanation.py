@@ -12,7 +12,7 @@ from koordpolicy.scheduler.profile import Profile
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.journal import Explained, Held
 
-_FILTER_FIELDS = ("require", "mechanism")
+_FILTER_FIELDS = ("require", "plugin")
 _SCORE_FIELDS = ("weight", "value")
 
 

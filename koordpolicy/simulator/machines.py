@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.mechanism.container_resources import PERIOD, UNLIMITED
+from koordpolicy.algorithms.container_resources import PERIOD, UNLIMITED
 from koordpolicy.model.cpuset import HIGHEST_CPU
 from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.node import Node

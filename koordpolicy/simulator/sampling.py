@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.model.protocol import CPU
-from koordpolicy.scheduler.nodes import NodeView
 from koordpolicy.simulator.cluster import SimulatedCluster
 from koordpolicy.simulator.journal import Journal, Sample
 from koordpolicy.simulator.machines import Machine

@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 
 from koordpolicy.agent.strategies.suppression import CPUSuppression, Outcome, Suppression
 from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, plan
+from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.algorithms.pod_request import effective_requests
+from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
 from koordpolicy.language.facts import TIMES
-from koordpolicy.mechanism.node_record import node_record
-from koordpolicy.mechanism.pod_request import effective_requests
-from koordpolicy.mechanism.records import pod_record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
 from koordpolicy.model.unreadable import Unreadable, readable

@@ -9,11 +9,12 @@ LAYERS = (
     ("cli", "web"),
     ("simulator",),
     ("scheduler", "manager", "agent", "descheduler", "runtimeproxy"),
+    ("cluster",),
     ("runtime",),
     ("source", "kube", "linux"),
     ("graph",),
     ("language",),
-    ("mechanism",),
+    ("algorithms",),
     ("model",),
     ("diagnostics",),
 )

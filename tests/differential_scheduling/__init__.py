@@ -1,1 +1,1 @@
-"""Random small clusters and pods, judged by our scheduler, by a plain oracle and by the real kube-scheduler."""
+"""Random small clusters and pods, evaluation by our scheduler, by a plain oracle and by the real kube-scheduler."""

@@ -89,8 +89,8 @@ def _report(totals: Totals, output: Path) -> None:
         (output / f"case-{number}.json").write_text(written, encoding="utf-8")
     for text in totals.not_taken:
         print(f"\nnot taken by the API server: {text}")
-    judged = sum(count for sort, count in totals.pods.items() if sort.startswith("fit "))
-    print(f"\n{judged:,} pods on {totals.clusters:,} clusters")
+    evaluation = sum(count for sort, count in totals.pods.items() if sort.startswith("fit "))
+    print(f"\n{evaluation:,} pods on {totals.clusters:,} clusters")
     for sort, count in sorted(totals.pods.items()):
         print(f"  {sort}: {count:,}")
     print("nodes refused, by the reason that the oracle gives:")

@@ -1,4 +1,4 @@
-"""What is judged: the objects of a cluster, and pods that look for a node in it, all as JSON."""
+"""What is evaluation: the objects of a cluster, and pods that look for a node in it, all as JSON."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -30,12 +30,12 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What a judge says of a pod.
+    """What a evaluate says of a pod.
 
     `feasible` are the nodes it fits on; with none of them, `reasons` counts nodes by why not. `rooms` are the
     nodes where others could go for it, `chosen` the one of them that is taken, "" for none; each is None
-    where the judge does not tell. `message` is the text of the pod's condition. `said` are the reasons as
-    kube-scheduler counts them, `vain` is what it says of why nobody can go, where a judge knows that.
+    where the evaluate does not tell. `message` is the text of the pod's condition. `said` are the reasons as
+    kube-scheduler counts them, `vain` is what it says of why nobody can go, where a evaluate knows that.
     """
 
     feasible: frozenset[str]
@@ -69,7 +69,7 @@ def _judgement(plain: Mapping[str, Any]) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A cluster and pods. Each pod is judged alone: the others are not there.
+    """A cluster and pods. Each pod is evaluation alone: the others are not there.
 
     `real` is what kube-scheduler said of the last pod, where it was asked.
     """

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Mapping
 
+from tests.differential_scheduling.oracle.evaluate import best
+
 from tests.differential_scheduling.case import Judgement, Room
 from tests.differential_scheduling.oracle import Cluster
-from tests.differential_scheduling.oracle.judge import best
 
 
 def differences(ours: Judgement, oracle: Judgement, cluster: Cluster) -> Iterator[str]:
@@ -52,7 +53,7 @@ def real_differences(
 
 
 def deviates(oracle: Judgement, as_built: Judgement) -> bool:
-    """Whether kube-scheduler is known to judge otherwise than documented."""
+    """Whether kube-scheduler is known to evaluate otherwise than documented."""
     return (oracle.feasible, oracle.reasons, oracle.rooms, oracle.vain) != (
         as_built.feasible, as_built.reasons, as_built.rooms, as_built.vain,
     )  # fmt: skip
@@ -64,7 +65,7 @@ def _feasible(one: str, other: str, first: Judgement, second: Judgement) -> str:
 
 
 def _counted(message: str) -> bool:
-    """Whether a message counts nodes; what settles a pod beforehand does not."""
+    """Whether a message counts nodes; what gate a pod beforehand does not."""
     return re.match(r"0/\d+ nodes are available: \d", message) is not None
 
 

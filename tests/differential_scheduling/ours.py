@@ -1,4 +1,4 @@
-"""Our scheduler as a judge: it hears the objects through the readers of its feed, and is asked pod by pod."""
+"""Our scheduler as a evaluate: it hears the objects through the readers of its feed, and is asked pod by pod."""
 
 import re
 from collections import Counter
@@ -32,9 +32,9 @@ class Ours:
                 if obj["kind"] == heard.resource.kind:
                     heard.is_now(self._scheduler, obj)
 
-    def judge(self, pod: Object) -> Judgement:
+    def evaluate(self, pod: Object) -> Judgement:
         """What comes of a pod. It is taken away again afterwards, wherever it went."""
-        return judge(self._scheduler, pod)
+        return evaluate(self._scheduler, pod)
 
 
 def hear(scheduler: Scheduler, obj: Object) -> None:
@@ -47,7 +47,7 @@ def hear_no_more(scheduler: Scheduler, obj: Object) -> None:
     _HEARD[obj["kind"]].is_gone(scheduler, obj)
 
 
-def judge(scheduler: Scheduler, pod: Object) -> Judgement:
+def evaluate(scheduler: Scheduler, pod: Object) -> Judgement:
     """What comes of a pod, which is taken away again afterwards. The scheduler has to list all good nodes."""
     hear(scheduler, pod)
     decision = scheduler.schedule_one()

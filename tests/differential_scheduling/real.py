@@ -1,8 +1,8 @@
-"""The real kube-scheduler on a real API server as a judge.
+"""The real kube-scheduler on a real API server as a evaluate.
 
 One server and one scheduler for a whole run; clusters come one after another, and all waiting pods of a
 cluster at once. Which nodes pass is learned as extender (see `extender.py`), why none does from the pod's
-condition. Each pod is deleted as soon as it has been judged.
+condition. Each pod is deleted as soon as it has been evaluation.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _PATIENCE: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PreparedDecision:
     """A case as the server has it: its objects and pods with the server's defaults, and what came of each pod.
 
     `refused` are pods that the server did not take, with its words. `preempted` is a pod that was let
@@ -47,7 +47,7 @@ class Asked:
     """
 
     objects: Sequence[Object]
-    judged: Sequence[tuple[Object, Judgement]]
+    evaluation: Sequence[tuple[Object, Judgement]]
     refused: Sequence[str]
     preempted: tuple[Object, Judgement] | None
 
@@ -124,7 +124,7 @@ class Real:
                             pod["metadata"].setdefault("deletionTimestamp", "gone")
                         self._extender.heard.notify_all()
 
-    async def judge(self, case: Case, *, preempting: bool = True) -> Asked:
+    async def evaluate(self, case: Case, *, preempting: bool = True) -> PreparedDecision:
         """Build the cluster, ask about all pods, clear up. Raises Refused for an object, TimeoutError."""
         try:
             return await self._judged(case, preempting)
@@ -132,7 +132,7 @@ class Real:
             await self._api.clear(_KINDS, NAMESPACES)
             self._pods.clear()
 
-    async def _judged(self, case: Case, preempting: bool) -> Asked:
+    async def _judged(self, case: Case, preempting: bool) -> PreparedDecision:
         *others, last = (one for one in case.objects if one["kind"] != "Namespace")
         made = [*await self._api.create_all(others), *await self._api.create_all([last])]
         for one in made:
@@ -140,14 +140,14 @@ class Real:
                 raise one
         objects = await self._api.read_all(["Namespace", *_KINDS])
         await self._settled(Cluster(objects))
-        judged, refused = await self._ask(case.pods)
+        evaluation, refused = await self._ask(case.pods)
         preempted = None
         if preempting:
-            for pod, found in judged:
+            for pod, found in evaluation:
                 if found.rooms:
                     preempted = await self._preempt(pod, case)
                     break
-        return Asked(objects, judged, refused, preempted)
+        return PreparedDecision(objects, evaluation, refused, preempted)
 
     async def _settled(self, cluster: Cluster) -> None:
         """Wait until the scheduler has heard of everything: a pod that any node takes finds those there are."""
@@ -168,11 +168,11 @@ class Real:
         while True:
             self._probes += 1
             name = f"probe-{self._probes}"
-            judged, _ = await self._ask([{**probe, "metadata": {"name": name, "namespace": "gamma"}}])
-            if judged[0][1].feasible == expected:
+            evaluation, _ = await self._ask([{**probe, "metadata": {"name": name, "namespace": "gamma"}}])
+            if evaluation[0][1].feasible == expected:
                 return
             if time.monotonic() > until:
-                raise TimeoutError(f"kube-scheduler sees {judged[0][1]}, expected {sorted(expected)}")
+                raise TimeoutError(f"kube-scheduler sees {evaluation[0][1]}, expected {sorted(expected)}")
             await asyncio.sleep(0.02)
 
     async def _ask(self, pods: Sequence[Object]) -> tuple[list[tuple[Object, Judgement]], list[str]]:
@@ -181,13 +181,13 @@ class Real:
         waiting = [one for one in made if not isinstance(one, Refused)]
         uids = {one["metadata"]["uid"] for one in waiting}
         await self._until(lambda: all(self._outcome(uid) is not None for uid in uids))
-        judged = []
+        evaluation = []
         for one in waiting:
             found = self._outcome(one["metadata"]["uid"])
             assert found is not None
-            judged.append((one, found))
+            evaluation.append((one, found))
         await asyncio.gather(*(self._delete(one) for one in waiting))
-        return judged, refused
+        return evaluation, refused
 
     async def _until(self, happened: Any) -> None:
         async with self._extender.heard:
@@ -277,4 +277,4 @@ def _unschedulable(pod: Object | None) -> str | None:
     return None
 
 
-__all__ = ["RESOURCES", "Asked", "Real", "real_scheduler"]
+__all__ = ["RESOURCES", "PreparedDecision", "Real", "real_scheduler"]

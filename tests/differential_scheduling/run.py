@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tests.differential_scheduling.oracle.evaluate import best, refusals
+
 from koordpolicy.model.reading import ObjectError
 from tests.differential_scheduling.case import Case, Judgement, Object, name_of
 from tests.differential_scheduling.compare import deviates, differences, real_differences
 from tests.differential_scheduling.oracle import Cluster, judgement
-from tests.differential_scheduling.oracle.judge import best, refusals
 from tests.differential_scheduling.ours import Ours
-from tests.differential_scheduling.real import Asked, Real
+from tests.differential_scheduling.real import PreparedDecision, Real
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,10 @@ class Totals:
         reals = [*(None for _ in case.pods[1:]), case.real]
         self._count(case.objects, list(zip(case.pods, reals, strict=True)))
 
-    def visit_asked(self, asked: Asked) -> None:
+    def visit_asked(self, asked: PreparedDecision) -> None:
         """Compare both with what kube-scheduler said of a cluster."""
         self.not_taken += asked.refused
-        self._count(asked.objects, asked.judged)
+        self._count(asked.objects, asked.evaluation)
         if asked.preempted is not None:
             self.pods["really displaced others"] += 1
             pod, real = asked.preempted
@@ -60,22 +61,24 @@ class Totals:
         self.not_taken += other.not_taken
         self.disagreements += other.disagreements
 
-    def _count(self, objects: Sequence[Object], judged: Sequence[tuple[Object, Judgement | None]]) -> None:
+    def _count(
+        self, objects: Sequence[Object], evaluation: Sequence[tuple[Object, Judgement | None]]
+    ) -> None:
         self.clusters += 1
         cluster, ours = Cluster(objects), Ours(objects)
         built = Cluster(objects, as_built=True)
-        for at, (pod, real) in enumerate(judged):
-            mine, oracle = ours.judge(pod), judgement(pod, cluster)
+        for at, (pod, real) in enumerate(evaluation):
+            mine, oracle = ours.evaluate(pod), judgement(pod, cluster)
             self.pods[_sort(oracle, len(cluster.nodes))] += 1
             self.pods["could displace others"] += bool(oracle.rooms)
             self.refusals.update(_general(refusals(pod, cluster)))
             found = list(differences(mine, oracle, cluster))
             if real is not None:
                 as_built = judgement(pod, built)
-                self.pods["judged otherwise than documented"] += deviates(oracle, as_built)
+                self.pods["evaluation otherwise than documented"] += deviates(oracle, as_built)
                 found += real_differences(mine, oracle, as_built, real, cluster)
             if found:
-                before = [one for one, _ in judged[: at + 1]]
+                before = [one for one, _ in evaluation[: at + 1]]
                 self.disagreements.append(Disagreement(Case(objects, before, real=real), found))
 
 
@@ -86,10 +89,10 @@ async def ask(real: Real, case: Case) -> Totals:
     all of them.
     """
     totals = Totals()
-    totals.visit_asked(await real.judge(case))
+    totals.visit_asked(await real.evaluate(case))
     if totals.disagreements:
         totals = Totals()
-        totals.visit_asked(await real.judge(case))
+        totals.visit_asked(await real.evaluate(case))
         totals.pods["clusters asked about again"] += 1
     return totals
 
@@ -123,12 +126,12 @@ def still(case: Case) -> bool:
         return False  # too little is left of some object
 
 
-def smaller(case: Case, differs: Callable[[Case], bool] = still, questions: int = 400) -> Case:
+def smaller(case: Case, differs: Callable[[Case], bool] = still, cycles: int = 400) -> Case:
     """A smaller case that still differs: with fewer pods and objects, and less in them.
 
-    `questions` bounds how often is asked.
+    `cycles` bounds how often is asked.
     """
-    left = questions
+    left = cycles
 
     def try_all(candidates: Callable[[Case], Iterator[Case]]) -> bool:
         nonlocal case, left

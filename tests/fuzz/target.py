@@ -11,7 +11,7 @@ Mutate = Callable[[Random, Sequence[bytes]], bytes]
 
 @contextmanager
 def nothing() -> Iterator[None]:
-    """For targets that need nothing around them."""
+    """For targets that need nothing state them."""
     yield
 
 

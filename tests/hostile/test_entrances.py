@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy.algorithms.strategic_merge import PatchError
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import EventType, KubeError, WatchEvent, resources
@@ -30,7 +31,6 @@ from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.view import ClusterView
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
 from koordpolicy.manager.webhooks.profiles import ProfileError
-from koordpolicy.mechanism.strategic_merge import PatchError
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.model.unreadable_pod import readable_part

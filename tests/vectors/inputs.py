@@ -7,7 +7,7 @@ their domain.
 from collections.abc import Mapping
 from typing import Any
 
-from koordpolicy.mechanism.translate import read_extended_spec
+from koordpolicy.algorithms.translate import read_extended_spec
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, EXTENDED_RESOURCE_SPEC, MID_CPU, MID_MEMORY
 from koordpolicy.model.quantity import amount, amount_text

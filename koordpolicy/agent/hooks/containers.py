@@ -4,11 +4,11 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from koordpolicy.algorithms.container_resources import UNLIMITED, normalized_quota, quota_of, shares_of
+from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.language.facts import TIMES
-from koordpolicy.mechanism.container_resources import UNLIMITED, normalized_quota, quota_of, shares_of
-from koordpolicy.mechanism.records import pod_record
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_pod import container_facts
 from koordpolicy.model.pod import Container, Pod

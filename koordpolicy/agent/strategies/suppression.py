@@ -6,12 +6,12 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final
 
+from koordpolicy.algorithms.container_resources import LEAST_QUOTA, PERIOD
+from koordpolicy.algorithms.suppress import CpusetLimits, QuotaLimits
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.mechanism.container_resources import LEAST_QUOTA, PERIOD
-from koordpolicy.mechanism.suppress import CpusetLimits, QuotaLimits
 from koordpolicy.model.facts import Record
 
 KIND: Final = "CPUSuppress"

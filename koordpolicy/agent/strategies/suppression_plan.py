@@ -5,9 +5,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from koordpolicy.agent.strategies.suppression import QUOTA, Outcome, Suppression
-from koordpolicy.mechanism.container_resources import UNLIMITED
-from koordpolicy.mechanism.cpuset import CpusetWrite, Reach, transition
-from koordpolicy.mechanism.suppress import CpusetPlan, plan_cpuset, quota_write
+from koordpolicy.algorithms.container_resources import UNLIMITED
+from koordpolicy.algorithms.cpuset import CpusetWrite, Reach, transition
+from koordpolicy.algorithms.suppress import CpusetPlan, plan_cpuset, quota_write
 from koordpolicy.model.topology import Processor
 
 _NOBODY: frozenset[int] = frozenset()

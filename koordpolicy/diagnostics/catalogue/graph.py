@@ -201,10 +201,10 @@ GRAPH: tuple[Code, ...] = (
         "KP307",
         "reference to nothing",
         explanation="""
-            A document names a class, band, mechanism, decision or another document that neither the bundle nor the
+            A document names a class, band, plugin, decision or another document that neither the bundle nor the
             packs below it define.
             """,
-        why="The rule would wait for a pod of a band that no pod can have, or call a mechanism that does not exist.",
+        why="The rule would wait for a pod of a band that no pod can have, or call a plugin that does not exist.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: QoSClass

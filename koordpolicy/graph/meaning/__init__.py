@@ -6,9 +6,9 @@ from koordpolicy.graph.meaning.bands import bands
 from koordpolicy.graph.meaning.classes import classes
 from koordpolicy.graph.meaning.comparisons import comparisons
 from koordpolicy.graph.meaning.formulas import formulas
-from koordpolicy.graph.meaning.mechanisms import mechanisms
 from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
+from koordpolicy.graph.meaning.plugins import plugins
 from koordpolicy.graph.meaning.ranges import ranges
 from koordpolicy.graph.meaning.required import required
 from koordpolicy.graph.meaning.rollouts import rollouts
@@ -17,7 +17,7 @@ from koordpolicy.graph.state import State
 CHECKS: tuple[Callable[[State], None], ...] = (
     bands,
     classes,
-    mechanisms,
+    plugins,
     names,
     comparisons,
     required,

@@ -1,4 +1,4 @@
-"""Names that documents give as values: mechanisms, bands and classes must be there."""
+"""Names that documents give as values: plugins, bands and classes must be there."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,7 +9,7 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.catalogue import NO_BAND
 from koordpolicy.graph.meaning.constants import constants_of
 from koordpolicy.graph.state import State
-from koordpolicy.language.kinds.mechanisms import MECHANISMS
+from koordpolicy.language.kinds.plugins import PLUGINS
 
 _ENTRY = re.compile(r"(?P<list>filters|scores)\[(?P<name>[^\]]*)\]\.(?P<rest>.+)\Z")
 _COMPARED = frozenset(("_==_", "_!=_", "@in"))
@@ -19,50 +19,42 @@ _OTHERS = frozenset(("parameters", "variables", "constants", "catalogue"))
 
 
 def names(state: State) -> None:
-    """KP307 for mechanisms, bands and classes that do not exist, KP305 for parameters of mechanisms."""
-    _mechanisms(state)
+    """KP307 for plugins, bands and classes that do not exist, KP305 for parameters of plugins."""
+    _plugins(state)
     _profiles(state)
 
 
-def _mechanisms(state: State) -> None:
+def _plugins(state: State) -> None:
     for key, decision in state.decisions.items():
         entry = _ENTRY.match(key.field) if key.kind == "SchedulingProfile" else None
-        if key.kind == "SchedulingProfile" and key.field == "preemption.mechanism":
-            preempting = {name for name, one in MECHANISMS.items() if one.preempts}
+        if key.kind == "SchedulingProfile" and key.field == "preemption.plugin":
+            preempting = {name for name, one in PLUGINS.items() if one.preempts}
             for rule, name in constants_of(state, decision):
                 if name not in preempting:
-                    what = f"no mechanism `{name}` makes room for pods"
+                    what = f"no plugin `{name}` makes room for pods"
                     report_unknown(state, rule.span, what, str(name), preempting)
         if entry is None:
             continue
-        able = {name for name, one in MECHANISMS.items() if getattr(one, entry["list"])}
-        if entry["rest"] == "mechanism":
+        able = {name for name, one in PLUGINS.items() if getattr(one, entry["list"])}
+        if entry["rest"] == "plugin":
             verb = "filters" if entry["list"] == "filters" else "scores"
             for rule, name in constants_of(state, decision):
                 if name not in able:
-                    what = (
-                        f"no mechanism `{name}` {verb}"
-                        if name in MECHANISMS
-                        else f"there is no mechanism `{name}`"
-                    )
+                    what = f"no plugin `{name}` {verb}" if name in PLUGINS else f"there is no plugin `{name}`"
                     report_unknown(state, rule.span, what, str(name), able)
         elif entry["rest"].startswith("parameters."):
-            _mechanism_parameter(state, key.target, entry)
+            _plugin_parameter(state, key.target, entry)
 
 
-def _mechanism_parameter(state: State, target: str, entry: re.Match[str]) -> None:
-    """A parameter that the entry's mechanism does not have."""
+def _plugin_parameter(state: State, target: str, entry: re.Match[str]) -> None:
+    """A parameter that the entry's plugin does not have."""
     prefix = f"{entry['list']}[{entry['name']}]."
     chosen = next(
-        (
-            d
-            for key, d in state.decisions.items()
-            if key.target == target and key.field == prefix + "mechanism"
-        ),
+        (d for key, d in state.decisions.items() if key.target == target and key.field == prefix + "plugin"),
         None,
     )
     named = [name for _, name in constants_of(state, chosen)] if chosen is not None else []
-    known = [MECHANISMS[str(name)] for name in named if str(name) in MECHANISMS]
+    known = [PLUGINS[str(name)] for name in named if str(name) in PLUGINS]
     parameter = entry["rest"].removeprefix("parameters.")
     if not known or any(parameter in one.parameters for one in known):
         return
@@ -75,7 +67,7 @@ def _mechanism_parameter(state: State, target: str, entry: re.Match[str]) -> Non
             state.found.add(
                 "KP305",
                 draft.unit.document.positions.key(draft.path),
-                f"the mechanism `{known[0].name}` has no parameter `{parameter}`",
+                f"the plugin `{known[0].name}` has no parameter `{parameter}`",
                 help=f"did you mean `{close}`?" if close else help,
             )
 

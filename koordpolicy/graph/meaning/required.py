@@ -17,8 +17,8 @@ NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 ITEM_NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "filters": ("mechanism", "require"),
-        "scores": ("mechanism", "value"),
+        "filters": ("plugin", "require"),
+        "scores": ("plugin", "value"),
         "steps": ("hold", "untilResumed"),
         "guards": ("require",),
     }

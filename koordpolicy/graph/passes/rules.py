@@ -100,7 +100,7 @@ def _written(raw: object) -> str:
 def _narrowed(draft: Draft, scope: Scope, texts: Texts) -> RuleMatch | None:
     """The document's match with the conditions of the list items around the slot.
 
-    An item's condition says when the item has an effect; what the item is (its mechanism, weight) does
+    An item's condition says when the item has an effect; what the item is (its plugin, weight) does
     not depend on it, and those slots could not read what the condition reads.
     """
     match = scope.match

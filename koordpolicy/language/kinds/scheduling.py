@@ -145,16 +145,16 @@ class Load(PolicyModel):
 
 
 class SchedulingFilter(PolicyModel):
-    """One condition on nodes: a mechanism with parameters, an expression, or both."""
+    """One condition on nodes: a plugin with parameters, an expression, or both."""
 
     name: ItemName
     """Name of the filter, by which other documents refer to it."""
     enabled: Annotated[Value, Slot(BOOL, "Whether the filter is in use.", default=True, roots=_POD)] = None
-    mechanism: Annotated[Value, Slot(STRING, "Built-in algorithm that filters.", roots=_NOWHERE)] = None
-    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the mechanism.", roots=_POD)]] = (
-        Field(default_factory=dict)
+    plugin: Annotated[Value, Slot(STRING, "Built-in algorithm that filters.", roots=_NOWHERE)] = None
+    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the plugin.", roots=_POD)]] = Field(
+        default_factory=dict
     )
-    """Parameters of the mechanism."""
+    """Parameters of the plugin."""
     match: Given[Condition] = None
     """When the filter applies; always when absent."""
     require: Annotated[
@@ -168,7 +168,7 @@ class SchedulingFilter(PolicyModel):
 
 
 class SchedulingScore(PolicyModel):
-    """One view of which nodes are better: a mechanism with parameters, or an expression."""
+    """One view of which nodes are better: a plugin with parameters, or an expression."""
 
     name: ItemName
     """Name of the score, by which other documents refer to it."""
@@ -177,11 +177,11 @@ class SchedulingScore(PolicyModel):
         Value,
         Slot(INT, "Weight of the score in the sum.", roots=_POD, minimum=0, maximum=1_000_000, default=1),
     ] = None
-    mechanism: Annotated[Value, Slot(STRING, "Built-in algorithm that scores.", roots=_NOWHERE)] = None
-    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the mechanism.", roots=_POD)]] = (
-        Field(default_factory=dict)
+    plugin: Annotated[Value, Slot(STRING, "Built-in algorithm that scores.", roots=_NOWHERE)] = None
+    parameters: dict[Identifier, Annotated[Value, Slot(DYN, "Parameter of the plugin.", roots=_POD)]] = Field(
+        default_factory=dict
     )
-    """Parameters of the mechanism."""
+    """Parameters of the plugin."""
     match: Given[Condition] = None
     """When the score applies; always when absent."""
     value: Annotated[
@@ -236,7 +236,7 @@ class PreemptionSearch(PolicyModel):
 class Preemption(PolicyModel):
     """Whether room is made by evicting others, and who they are."""
 
-    mechanism: Annotated[
+    plugin: Annotated[
         Value,
         Slot(STRING, "Built-in algorithm that finds who has to go; none makes no room.", roots=_NOWHERE),
     ] = None

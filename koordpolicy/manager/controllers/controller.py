@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from koordpolicy.algorithms.node_record import node_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import NotFound
@@ -12,7 +13,6 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate
 from koordpolicy.manager.controllers.view import ClusterView
-from koordpolicy.mechanism.node_record import node_record
 from koordpolicy.model.facts import Record
 
 

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from koordpolicy.algorithms.publish import any_differs, normalized, published
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
 from koordpolicy.manager.controllers.overcommit import Calculation, Outcome
 from koordpolicy.manager.controllers.publishing import Publishing
 from koordpolicy.manager.controllers.zone_plan import with_offers
-from koordpolicy.mechanism.publish import any_differs, normalized, published
 from koordpolicy.model.facts import Record
 from koordpolicy.model.node import Node
 from koordpolicy.model.protocol import CPU, MEMORY, ORIGIN_EXTENDED_ALLOCATABLE

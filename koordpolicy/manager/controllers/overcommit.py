@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from koordpolicy.algorithms.records import usage_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.mechanism.records import usage_of
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_node import amount_facts
 

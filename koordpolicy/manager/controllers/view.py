@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
+from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.kube import resources
 from koordpolicy.kube.mirror import Key, Mirror
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.unreadable import UnreadableObjects
-from koordpolicy.mechanism.node_record import NodeSight
 from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.numa import read_zones

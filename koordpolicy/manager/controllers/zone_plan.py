@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from koordpolicy.algorithms.publish import differs, normalized_thousandths
 from koordpolicy.manager.controllers.overcommit import Offer
 from koordpolicy.manager.controllers.publishing import Publishing
-from koordpolicy.mechanism.publish import differs, normalized_thousandths
 from koordpolicy.model.numa import is_zone
 from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.model.quantity import Quantity, QuantityError, amount

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import (
     AdmissionAnswer,
@@ -14,10 +15,9 @@ from koordpolicy.kube.admission import (
 )
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import PODS
-from koordpolicy.manager.webhooks.mutation import Mutation, Surroundings, mutate
+from koordpolicy.manager.webhooks.mutation import ClusterState, Mutation, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules, Violation
-from koordpolicy.mechanism.profile import PriorityClass
 from koordpolicy.model.protocol import CONTROL_PLANE
 from koordpolicy.model.reading import integer, mapping, text
 
@@ -69,8 +69,8 @@ class PodWebhooks:
         if request.object is None or self._exempt(request):
             return None
         compiled = self.compiled()
-        around = Surroundings(self._namespace(request.namespace), self._priority_class, self.now())
-        mutation = mutate(request.object, compiled.profiles, compiled.graph, around, self.draw)
+        state = ClusterState(self._namespace(request.namespace), self._priority_class, self.now())
+        mutation = mutate(request.object, compiled.profiles, compiled.graph, state, self.draw)
         self.observe(request, mutation)
         return None if mutation.pod is request.object else AdmissionAnswer(object=mutation.pod)
 

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from koordpolicy.algorithms.classify import Catalogue
+from koordpolicy.algorithms.profile import apply_profile
+from koordpolicy.algorithms.records import pod_record
+from koordpolicy.algorithms.translate import translate_pod, with_extended_spec
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.profiles import PriorityClasses, Profiles, Roots
-from koordpolicy.mechanism.classify import Catalogue
-from koordpolicy.mechanism.profile import apply_profile
-from koordpolicy.mechanism.records import pod_record
-from koordpolicy.mechanism.translate import translate_pod, with_extended_spec
 from koordpolicy.model.facts_pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
@@ -20,7 +20,7 @@ _CREATE = "CREATE"
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class ClusterState:
     """What is known beside the pod: its namespace's object, PriorityClasses by name, nanoseconds since 1970."""
 
     namespace: Json
@@ -43,7 +43,7 @@ class Mutation:
 
 
 def mutate(
-    pod: Json, profiles: Profiles, graph: RuleGraph, around: Surroundings, draw: Callable[[], float]
+    pod: Json, profiles: Profiles, graph: RuleGraph, state: ClusterState, draw: Callable[[], float]
 ) -> Mutation:
     """The pod with all that policies put into it.
 
@@ -51,7 +51,7 @@ def mutate(
     `draw` gives a random number from 0 to below 100 for each matching profile. Raises ObjectError and
     PatchError for what is malformed, ProfileError and CelError for what policies cannot do.
     """
-    roots = _roots(pod, graph, around)
+    roots = _roots(pod, graph, state)
     changed = pod
     applied: list[str] = []
     spared: list[str] = []
@@ -59,7 +59,7 @@ def mutate(
     for profile in profiles.matching(roots):
         taken = profile.takes(draw(), roots)
         if taken:
-            changed = apply_profile(changed, profile.effect(roots, around.priority_class))
+            changed = apply_profile(changed, profile.effect(roots, state.priority_class))
         (applied if taken else spared).append(profile.name)
         votes.append((profile.translation(roots), taken))
     band = _band(changed, graph.catalogue) if _translates(votes) else ""
@@ -75,12 +75,12 @@ def _translates(votes: Sequence[tuple[str, bool]]) -> bool:
     )
 
 
-def _roots(pod: Json, graph: RuleGraph, around: Surroundings) -> Roots:
+def _roots(pod: Json, graph: RuleGraph, state: ClusterState) -> Roots:
     return {
         "pod": pod_record(read_pod(pod), graph.catalogue, TIMES),
-        "namespaceObject": namespace_facts(around.namespace),
+        "namespaceObject": namespace_facts(state.namespace),
         "operation": _CREATE,
-        "now": TIMES.timestamp(around.now),
+        "now": TIMES.timestamp(state.now),
     }
 
 

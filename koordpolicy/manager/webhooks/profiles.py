@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koordpolicy.algorithms.profile import PriorityClass, ProfileEffect, applies
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.graph import Selection
 from koordpolicy.graph.keys import mapping_keys
-from koordpolicy.mechanism.profile import PriorityClass, ProfileEffect, applies
 
 KIND: Final = "ColocationProfile"
 _MAPS: Final = ("labels", "annotations", "copyLabels", "copyAnnotations", "labelSuffixes")

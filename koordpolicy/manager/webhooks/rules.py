@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.mechanism.records import pod_record
 from koordpolicy.model.facts_pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import Json

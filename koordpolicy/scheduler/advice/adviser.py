@@ -6,19 +6,19 @@ from typing import Final, TypeVar
 
 import numpy as np
 
+from koordpolicy.algorithms import node_affinity
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import Rows
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.mechanism import node_affinity
-from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.knobs import Knobs, Turn
 from koordpolicy.scheduler.advice.native import HELPERS, unknown_labels
 from koordpolicy.scheduler.advice.pace import PAUSE, Evaluations, TooMuch, Work, finished
 from koordpolicy.scheduler.choosing import reasons_of
-from koordpolicy.scheduler.cycle import Judged, Question
-from koordpolicy.scheduler.mechanisms import ParameterError
-from koordpolicy.scheduler.nodes import Rows
+from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.step import Step
 
 T = TypeVar("T")
@@ -64,19 +64,19 @@ class Adviser:
         self._profile = profile
         self._knobs: dict[str, Knobs] = {}
 
-    def advise(self, question: Question, judged: Judged, table: NodeTable) -> tuple[Advice, ...]:
+    def advise(self, cycle: Cycle, evaluation: Evaluation, table: NodeTable) -> tuple[Advice, ...]:
         """The same as `pieces`, in one go."""
-        return finished(self.pieces(question, judged, table, Evaluations(self._most)))
+        return finished(self.pieces(cycle, evaluation, table, Evaluations(self._most)))
 
     def pieces(
-        self, question: Question, judged: Judged, table: NodeTable, evaluations: Evaluations
+        self, cycle: Cycle, evaluation: Evaluation, table: NodeTable, evaluations: Evaluations
     ) -> Work[tuple[Advice, ...]]:
         """What would help a pod that these answers are about, the filter that alone refuses most nodes first.
 
         The answers are not looked at any more after the first pause, nodes are. They may change, but neither come
         nor go before the end.
         """
-        refused = list(_refused(question, judged, len(table)))
+        refused = list(_refused(cycle, evaluation, len(table)))
         count = np.zeros(len(table), np.int64)
         for _, mask, _ in refused:
             count += mask
@@ -85,23 +85,23 @@ class Adviser:
         # What matters to most nodes first, in case the evaluations do not do for all.
         for step, rows, reason in sorted(alone, key=lambda one: -len(one[1])):
             if len(rows):
-                for text, some in _by_reason(question, step, table, rows, reason, evaluations):
+                for text, some in _by_reason(cycle, step, table, rows, reason, evaluations):
                     yield PAUSE
-                    found.append((yield from self._advice(question, step, table, some, text, evaluations)))
-        nobody = self._unknown(question, table)
+                    found.append((yield from self._advice(cycle, step, table, some, text, evaluations)))
+        nobody = self._unknown(cycle, table)
         return (*nobody, *sorted(found, key=lambda one: -one.nodes))
 
-    def _unknown(self, question: Question, table: NodeTable) -> tuple[Advice, ...]:
+    def _unknown(self, cycle: Cycle, table: NodeTable) -> tuple[Advice, ...]:
         """What the pod asks for that there is not at all."""
         try:
-            said = tuple(unknown_labels(question, table)) if len(table) else ()
+            said = tuple(unknown_labels(cycle, table)) if len(table) else ()
         except ObjectError:
             return ()
         return (Advice("NodeAffinity", node_affinity.MISMATCH, len(table), said),) if said else ()
 
     def _advice(
         self,
-        question: Question,
+        cycle: Cycle,
         step: Step,
         table: NodeTable,
         rows: Rows,
@@ -111,11 +111,11 @@ class Adviser:
         changes: list[str] = []
         cut = False
         try:
-            yield from _listed(self._native(question, step, table, rows), changes)
+            yield from _listed(self._native(cycle, step, table, rows), changes)
             if step.expression:
                 turns: list[Turn] = []
                 try:
-                    yield from _listed(self._turns(question, step, table, rows, evaluations), turns)
+                    yield from _listed(self._turns(cycle, step, table, rows, evaluations), turns)
                 finally:
                     changes += (turn.text for turn in sorted(turns, key=_reach, reverse=True)[:_TURNS])
         except TooMuch:
@@ -124,18 +124,18 @@ class Adviser:
             changes = []
         return Advice(step.name, reason, len(rows), tuple(changes), cut)
 
-    def _native(self, question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
-        filter = None if step.mechanism is None else step.mechanism.filter
+    def _native(self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+        filter = None if step.plugin is None else step.plugin.filter
         helper = None if filter is None else HELPERS.get(filter)
-        return iter(()) if helper is None else helper(question, step, table, rows)
+        return iter(()) if helper is None else helper(cycle, step, table, rows)
 
     def _turns(
-        self, question: Question, step: Step, table: NodeTable, rows: Rows, evaluations: Evaluations
+        self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows, evaluations: Evaluations
     ) -> Iterator[Turn | None]:
         knobs = self._knobs.get(step.name)
         if knobs is None:
             knobs = self._knobs[step.name] = Knobs(self._graph, self._profile, step)
-        return knobs.turns(table, question.records, rows, evaluations)
+        return knobs.turns(table, cycle.records, rows, evaluations)
 
 
 def _listed(found: Iterator[T | None], into: list[T]) -> Work[None]:
@@ -152,7 +152,7 @@ def _reach(turn: Turn) -> int:
 
 
 def _by_reason(
-    question: Question, step: Step, table: NodeTable, rows: Rows, reason: str, evaluations: Evaluations
+    cycle: Cycle, step: Step, table: NodeTable, rows: Rows, reason: str, evaluations: Evaluations
 ) -> Sequence[tuple[str, Rows]]:
     """The nodes that a filter refuses, by what policy says of them; the most frequent reasons only.
 
@@ -161,28 +161,28 @@ def _by_reason(
     try:
         evaluations.spend()
     except TooMuch:
-        reason = reason or next(iter(reasons_of(question, step, rows[:1], table)))
-    program = question.profile.reasons.get(step.name)
+        reason = reason or next(iter(reasons_of(cycle, step, rows[:1], table)))
+    program = cycle.profile.reasons.get(step.name)
     if reason or program is None:
-        return [(reason or next(iter(reasons_of(question, step, rows, table))), rows)]
+        return [(reason or next(iter(reasons_of(cycle, step, rows, table))), rows)]
     try:
-        result = program.call(table, question.records, rows)
+        result = program.call(table, cycle.records, rows)
     except CelError:  # all nodes together cost too much
-        return [(next(iter(reasons_of(question, step, rows[:1], table))), rows)]
+        return [(next(iter(reasons_of(cycle, step, rows[:1], table))), rows)]
     silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
     groups = []
     for code in np.unique(result.values[~silent]):
         same = (result.values == code) & ~silent
         groups.append((str(result.value(int(np.argmax(same)))), rows[same]))
     if silent.any():
-        groups.append((next(iter(reasons_of(question, step, rows[silent], table))), rows[silent]))
+        groups.append((next(iter(reasons_of(cycle, step, rows[silent], table))), rows[silent]))
     return sorted(groups, key=lambda one: -len(one[1]))[:_REASONS]
 
 
-def _refused(question: Question, judged: Judged, nodes: int) -> Iterator[tuple[Step, Mask, str]]:
+def _refused(cycle: Cycle, evaluation: Evaluation, nodes: int) -> Iterator[tuple[Step, Mask, str]]:
     """For each filter that refuses nodes, which, and for what reason where it has just one."""
-    steps = question.profile.filters
-    for step, verdicts, accepted in zip(steps, judged.verdicts, judged.accepted, strict=True):
+    steps = cycle.profile.filters
+    for step, verdicts, accepted in zip(steps, evaluation.verdicts, evaluation.accepted, strict=True):
         mask = np.zeros(nodes, np.bool_)
         reason = ""
         if verdicts is not None:

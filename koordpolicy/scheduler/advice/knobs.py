@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import Rows
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.decide import parameters_of
 from koordpolicy.graph.notation import written
@@ -17,11 +19,9 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import facts_of, rewrite
 from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, Type, record
-from koordpolicy.mechanism.columns import Mask
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.pace import PAUSE, Evaluations, Work
 from koordpolicy.scheduler.advice.steps import nearest_value
-from koordpolicy.scheduler.nodes import Rows
 from koordpolicy.scheduler.profile import KIND, ROOTS
 from koordpolicy.scheduler.step import Step
 

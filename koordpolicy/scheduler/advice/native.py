@@ -10,16 +10,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from koordpolicy.mechanism import node_affinity, toleration
+from koordpolicy.algorithms import node_affinity, toleration
+from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.model.placement import Placement
 from koordpolicy.model.protocol import EPHEMERAL_STORAGE, MEMORY, PODS
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.pace import PAUSE, ROWS
-from koordpolicy.scheduler.cycle import Question
-from koordpolicy.scheduler.mechanisms import placement, resources
-from koordpolicy.scheduler.mechanisms.base import Filter
-from koordpolicy.scheduler.nodes import TAINTS, NodeView, Rows, taints_of
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.plugins import placement, resources
+from koordpolicy.scheduler.plugins.base import Filter
 from koordpolicy.scheduler.step import Step
 
 _MIB: Final = 2**20
@@ -29,16 +29,16 @@ _LISTED: Final = 3
 _HAS: Final = "resources.allocatable"
 _USED: Final = "resources.requested"
 
-Helper = Callable[[Question, Step, NodeTable, Rows], Iterator[str | None]]
+Helper = Callable[[Cycle, Step, NodeTable, Rows], Iterator[str | None]]
 """Says what would help against a filter, with pauses where it takes long."""
 
 
-def less(question: Question, step: Step, table: NodeTable, rows: Rows) -> Iterator[str]:
+def less(cycle: Cycle, step: Step, table: NodeTable, rows: Rows) -> Iterator[str]:
     """How much too much the pod requests on the node that lacks least, by shares of what it requests."""
-    assert step.mechanism is not None
-    if step.mechanism.room is None:
+    assert step.plugin is not None
+    if step.plugin.requests is None:
         return
-    wanted = step.mechanism.room(question.view, step.values(question.records))
+    wanted = step.plugin.requests(cycle.view, step.values(cycle.records))
     nodes = NodeView(table, rows)
     missing = {
         name: np.maximum(amount - (nodes.amount(_HAS, name) - nodes.amount(_USED, name)), 0)
@@ -63,9 +63,9 @@ def _rounded(resource: str, amount: int) -> str:
     return f"{-(-amount // _MIB)}Mi" if many_bytes else amount_text(resource, amount)
 
 
-def tolerations(question: Question, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+def tolerations(cycle: Cycle, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
     """The single taints that keep the pod away."""
-    tolerated = question.view.placement.tolerations
+    tolerated = cycle.view.placement.tolerations
     found: Counter[str] = Counter()
     for at, row in enumerate(rows, 1):
         if at % ROWS == 0:
@@ -86,9 +86,9 @@ def tolerations(question: Question, _step: Step, table: NodeTable, rows: Rows) -
         yield f"{count} would take it if the pod tolerated {taint_text}"
 
 
-def labels(question: Question, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+def labels(cycle: Cycle, _step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
     """The single labels that nodes lack."""
-    wanted = question.view.placement
+    wanted = cycle.view.placement
     found: Counter[str] = Counter()
     for at, row in enumerate(rows, 1):
         if at % ROWS == 0:
@@ -105,9 +105,9 @@ def labels(question: Question, _step: Step, table: NodeTable, rows: Rows) -> Ite
         yield "no node has the labels that the pod's affinity requires"
 
 
-def unknown_labels(question: Question, table: NodeTable) -> Iterator[str]:
+def unknown_labels(cycle: Cycle, table: NodeTable) -> Iterator[str]:
     """Labels of the pod's selector that no node has at all, whatever else refuses the nodes."""
-    for key, value in question.view.placement.node_selector.items():
+    for key, value in cycle.view.placement.node_selector.items():
         column = table.entry("labels", key)
         same = column.values == table.strings.find(value)
         if not (same if column.absent is None else same & ~column.absent).any():
@@ -119,7 +119,7 @@ def _affinity_passes(wanted: Placement, name: str, own: Mapping[str, str]) -> bo
     return wanted.required is None or node_affinity.matches(Placement(required=wanted.required), name, own)
 
 
-def uncordoned(_question: Question, _step: Step, _table: NodeTable, rows: Rows) -> Iterator[str]:
+def uncordoned(_question: Cycle, _step: Step, _table: NodeTable, rows: Rows) -> Iterator[str]:
     """Cordoned nodes could be uncordoned."""
     yield f"{len(rows)} would take it if uncordoned"
 

@@ -6,11 +6,11 @@ Only what follows from a node's own row is right in it.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.nodes import node_schema
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.decision import PodKey
-from koordpolicy.scheduler.nodes import node_schema
-from koordpolicy.scheduler.pods import PodView
 
 
 @dataclass(frozen=True, slots=True)

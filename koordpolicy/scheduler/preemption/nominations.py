@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from koordpolicy.mechanism.columns import Mask
-from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Judged, Question, judge
-from koordpolicy.scheduler.decision import PodKey
-from koordpolicy.scheduler.mechanisms import Verdicts
-from koordpolicy.scheduler.nodes import Rows
-from koordpolicy.scheduler.pods import PodView
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.nodes import Rows
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.pod import PodKey
+from koordpolicy.scheduler.cycle import Cycle, Evaluation, evaluate
+from koordpolicy.scheduler.plugins import Verdicts
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
 
@@ -62,15 +62,15 @@ class Nominations:
             if not pods:
                 del self._by_node[node]
 
-    def respected(self, question: Question, node: str) -> tuple[PodView, ...]:
+    def respected(self, cycle: Cycle, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for the one that is asked of."""
         waiting = self.on(node)
         if not waiting:
             return ()
-        me, respected = question.view.pod.key, self._policy.respected_by(question.records)
+        me, respected = cycle.view.pod.key, self._policy.respected_by(cycle.records)
         return tuple(view for key, view in waiting.items() if key != me and respected(view))
 
-    def counted(self, question: Question, judged: Judged) -> Judged:
+    def counted(self, cycle: Cycle, evaluation: Evaluation) -> Evaluation:
         """The answers about all nodes, where a node must pass with those who wait for it, too.
 
         Filters that look beyond a node's row are not asked again here: `passes_beside` does that for one.
@@ -78,42 +78,42 @@ class Nominations:
         wanted: dict[str, Change] = {}
         for node in self._by_node:
             if node in self._cache:
-                beside = self.respected(question, node)
+                beside = self.respected(cycle, node)
                 if beside:
                     wanted[node] = Change(beside=beside)
         if not wanted:
-            return judged
+            return evaluation
         supposed = self._supposed
         for _ in supposed.outdated():
             pass
         supposed.keep(wanted)
         for name, change in wanted.items():
             supposed.set(name, change)
-        fresh = judge(question, supposed.table, local_only=True)
+        fresh = evaluate(cycle, supposed.table, local_only=True)
         rows = np.array([self._cache.table.index(name) for name in supposed.table.names], dtype=np.int64)
-        return _both(judged, fresh, rows)
+        return _both(evaluation, fresh, rows)
 
-    def passes_beside(self, question: Question, node: str) -> bool:
+    def passes_beside(self, cycle: Cycle, node: str) -> bool:
         """Whether a node passes all filters with those who wait for it. Raises CycleProblem."""
-        beside = self.respected(question, node)
+        beside = self.respected(cycle, node)
         if not beside:
             return True
         with self._cache.supposing(node, (), beside):
             row = self._cache.table.index(node)
-            return passes(judge(question, self._cache.table, np.array([row])))
+            return passes(evaluate(cycle, self._cache.table, np.array([row])))
 
 
-def passes(judged: Judged) -> bool:
-    """Whether the one node that was judged passes all filters."""
-    return not any(one is not None and one.refused.any() for one in judged.verdicts) and all(
-        accepted is None or bool(accepted.all()) for accepted in judged.accepted
+def passes(evaluation: Evaluation) -> bool:
+    """Whether the one node that was evaluation passes all filters."""
+    return not any(one is not None and one.refused.any() for one in evaluation.verdicts) and all(
+        accepted is None or bool(accepted.all()) for accepted in evaluation.accepted
     )
 
 
-def _both(judged: Judged, fresh: Judged, rows: Rows) -> Judged:
+def _both(evaluation: Evaluation, fresh: Evaluation, rows: Rows) -> Evaluation:
     """The answers about all nodes, refusals about some rows added."""
     verdicts: list[Verdicts | None] = []
-    for one, more in zip(judged.verdicts, fresh.verdicts, strict=True):
+    for one, more in zip(evaluation.verdicts, fresh.verdicts, strict=True):
         if one is None or more is None or not more.refused.any():
             verdicts.append(one)
             continue
@@ -122,14 +122,14 @@ def _both(judged: Judged, fresh: Judged, rows: Rows) -> Judged:
         refused[: len(one.reasons)] = one.refused
         for at, reason in enumerate(more.reasons):
             refused[reasons.index(reason), rows] |= more.refused[at]
-        hopeless = one.hopeless.copy()
-        hopeless[rows] |= more.hopeless
-        verdicts.append(Verdicts(reasons, refused, hopeless))
+        unresolvable = one.unresolvable.copy()
+        unresolvable[rows] |= more.unresolvable
+        verdicts.append(Verdicts(reasons, refused, unresolvable))
     accepted = [
         old if old is None or new is None else _restricted(old, new, rows)
-        for old, new in zip(judged.accepted, fresh.accepted, strict=True)
+        for old, new in zip(evaluation.accepted, fresh.accepted, strict=True)
     ]
-    return replace(judged, verdicts=verdicts, accepted=accepted)
+    return replace(evaluation, verdicts=verdicts, accepted=accepted)
 
 
 def _restricted(old: Mask, new: Mask, rows: Rows) -> Mask:

@@ -4,22 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from koordpolicy.cluster.nodes import Rows
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import PreparedDecision, asked
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.asked import Asked, asked
-from koordpolicy.scheduler.cycle import Judged, Question, judge
-from koordpolicy.scheduler.decision import PodKey
-from koordpolicy.scheduler.nodes import Rows
-from koordpolicy.scheduler.pods import PodView
+from koordpolicy.scheduler.cycle import Cycle, Evaluation, evaluate
 from koordpolicy.scheduler.sortkeys import SortKey, sort_key
 
 DEFAULT: Final = "DefaultPreemption"
-"""The one mechanism there is."""
+"""The one plugin there is."""
 
 NEVER: Final = "Never"
 
@@ -38,25 +38,25 @@ Records = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A question as of now, or as of `later`, when only filters that read the time can have another answer."""
+    """A cycle as of now, or as of `later`, when only filters that read the time can have another answer."""
 
-    question: Question
+    cycle: Cycle
     later: bool = False
 
-    def judge(self, table: NodeTable, rows: Rows | None = None, *, local_only: bool = False) -> Judged:
+    def evaluate(self, table: NodeTable, rows: Rows | None = None, *, local_only: bool = False) -> Evaluation:
         """What the filters say that matter then. Raises CycleProblem."""
-        return judge(self.question, table, rows, local_only=local_only, timed_only=self.later)
+        return evaluate(self.cycle, table, rows, local_only=local_only, timed_only=self.later)
 
 
 class PreemptionPolicy:
-    """A profile's preemption. `enabled` says whether it names a mechanism at all."""
+    """A profile's preemption. `enabled` says whether it names a plugin at all."""
 
     __slots__ = ("_ahead", "_eligible", "_eligible_known", "_importance", "_importance_known", "_order", "_policy",
                  "_respects", "_respects_known", "_search", "enabled")  # fmt: skip
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}.preemption"
-        self.enabled = graph.value(f"{target}.mechanism") == DEFAULT
+        self.enabled = graph.value(f"{target}.plugin") == DEFAULT
         self._policy = asked(graph, f"{target}.policy")
         self._eligible = asked(graph, f"{target}.eligible")
         self._importance = asked(graph, f"{target}.importance")
@@ -76,16 +76,16 @@ class PreemptionPolicy:
             return False
         return said is not None and said != NEVER
 
-    def moments(self, question: Question) -> "tuple[Moment, ...]":
-        """The question as of now, and as of when those who go will be gone, if time alone can change its answer."""
-        present = Moment(question)
-        if not any(step.reads_time for step in question.profile.filters):
+    def moments(self, cycle: Cycle) -> "tuple[Moment, ...]":
+        """The cycle as of now, and as of when those who go will be gone, if time alone can change its answer."""
+        present = Moment(cycle)
+        if not any(step.reads_time for step in cycle.profile.filters):
             return (present,)
-        ahead = _number(self._ahead, question.records)
+        ahead = _number(self._ahead, cycle.records)
         if not isinstance(ahead, Duration) or ahead.ns <= 0:
             return (present,)
-        then = Timestamp(question.records["now"].ns + min(ahead.ns, _FARTHEST))
-        return present, Moment(replace(question, records={**question.records, "now": then}), later=True)
+        then = Timestamp(cycle.records["now"].ns + min(ahead.ns, _FARTHEST))
+        return present, Moment(replace(cycle, records={**cycle.records, "now": then}), later=True)
 
     @property
     def reads_victims(self) -> bool:
@@ -158,14 +158,14 @@ def candidate_facts(
     }
 
 
-def _number(asked: Asked, records: Records) -> Any:
+def _number(asked: PreparedDecision, records: Records) -> Any:
     try:
         return asked.value(records)
     except CelError:
         return None
 
 
-def _read(asked: Asked, records: Records, without: str = "victim") -> tuple[Any, ...]:
+def _read(asked: PreparedDecision, records: Records, without: str = "victim") -> tuple[Any, ...]:
     """The values that a decision reads of the records, those of one root left out."""
     found = []
     for root, path in sorted(asked.facts):
@@ -175,7 +175,9 @@ def _read(asked: Asked, records: Records, without: str = "victim") -> tuple[Any,
     return tuple(found)
 
 
-def _asker(asked: Asked, known: dict[Any, bool], root: str, records: Records) -> Callable[[PodView], bool]:
+def _asker(
+    asked: PreparedDecision, known: dict[Any, bool], root: str, records: Records
+) -> Callable[[PodView], bool]:
     """A decision about other pods; one that fails says no. Pods that agree in all it reads share an answer."""
     if asked.program is None:
         always = asked.constant is True
@@ -199,7 +201,7 @@ def _asker(asked: Asked, known: dict[Any, bool], root: str, records: Records) ->
     return ask
 
 
-def _true(asked: Asked, root: str, records: Records, other: PodView) -> bool:
+def _true(asked: PreparedDecision, root: str, records: Records, other: PodView) -> bool:
     try:
         return asked.value({**records, root: other.facts}) is True
     except CelError:

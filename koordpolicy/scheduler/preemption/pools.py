@@ -6,15 +6,15 @@ from typing import Final
 
 import numpy as np
 
+from koordpolicy.algorithms.columns import Column, Mask
+from koordpolicy.algorithms.eviction import Crowds, reprieve_all
+from koordpolicy.cluster.budgets import Budgets
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.mechanism.columns import Column, Mask
-from koordpolicy.mechanism.eviction import Crowds, reprieve_all
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import PODS
-from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Question
-from koordpolicy.scheduler.decision import PodKey
-from koordpolicy.scheduler.pods import PodView
-from koordpolicy.scheduler.preemption.budgets import Budgets
+from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
 
 _KEPT: Final = 4
@@ -66,16 +66,16 @@ class Pools:
         self._budgets = budgets
         self._known: dict[tuple[object, ...], dict[str, Pool]] = {}
 
-    def of(self, question: Question) -> "PoolsFor":
+    def of(self, cycle: Cycle) -> "PoolsFor":
         """The pools for one pod. Pods that may displace the same others share them."""
-        signature = self._policy.signature(question.records)
+        signature = self._policy.signature(cycle.records)
         known = self._known.pop(signature, None)
         if known is None:
             known = {}
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
         self._known[signature] = known
-        return PoolsFor(self._cache, self._policy, self._budgets, question, known)
+        return PoolsFor(self._cache, self._policy, self._budgets, cycle, known)
 
 
 class PoolsFor:
@@ -88,15 +88,15 @@ class PoolsFor:
         cache: ClusterCache,
         policy: PreemptionPolicy,
         budgets: Budgets,
-        question: Question,
+        cycle: Cycle,
         known: dict[str, Pool],
     ) -> None:
         self._cache = cache
         self._policy = policy
         self._budgets = budgets
         self._known = known
-        self._now: Timestamp = question.records["now"]
-        self._eligible = policy.eligible_for(question.records)
+        self._now: Timestamp = cycle.records["now"]
+        self._eligible = policy.eligible_for(cycle.records)
 
     def on(self, node: str) -> Pool:
         """Those who may go from a node."""

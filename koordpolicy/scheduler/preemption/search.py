@@ -12,20 +12,21 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.mechanism.columns import Mask
-from koordpolicy.mechanism.eviction import Victims, candidates_to_find
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.eviction import Victims, candidates_to_find
+from koordpolicy.cluster.budgets import Budgets
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.cycle import Judged, Question
-from koordpolicy.scheduler.decision import PodKey, Preemption, Victim
-from koordpolicy.scheduler.pods import PodView
-from koordpolicy.scheduler.preemption.budgets import Budgets
+from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.decision import Preemption, Victim
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
-from koordpolicy.scheduler.preemption.in_vain import Without, in_vain
+from koordpolicy.scheduler.preemption.no_candidate import NoCandidate, in_vain
 from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import Moment, PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.preemption.pools import Pools
-from koordpolicy.scheduler.preemption.supposing import Supposing
+from koordpolicy.scheduler.preemption.what_if import WhatIf
 from koordpolicy.scheduler.sortkeys import SortKey
 from koordpolicy.scheduler.step import Step
 
@@ -47,7 +48,7 @@ class _Candidate:
 class Search:
     """Looks for victims among the pods of a cache."""
 
-    __slots__ = ("_bare", "_cache", "_draw", "_nominations", "_policy", "_pools", "_supposing")
+    __slots__ = ("_bare", "_cache", "_draw", "_nominations", "_policy", "_pools", "_what_if")
 
     def __init__(
         self,
@@ -62,20 +63,20 @@ class Search:
         self._nominations = nominations
         self._draw = draw
         self._pools = Pools(cache, policy, budgets)
-        self._supposing = Supposing(cache, nominations, policy)
+        self._what_if = WhatIf(cache, nominations, policy)
         self._bare: dict[tuple[object, ...], SupposedNodes] = {}
 
-    def find(self, question: Question, judged: Judged) -> Preemption | Without:
+    def find(self, cycle: Cycle, evaluation: Evaluation) -> Preemption | NoCandidate:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
-        moments = self._policy.moments(question)
-        look = _Look.at(question, judged, len(self._cache.table))
+        moments = self._policy.moments(cycle)
+        look = _Look.at(cycle, evaluation, len(self._cache.table))
         for later in moments[1:]:
             look = look.also(later, self._cache.table)
-        best = self._best(question, look)
+        best = self._best(cycle, look)
         if best is None:
             return in_vain(
-                moments, judged, self._cache, self._pools.of(question), self._supposing,
-                lambda names: self._without_all(question, names),
+                moments, evaluation, self._cache, self._pools.of(cycle), self._what_if,
+                lambda names: self._without_all(cycle, names),
             )  # fmt: skip
         return Preemption(
             best.node,
@@ -84,48 +85,48 @@ class Search:
             tuple(
                 key
                 for key, view in self._nominations.on(best.node).items()
-                if key != question.view.pod.key and view.priority < question.view.priority
+                if key != cycle.view.pod.key and view.priority < cycle.view.priority
             ),
         )
 
-    def beside(self, question: Question, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
+    def beside(self, cycle: Cycle, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node when some go in any case: these, and whom else it takes; None if all were in vain.
 
         Raises CycleProblem.
         """
-        pools = self._pools.of(question)
-        return self._supposing.beside(question, node, pools.on(node), pools.broken(pools.on(node)), going)
+        pools = self._pools.of(cycle)
+        return self._what_if.beside(cycle, node, pools.on(node), pools.broken(pools.on(node)), going)
 
-    def _best(self, question: Question, look: "_Look") -> _Candidate | None:
+    def _best(self, cycle: Cycle, look: "_Look") -> _Candidate | None:
         """The node that policy prefers; None when no node can be helped."""
         rows = np.flatnonzero(look.possible)
         if not len(rows):
             return None
-        wanted = candidates_to_find(len(rows), *self._policy.search(question.records))
+        wanted = candidates_to_find(len(rows), *self._policy.search(cycle.records))
         start = int(np.searchsorted(rows, self._draw(len(look.possible))))
         table = self._cache.table
         names = [table.name(int(row)) for row in np.concatenate((rows[start:], rows[:start]))]
-        stream = self._candidates(question, look, names, wanted)
+        stream = self._candidates(cycle, look, names, wanted)
         found: list[_Candidate] = []
         while more := list(islice(stream, wanted)):
             found += more
             if all(one.violations for one in found):
                 continue  # all of them break budgets: look further
-            best = self._verified(question, look, found)
+            best = self._verified(cycle, look, found)
             if best is not None:
                 return best
             found = []  # none of them was one after all
-        return self._verified(question, look, found)
+        return self._verified(cycle, look, found)
 
-    def _verified(self, question: Question, look: "_Look", found: Sequence[_Candidate]) -> _Candidate | None:
-        """The best of some candidates. Those whose victims turn out to be others are judged by these."""
+    def _verified(self, cycle: Cycle, look: "_Look", found: Sequence[_Candidate]) -> _Candidate | None:
+        """The best of some candidates. Those whose victims turn out to be others are evaluation by these."""
         left = {one.node: one for one in found}
         while left:
             best = min(left.values(), key=lambda one: one.key)
             # Who has to go for room has to go in any case, so that nobody else needs to if that is enough.
-            if best.exact or (not look.far and self._supposing.enough(question, best.node, best.victims)):
+            if best.exact or (not look.far and self._what_if.enough(cycle, best.node, best.victims)):
                 return best
-            exact = self._exact(question, best.node)
+            exact = self._exact(cycle, best.node)
             if exact is None:
                 del left[best.node]
             else:
@@ -133,53 +134,53 @@ class Search:
         return None
 
     def _candidates(
-        self, question: Question, look: "_Look", names: Sequence[str], many: int
+        self, cycle: Cycle, look: "_Look", names: Sequence[str], many: int
     ) -> Iterator[_Candidate]:
         """The candidates among some nodes, in their order as far as they are of one sort; so many at once."""
         alone = look.room is None
-        closer = self._worth_asking(question, look) if alone or look.other.any() else {}
-        pools = self._pools.of(question)
-        amounts = {} if alone else look.wanted(question)
+        closer = self._worth_asking(cycle, look) if alone or look.other.any() else {}
+        pools = self._pools.of(cycle)
+        amounts = {} if alone else look.wanted(cycle)
         for begin in range(0, len(names), many):
             some = names[begin : begin + many]
             if not alone:
                 simple = [name for name in some if name not in closer]
-                beside = {name: self._nominations.respected(question, name) for name in simple}
+                beside = {name: self._nominations.respected(cycle, name) for name in simple}
                 for short in pools.short(simple, amounts, beside):
-                    yield self._candidate(question, short.node, short.victims, short.violations, exact=False)
+                    yield self._candidate(cycle, short.node, short.victims, short.violations, exact=False)
             for name in some:
                 if closer.get(name):
-                    found = self._exact(question, name)
+                    found = self._exact(cycle, name)
                     if found is not None:
                         yield found
 
-    def _exact(self, question: Question, node: str) -> _Candidate | None:
+    def _exact(self, cycle: Cycle, node: str) -> _Candidate | None:
         """A candidate by all filters; None where the node is none."""
-        pools = self._pools.of(question)
+        pools = self._pools.of(cycle)
         pool = pools.on(node)
-        found = self._supposing.victims(question, node, pool, pools.broken(pool))
+        found = self._what_if.victims(cycle, node, pool, pools.broken(pool))
         if found is None:
             return None
         going = frozenset(found.keys)
         victims = tuple(view for view in pool.views if view.pod.key in going)
-        return self._candidate(question, node, victims, found.violations, exact=True)
+        return self._candidate(cycle, node, victims, found.violations, exact=True)
 
     def _candidate(
-        self, question: Question, node: str, victims: tuple[PodView, ...], violations: int, *, exact: bool
+        self, cycle: Cycle, node: str, victims: tuple[PodView, ...], violations: int, *, exact: bool
     ) -> _Candidate:
         facts = candidate_facts(
-            node, victims, violations, question.records["now"], pods=self._policy.reads_victims
+            node, victims, violations, cycle.records["now"], pods=self._policy.reads_victims
         )
-        return _Candidate(node, victims, violations, self._policy.order(question.records, facts), exact)
+        return _Candidate(node, victims, violations, self._policy.order(cycle.records, facts), exact)
 
-    def _worth_asking(self, question: Question, look: "_Look") -> dict[str, bool]:
+    def _worth_asking(self, cycle: Cycle, look: "_Look") -> dict[str, bool]:
         """The nodes that something else than room refuses; whether they would pass without all who may go."""
         rows = np.flatnonzero(look.possible if look.room is None else look.other)
         names = [self._cache.table.name(int(row)) for row in rows]
-        table = self._without_all(question, names)
+        table = self._without_all(cycle, names)
         fits = np.ones(len(table), np.bool_)
-        for moment in self._policy.moments(question):
-            fresh = moment.judge(table, local_only=True)
+        for moment in self._policy.moments(cycle):
+            fresh = moment.evaluate(table, local_only=True)
             for verdicts, accepted in zip(fresh.verdicts, fresh.accepted, strict=True):
                 if verdicts is not None:
                     fits &= ~verdicts.refused.any(axis=0)
@@ -187,9 +188,9 @@ class Search:
                     fits &= accepted
         return {name: bool(fits[table.index(name)]) for name in names}
 
-    def _without_all(self, question: Question, names: Sequence[str]) -> NodeTable:
+    def _without_all(self, cycle: Cycle, names: Sequence[str]) -> NodeTable:
         """A table with these nodes, and maybe others, as they are without all who may go for the pod."""
-        supposed, pools = self._supposed(question), self._pools.of(question)
+        supposed, pools = self._supposed(cycle), self._pools.of(cycle)
         for name in supposed.outdated():
             supposed.set(name, None)
         for name in names:
@@ -199,9 +200,9 @@ class Search:
                 supposed.set(name, Change(going))
         return supposed.table
 
-    def _supposed(self, question: Question) -> SupposedNodes:
+    def _supposed(self, cycle: Cycle) -> SupposedNodes:
         """Nodes without those who may go for this pod."""
-        signature = self._policy.signature(question.records)
+        signature = self._policy.signature(cycle.records)
         known = self._bare.pop(signature, None)
         if known is None:
             known = SupposedNodes(self._cache)
@@ -224,40 +225,40 @@ class _Look:
     far: bool
 
     @classmethod
-    def at(cls, question: Question, judged: Judged, nodes: int) -> "_Look":
-        hopeless, other = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
+    def at(cls, cycle: Cycle, evaluation: Evaluation, nodes: int) -> "_Look":
+        unresolvable, other = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
         room: Step | None = None
         far = False
         for step, verdicts, accepted in zip(
-            question.profile.filters, judged.verdicts, judged.accepted, strict=True
+            cycle.profile.filters, evaluation.verdicts, evaluation.accepted, strict=True
         ):
-            if verdicts is not None and step.mechanism is not None:
-                hopeless |= verdicts.hopeless
-                far |= not step.mechanism.local
-                if room is None and step.mechanism.room is not None:
+            if verdicts is not None and step.plugin is not None:
+                unresolvable |= verdicts.unresolvable
+                far |= not step.plugin.row_only
+                if room is None and step.plugin.requests is not None:
                     room = step
                 else:
                     other |= verdicts.refused.any(axis=0)
             if accepted is not None and step.depends_on_pods:
                 other |= ~accepted
             elif accepted is not None:
-                hopeless |= ~accepted
-        return cls(~hopeless, other & ~hopeless, room, far)
+                unresolvable |= ~accepted
+        return cls(~unresolvable, other & ~unresolvable, room, far)
 
     def also(self, later: Moment, table: NodeTable) -> "_Look":
         """The same, in view of what the nodes' own rows will say later, when nothing but the time is another."""
         rows = np.flatnonzero(self.possible)
         if not len(rows):
             return self
-        then = _Look.at(later.question, later.judge(table, rows, local_only=True), len(rows))
+        then = _Look.at(later.cycle, later.evaluate(table, rows, local_only=True), len(rows))
         possible, other = self.possible.copy(), self.other.copy()
         possible[rows] = then.possible
         other[rows] |= then.other
         return replace(self, possible=possible, other=other & possible)
 
-    def wanted(self, question: Question) -> Mapping[str, int]:
+    def wanted(self, cycle: Cycle) -> Mapping[str, int]:
         """The amounts that the pod needs to be free."""
         assert self.room is not None
-        assert self.room.mechanism is not None
-        assert self.room.mechanism.room is not None
-        return self.room.mechanism.room(question.view, self.room.values(question.records))
+        assert self.room.plugin is not None
+        assert self.room.plugin.requests is not None
+        return self.room.plugin.requests(cycle.view, self.room.values(cycle.records))

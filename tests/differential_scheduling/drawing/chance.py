@@ -26,7 +26,7 @@ TOPOLOGIES: Final = (*[ZONE] * 5, *[HOSTNAME] * 4, *["pool"] * 2, "rack")
 
 
 class Chance(random.Random):
-    """Random, with the questions that drawing asks."""
+    """Random, with the cycles that drawing asks."""
 
     def happens(self, share: float) -> bool:
         return self.random() < share

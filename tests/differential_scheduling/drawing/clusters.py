@@ -29,7 +29,7 @@ def draw(seed: int, number: int, waiting: int) -> Case:
     full, clean = chance.happens(0.4), chance.happens(0.4)
     nodes = [_node(chance, f"{tag}-n{one}", one, clean=clean) for one in range(chance.randint(5, 15))]
     storage = volumes.Storage(chance, tag, [node["metadata"]["name"] for node in nodes])
-    around = [_namespace(name, labels) for name, labels in NAMESPACES.items()]
+    state = [_namespace(name, labels) for name, labels in NAMESPACES.items()]
     standing: list[Object] = []
     crowd = 7 if full else chance.uniform(0.5, 4)
     for number_of, node in enumerate(nodes):
@@ -39,7 +39,7 @@ def draw(seed: int, number: int, waiting: int) -> Case:
     looking = [_looking(chance, storage, f"{tag}-p{one}") for one in range(waiting)]
     # Whoever sees the last of them has seen them all: its port tells (see `real.py`).
     standing.append(_last(f"{tag}-last", chance.choice(nodes)))
-    return Case([*around, *nodes, *storage.objects, *budgets, *standing], looking)
+    return Case([*state, *nodes, *storage.objects, *budgets, *standing], looking)
 
 
 def _last(name: str, node: Object) -> Object:

@@ -1,4 +1,4 @@
-"""The objects of a cluster by kind and name, and small questions about them."""
+"""The objects of a cluster by kind and name, and small cycles about them."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction

@@ -143,9 +143,9 @@ def limits(pod: Object, node: Object, cluster: Cluster) -> Reasons:
 
 
 def binding(pod: Object, node: Object, cluster: Cluster) -> Reasons:
-    hopeless = before_nodes(pod, cluster)
-    if hopeless:
-        return [(hopeless, False)]
+    unresolvable = before_nodes(pod, cluster)
+    if unresolvable:
+        return [(unresolvable, False)]
     found: Reasons = []
     unbound = []
     for claim in _claims(pod, cluster):

@@ -36,7 +36,7 @@ def _run(data: bytes) -> None:
     texts = data.decode("utf-8", "replace").split(_APART.decode())
     names = ("koordpolicy.yaml", *(f"{at}.yaml" for at in range(1, len(texts))))
     request = Request(dict(zip(names, texts, strict=True)))
-    verdict = attempt(_COMPILERS[0], request, TrialLimits(), None, lambda _: None)
+    verdict, _ = attempt(_COMPILERS[0], request, TrialLimits(), None, lambda _: None)
     if verdict.reason in (Reason.INTERNAL_ERROR, Reason.LIMIT_EXCEEDED):
         _COMPILERS.clear()
         raise Defect(f"{verdict.message}\n{verdict.trace}")

@@ -6,8 +6,8 @@ from typing import Any
 from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.strategies.suppression import CPUSuppression, Suppression
 from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup
+from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.graph import RuleGraph
-from koordpolicy.mechanism.node_record import NodeSight
 from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.node import Node

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from koordpolicy.agent.strategies.suppression import Outcome, Suppression
 from koordpolicy.agent.strategies.suppression_plan import SuppressionPlan, plan
-from koordpolicy.mechanism.cpuset import CpusetWrite, Reach
-from koordpolicy.mechanism.suppress import CpusetLimits
+from koordpolicy.algorithms.cpuset import CpusetWrite, Reach
+from koordpolicy.algorithms.suppress import CpusetLimits
 from koordpolicy.model.metric import NodeMetric
 from tests.unit.agent.nodes import ALL, decision, group, sight
 from tests.unit.graph.policies_text import graph as graph_without_pack

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from koordpolicy.algorithms.pod_request import pod_demand
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import FACTS
-from koordpolicy.mechanism.pod_request import pod_demand
 from koordpolicy.model import protocol as wire
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts_load import (

@@ -6,13 +6,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy.algorithms import balanced
+from koordpolicy.algorithms.amplified import short_of_cpu, short_of_cpu_one
+from koordpolicy.algorithms.columns import Amount, total
+from koordpolicy.algorithms.fit import fit_all, fit_one
+from koordpolicy.algorithms.fit_score import FitScore, Strategy
+from koordpolicy.algorithms.pod_request import effective_limits, effective_requests, nonzero_requests
 from koordpolicy.graph import RuleGraph
-from koordpolicy.mechanism import balanced
-from koordpolicy.mechanism.amplified import short_of_cpu, short_of_cpu_one
-from koordpolicy.mechanism.columns import Amount, total
-from koordpolicy.mechanism.fit import fit_all, fit_one
-from koordpolicy.mechanism.fit_score import FitScore, Strategy
-from koordpolicy.mechanism.pod_request import effective_limits, effective_requests, nonzero_requests
 from koordpolicy.model.amounts import all_within, within
 from koordpolicy.model.quantity import INT64_MAX, INT64_MIN
 from koordpolicy.model.table_kinds import ScalarFact, Storage
@@ -98,7 +98,7 @@ def test_pods_leave_a_node_as_they_found_it(
 
 
 @given(st.lists(st.tuples(_NUMBERS, _NUMBERS), min_size=1, max_size=5), _NUMBERS)
-def test_mechanisms_say_the_same_of_one_node_and_of_all(nodes: list[tuple[int, int]], asked: int) -> None:
+def test_plugins_say_the_same_of_one_node_and_of_all(nodes: list[tuple[int, int]], asked: int) -> None:
     has, used, count = [one for one, _ in nodes], [one for _, one in nodes], len(nodes)
     request = {"memory": asked}
     columns: Mapping[str, Amount] = {"memory": column(has), "pods": column([110] * count)}

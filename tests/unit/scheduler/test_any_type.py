@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.scheduler.cycle import judge
+from koordpolicy.scheduler.cycle import evaluate
 from koordpolicy.scheduler.profile import profile_of
 from tests.unit.scheduler.world import PROFILE, World, pod, policies
 
@@ -72,10 +72,10 @@ def test_whole_and_broken_numbers_in_one_score_lose_nothing() -> None:
     assert profile.fallback == ()
     world = World(graph)
     world.build({"nodes": NODES})
-    question = world.scheduler.question(pod("x"))
-    judged = judge(question, world.scheduler.cache.table)
+    cycle = world.scheduler.cycle(pod("x"))
+    evaluation = evaluate(cycle, world.scheduler.cache.table)
     (at,) = [at for at, step in enumerate(profile.scores) if step.name == "own"]
-    scores = judged.scores[at]
+    scores = evaluation.scores[at]
     assert scores is not None
     assert scores.tolist() == [1.0, 1.5, *[1.25] * 6]
 

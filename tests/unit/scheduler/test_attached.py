@@ -2,8 +2,8 @@
 
 import pytest
 
+from koordpolicy.cluster.attached import Attached
 from koordpolicy.model.quantity import INT64_MAX, INT64_MIN
-from koordpolicy.scheduler.surroundings.attached import Attached
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.kube import Object
 from koordpolicy.kube.mirror import Mirror
 from koordpolicy.kube.resources import NODES, PODS
@@ -15,7 +16,6 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.binding_seen import bound_view
 from koordpolicy.scheduler.feed import Feed
-from koordpolicy.scheduler.pods import PodView
 from tests.unit.scheduler.world import PROFILE, START, policies
 
 _WHEN = "2026-01-01T00:00:00Z"
@@ -59,7 +59,7 @@ def _scheduler(*documents: Any) -> Scheduler:
 
 
 def _view(obj: Object, scheduler: Scheduler) -> PodView:
-    return scheduler.question(read_pod(obj)).view
+    return scheduler.cycle(read_pod(obj)).view
 
 
 def _place(obj: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.scheduler.cycle import Question, judge
+from koordpolicy.scheduler.cycle import Cycle, evaluate
 from tests.unit.scheduler.events import ASKED, NODES, STEPS, Step
 from tests.unit.scheduler.world import World, pod, policies
 
@@ -89,17 +89,17 @@ def test_columns_say_of_each_node_what_rows_say(steps: list[Step], said: Any) ->
     for step in steps:
         step.act(world)
     scheduler = world.scheduler
-    question = scheduler.question(pod("asked", said))
-    judged = judge(question, scheduler.cache.table)
+    cycle = scheduler.cycle(pod("asked", said))
+    evaluation = evaluate(cycle, scheduler.cache.table)
     for at, name in enumerate(scheduler.cache.table.names):
         row = dict(scheduler.cache.table.row(scheduler.cache.table.index(name)))
-        for one, accepted in zip(scheduler.profile.filters, judged.accepted, strict=True):
+        for one, accepted in zip(scheduler.profile.filters, evaluation.accepted, strict=True):
             if accepted is not None:
-                assert accepted[at] == _by_row(f"filters[{one.name}].require", row, question)
-        for one, scores in zip(scheduler.profile.scores, judged.scores, strict=True):
+                assert accepted[at] == _by_row(f"filters[{one.name}].require", row, cycle)
+        for one, scores in zip(scheduler.profile.scores, evaluation.scores, strict=True):
             if scores is not None and one.expression:
-                assert scores[at] == _by_row(f"scores[{one.name}].value", row, question)
+                assert scores[at] == _by_row(f"scores[{one.name}].value", row, cycle)
 
 
-def _by_row(field: str, row: dict[str, Any], question: Question) -> Any:
-    return GRAPH.value(f"SchedulingProfile/koord-scheduler.{field}", node=row, **question.records)
+def _by_row(field: str, row: dict[str, Any], cycle: Cycle) -> Any:
+    return GRAPH.value(f"SchedulingProfile/koord-scheduler.{field}", node=row, **cycle.records)

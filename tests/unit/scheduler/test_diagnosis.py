@@ -50,7 +50,7 @@ def test_equal_pods_share_their_advice() -> None:
     world.submit("other", {"request": {"cpu": "3", "memory": "1Gi"}})
     world.names()
     world.diagnose()
-    assert world.scheduler.diagnosis.evaluations > one, "another pod is another question"
+    assert world.scheduler.diagnosis.evaluations > one, "another pod is another cycle"
 
 
 def test_pods_of_which_others_keep_them_apart_are_not_equal() -> None:

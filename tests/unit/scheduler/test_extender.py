@@ -1,4 +1,4 @@
-"""The extender: what it answers (cases in `extender.yaml`), what it takes for a question, and its server."""
+"""The extender: what it answers (cases in `extender.yaml`), what it takes for a cycle, and its server."""
 
 import asyncio
 import json
@@ -22,8 +22,8 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.extender import Extender
 from koordpolicy.scheduler.extender_server import MEMORY, NOT_READY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender_steps import OWN, TWINS, restricted_to
-from koordpolicy.scheduler.extender_wire import Asked, AskedRoom, Going
-from koordpolicy.scheduler.mechanisms import MECHANISMS
+from koordpolicy.scheduler.extender_wire import AskedRoom, ExtenderArgs, Going
+from koordpolicy.scheduler.plugins import PLUGINS
 from koordpolicy.scheduler.profile import ProfileError, profile_of
 from koordpolicy.scheduler.role import Role
 from tests.unit.scheduler.world import PROFILE, START, World, pod, policies
@@ -36,15 +36,15 @@ def test_what_it_answers(case: dict[str, Any]) -> None:
     world = World(policies(*case.get("policies", ())), role=Role(restricted_to(case.get("steps", OWN))))
     world.build(case)
     extender, expected = Extender(world.scheduler), case["expect"]
-    asked = Asked(pod("pod", case.get("pod")), tuple(case.get("asked", case["nodes"])))
+    asked = ExtenderArgs(pod("pod", case.get("pod")), tuple(case.get("asked", case["nodes"])))
     before = list(world.scheduler.cache.table.row(0).items())
     if "left" in expected:
         passed = extender.filter(asked)
         assert list(passed.names) == expected["left"]
         assert passed.failed == expected.get("failed", {})
-        assert passed.hopeless == expected.get("hopeless", {})
+        assert passed.unresolvable == expected.get("unresolvable", {})
     if "scores" in expected:
-        left = Asked(asked.pod, tuple(expected["scores"]))
+        left = ExtenderArgs(asked.pod, tuple(expected["scores"]))
         assert extender.prioritize(left) == list(expected["scores"].items())
     if "going" in case:
         going = {node: Going(tuple(f"uid-{name}" for name in names)) for node, names in case["going"].items()}
@@ -56,8 +56,8 @@ def test_what_it_answers(case: dict[str, Any]) -> None:
     assert list(world.scheduler.cache.table.row(0).items()) == before
 
 
-def test_every_twin_is_a_mechanism_and_koordinators_are_none() -> None:
-    assert set(TWINS) <= set(MECHANISMS)
+def test_every_twin_is_a_plugin_and_koordinators_are_none() -> None:
+    assert set(TWINS) <= set(PLUGINS)
     profile = restricted_to(OWN)(profile_of(policies(), PROFILE))
     assert [step.name for step in profile.filters] == ["AmplifiedCPU", "LoadAwareScheduling"]
     assert [step.name for step in profile.scores] == [
@@ -74,7 +74,7 @@ def test_what_is_bound_through_it_counts_at_once_and_not_twice() -> None:
     world = World(role=Role(restricted_to("NodeResourcesFit")))
     world.build({"nodes": {"a": {}}})
     extender, large = Extender(world.scheduler), pod("large", {"request": {"cpu": "6"}})
-    other = Asked(pod("other", {"request": {"cpu": "6"}}), ("a",))
+    other = ExtenderArgs(pod("other", {"request": {"cpu": "6"}}), ("a",))
     assert extender.filter(other).names == ("a",)
     world.scheduler.assume(large, "a")
     assert extender.filter(other).failed == {"a": "Insufficient cpu"}
@@ -310,13 +310,13 @@ QUESTIONS = ODD | st.fixed_dictionaries({"Pod": ODD, "NodeNames": st.just(["a"])
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(QUESTIONS, min_size=10, max_size=20))
-def test_no_question_is_unforeseen(questions: list[Any]) -> None:
+def test_no_question_is_unforeseen(cycles: list[Any]) -> None:
     async def story() -> None:
         async with site() as here:
-            for question in questions:
+            for cycle in cycles:
                 for verb in ("filter", "prioritize", "preempt", "bind"):
-                    status, told = await here.post(verb, question)
-                    assert status != 500 or told != "internal error\n", (verb, question)
+                    status, told = await here.post(verb, cycle)
+                    assert status != 500 or told != "internal error\n", (verb, cycle)
         assert here.metrics.numbers().get("koordpolicy_http_failures_total") is None
 
     asyncio.run(story())
@@ -348,8 +348,8 @@ def test_nothing_is_answered_before_the_cluster_is_known() -> None:
     async def story() -> None:
         async with site() as here:
             here.answering.ready = False
-            question = {"Pod": POD, "NodeNames": ["a"]}
-            assert await here.post("filter", question) == (200, {"Error": NOT_READY})
-            assert await here.post("prioritize", question) == (503, f"{NOT_READY}\n")
+            cycle = {"Pod": POD, "NodeNames": ["a"]}
+            assert await here.post("filter", cycle) == (200, {"Error": NOT_READY})
+            assert await here.post("prioritize", cycle) == (503, f"{NOT_READY}\n")
 
     asyncio.run(story())

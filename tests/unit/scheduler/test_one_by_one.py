@@ -1,4 +1,4 @@
-"""Mechanisms asked node by node say what they say of all nodes at once, and of a few of them."""
+"""Plugins asked node by node say what they say of all nodes at once, and of a few of them."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.mechanism.fit_score import Strategy
+from koordpolicy.algorithms.fit_score import Strategy
+from koordpolicy.cluster.nodes import KINDS, TAINTS, NodeView, node_schema
+from koordpolicy.cluster.pods import PodView, view_of
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import BATCH_CPU
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.mechanisms import MECHANISMS, Mechanism, Parameters
-from koordpolicy.scheduler.nodes import KINDS, TAINTS, NodeView, node_schema
-from koordpolicy.scheduler.pods import PodView, view_of
-from tests.unit.mechanism.clusters import LIST, NODE, RESOURCES, RandomNode
+from koordpolicy.scheduler.plugins import PLUGINS, Parameters, Plugin
+from tests.unit.algorithms.clusters import LIST, NODE, RESOURCES, RandomNode
 from tests.vectors.policies import graph
 
 NAMES = st.lists(st.sampled_from(RESOURCES), unique=True, max_size=5)
@@ -92,53 +92,56 @@ def pods(draw: st.DrawFn) -> PodView:
 @pytest.mark.parametrize("name", [*PARAMETERS])
 @given(data=st.data())
 def test_each_node_has_the_answer_that_it_has_among_all(name: str, data: st.DataObject) -> None:
-    mechanism = MECHANISMS[name]
+    plugin = PLUGINS[name]
     said = PARAMETERS[name]
     always = {key: values for key, values in said.items() if key in REQUIRED}
     optional = {key: values for key, values in said.items() if key not in REQUIRED}
     parameters = Parameters(data.draw(st.fixed_dictionaries(always, optional=optional)))
     table, pod = data.draw(tables()), data.draw(pods())
-    agree(mechanism, pod, table, parameters)
+    agree(plugin, pod, table, parameters)
     for number, node in data.draw(st.lists(st.tuples(st.integers(0, 7), NODE), max_size=3)):
         table.put(f"node-{number}", facts(node, None, 0))
-        agree(mechanism, pod, table, parameters)
+        agree(plugin, pod, table, parameters)
 
 
-def agree(mechanism: Mechanism, pod: PodView, table: NodeTable, parameters: Parameters) -> None:
+def agree(plugin: Plugin, pod: PodView, table: NodeTable, parameters: Parameters) -> None:
     """Of all nodes, and of the same nodes as a few and as many rows of the table."""
     every = np.arange(len(table))
     for nodes in (NodeView(table), NodeView(table, every)):
-        refusals_agree(mechanism, pod, table, nodes, parameters)
-        scores_agree(mechanism, pod, table, nodes, parameters)
+        refusals_agree(plugin, pod, table, nodes, parameters)
+        scores_agree(plugin, pod, table, nodes, parameters)
     many = NodeView(table, np.tile(every, 13))
-    refusals_agree(mechanism, pod, table, many, parameters)
+    refusals_agree(plugin, pod, table, many, parameters)
 
 
 def refusals_agree(
-    mechanism: Mechanism, pod: PodView, table: NodeTable, nodes: NodeView, parameters: Parameters
+    plugin: Plugin, pod: PodView, table: NodeTable, nodes: NodeView, parameters: Parameters
 ) -> None:
-    if mechanism.filter is None or mechanism.filter_one is None:
-        assert mechanism.filter_one is None
+    if plugin.filter is None or plugin.filter_one is None:
+        assert plugin.filter_one is None
         return
-    verdicts = mechanism.filter(pod, nodes, parameters)
-    reasons, ask = mechanism.filter_one(pod, parameters)
+    verdicts = plugin.filter(pod, nodes, parameters)
+    reasons, ask = plugin.filter_one(pod, parameters)
     assert reasons == verdicts.reasons
     for row in range(len(table)):
         found = ask(table.row(row))
-        refused, hopeless = (False,) * len(reasons) if found is None else found[0], bool(found and found[1])
+        refused, unresolvable = (
+            (False,) * len(reasons) if found is None else found[0],
+            bool(found and found[1]),
+        )
         assert found is None or any(refused)
         assert refused == tuple(verdicts.refused[:, row].tolist())
-        assert hopeless == bool(verdicts.hopeless[row])
+        assert unresolvable == bool(verdicts.unresolvable[row])
 
 
 def scores_agree(
-    mechanism: Mechanism, pod: PodView, table: NodeTable, nodes: NodeView, parameters: Parameters
+    plugin: Plugin, pod: PodView, table: NodeTable, nodes: NodeView, parameters: Parameters
 ) -> None:
-    if mechanism.score is None or mechanism.score_one is None:
-        assert mechanism.score_one is None
+    if plugin.score is None or plugin.score_one is None:
+        assert plugin.score_one is None
         return
-    scores = mechanism.score(pod, nodes, parameters)
-    score = mechanism.score_one(pod, parameters)
+    scores = plugin.score(pod, nodes, parameters)
+    score = plugin.score_one(pod, parameters)
     if scores is None or score is None:
         assert (scores is None) == (score is None)
         return
@@ -150,7 +153,7 @@ def test_the_example_of_a_full_node() -> None:
         Pod("pod", containers=(Container("c", requests={"cpu": 9}),)), graph().catalogue, lambda _: None
     )
     full = RandomNode({"cpu": 8, "pods": 1, BATCH_CPU: 1}, {}, {}, 1)
-    ask = MECHANISMS["NodeResourcesFit"].filter_one
+    ask = PLUGINS["NodeResourcesFit"].filter_one
     assert ask is not None
     reasons, refused = ask(view, Parameters({}))
     assert reasons == ("Too many pods", "Insufficient cpu")

@@ -12,7 +12,7 @@ from tests.differential_scheduling.case import Object, key_of
 from tests.differential_scheduling.compare import differences
 from tests.differential_scheduling.drawing import draw
 from tests.differential_scheduling.oracle import Cluster, judgement
-from tests.differential_scheduling.ours import hear, hear_no_more, judge
+from tests.differential_scheduling.ours import evaluate, hear, hear_no_more
 from tests.unit.scheduler.world import policies
 
 GRAPH = policies()
@@ -32,7 +32,7 @@ def told(objects: list[Object], order: Random, *, quick: bool = False) -> Schedu
 def agrees(scheduler: Scheduler, objects: list[Object], pod: Object) -> None:
     """The scheduler says of a pod what the oracle says: nodes, reasons, who would have to go, or why nobody."""
     cluster = Cluster(objects)
-    assert list(differences(judge(scheduler, pod), judgement(pod, cluster), cluster)) == []
+    assert list(differences(evaluate(scheduler, pod), judgement(pod, cluster), cluster)) == []
 
 
 @FEW

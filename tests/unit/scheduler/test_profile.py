@@ -1,13 +1,13 @@
 """The pack's profile is all columns; and what a profile reads decides what it costs."""
 
-from koordpolicy.scheduler.events import Event
+from koordpolicy.cluster.events import Event
 from koordpolicy.scheduler.profile import profile_of
 from tests.unit.scheduler.world import PROFILE, policies
 
 
 def test_nothing_of_the_built_in_profile_is_evaluated_node_by_node() -> None:
     profile = profile_of(policies(), PROFILE)
-    assert profile.judge is not None
+    assert profile.evaluate is not None
     assert set(profile.reasons) == {"LoadAwareScheduling"}
     assert profile.fallback == ()
 

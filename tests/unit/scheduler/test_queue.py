@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from koordpolicy.cluster.events import EVERY_EVENT, Event
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.events import EVERY_EVENT, Event
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
 from tests.unit.scheduler.world import World, metric, node, policies
 

@@ -5,14 +5,14 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koordpolicy.cluster import Wanted
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.loads import LoadPolicy
+from koordpolicy.cluster.pods import view_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.labels import LabelSelector
 from koordpolicy.model.neighbours import PodTerm
-from koordpolicy.scheduler.cache import ClusterCache
-from koordpolicy.scheduler.loads import LoadPolicy
-from koordpolicy.scheduler.pods import view_of
 from koordpolicy.scheduler.profile import profile_of
-from koordpolicy.scheduler.surroundings import Wanted
 from tests.unit.scheduler.world import metric, node, pod, policies
 
 GRAPH: RuleGraph = policies({})
@@ -136,7 +136,7 @@ def test_others_hear_of_a_pod_only_where_it_becomes_another_to_them() -> None:
     def after(**given: Any) -> tuple[Any, int]:
         one = view_of(pod("p0", {"request": {"cpu": 1}, **given}), GRAPH.catalogue, LOAD.estimate)
         cache.place(one, "n0", NOW)
-        return cache.around.kinds.version(selected), cache.around.kinds.counts(selected).get(0)
+        return cache.state.label_sets.version(selected), cache.state.label_sets.counts(selected).get(0)
 
     first, count = after()
     assert count == 1
@@ -145,7 +145,7 @@ def test_others_hear_of_a_pod_only_where_it_becomes_another_to_them() -> None:
     assert changed != first
     assert count == 1
     cache.displace(("default", "p0"))
-    assert cache.around.kinds.counts(selected).get(0) == 0
+    assert cache.state.label_sets.counts(selected).get(0) == 0
 
 
 def _copied(value: Any) -> Any:

@@ -11,7 +11,7 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, Taint
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.cycle import Judged, judge
+from koordpolicy.scheduler.cycle import Evaluation, evaluate
 from koordpolicy.scheduler.standing import Standing
 from tests.unit.scheduler.world import START, policies
 
@@ -79,29 +79,29 @@ def test_what_is_kept_is_what_would_be_computed(seed: int) -> None:
         decided = scheduler.schedule_next()
         if decided is None:
             continue
-        question = scheduler.question(pod)
+        cycle = scheduler.cycle(pod)
         scheduler.decide(pod)
         memory = scheduler._memory  # what it keeps is what the test is about
-        known, judged = (
-            memory.judged(question, scheduler.cache.table),
-            judge(question, scheduler.cache.table),
+        known, evaluation = (
+            memory.evaluation(cycle, scheduler.cache.table),
+            evaluate(cycle, scheduler.cache.table),
         )
-        assert_equal(known, judged)
-        kept = memory.standing(question, known)
+        assert_equal(known, evaluation)
+        kept = memory.standing(cycle, known)
         assert kept is not None
-        fresh = Standing(question, judged, len(scheduler.cache.table))
+        fresh = Standing(cycle, evaluation, len(scheduler.cache.table))
         assert kept.count == fresh.count
         np.testing.assert_array_equal(kept.totals, fresh.totals)
 
 
-def assert_equal(known: Judged, judged: Judged) -> None:
-    for one, other in zip(known.verdicts, judged.verdicts, strict=True):
+def assert_equal(known: Evaluation, evaluation: Evaluation) -> None:
+    for one, other in zip(known.verdicts, evaluation.verdicts, strict=True):
         assert (one is None) == (other is None)
         if one is not None and other is not None:
             assert one.reasons == other.reasons
             np.testing.assert_array_equal(one.refused, other.refused)
-            np.testing.assert_array_equal(one.hopeless, other.hopeless)
-    for said, again in ((known.accepted, judged.accepted), (known.scores, judged.scores)):
+            np.testing.assert_array_equal(one.unresolvable, other.unresolvable)
+    for said, again in ((known.accepted, evaluation.accepted), (known.scores, evaluation.scores)):
         for array, fresh in zip(said, again, strict=True):
             assert (array is None) == (fresh is None)
             if array is not None and fresh is not None:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
 from koordpolicy.kube import Conflict, MergePatch
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import (
@@ -20,8 +22,6 @@ from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.volumes import read_claim, read_storage_class, read_volume
 from koordpolicy.scheduler import Decision
 from koordpolicy.scheduler.binder import Bind, apply, plan
-from koordpolicy.scheduler.surroundings import Surroundings
-from koordpolicy.scheduler.volume_plan import VolumeBind, VolumePlan
 from tests.unit.scheduler.world import PROFILE, World, pod, policies
 
 
@@ -80,14 +80,14 @@ def world_of(*objects: dict[str, Any], nodes: int = 2) -> World:
 
 
 def hear(world: World, obj: Mapping[str, Any]) -> None:
-    def tell(around: Surroundings) -> bool | None:
+    def tell(state: ClusterState) -> bool | None:
         if "provisioner" in obj:
-            return around.volumes.set_class(read_storage_class(obj))
+            return state.volumes.set_class(read_storage_class(obj))
         if "capacity" in obj["spec"]:
-            return around.volumes.set_volume(read_volume(obj))
-        return around.volumes.set_claim(read_claim(obj))
+            return state.volumes.set_volume(read_volume(obj))
+        return state.volumes.set_claim(read_claim(obj))
 
-    world.scheduler.set_around(tell)
+    world.scheduler.set_state(tell)
 
 
 # --- decisions -----------------------------------------------------------------------------------

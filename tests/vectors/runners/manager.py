@@ -4,14 +4,14 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from koordpolicy.algorithms.node_record import NodeSight, node_record
+from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import Calculation, Offer, Outcome, calculate
-from koordpolicy.manager.webhooks.mutation import Surroundings, mutate
+from koordpolicy.manager.webhooks.mutation import ClusterState, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules
-from koordpolicy.mechanism.node_record import NodeSight, node_record
-from koordpolicy.mechanism.profile import PriorityClass
 from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.numa import read_zones
@@ -106,7 +106,7 @@ _NOBODY: Given = {
 def profile_mutation(given: Given) -> Given:
     compiled = graph(*map(_profile, given["profiles"]))
     pod = inputs.pod_object(given["pod"])
-    around = Surroundings(
+    state = ClusterState(
         namespace={"metadata": {"name": "default", "labels": given["namespace_labels"]}},
         priority_class={
             name: PriorityClass(name, one["value"], one["preemptionPolicy"])
@@ -115,7 +115,7 @@ def profile_mutation(given: Given) -> Given:
         now=0,
     )
     # Probabilities in these cases are 0 and 100, so that the draw does not matter.
-    changed = mutate(pod, Profiles(compiled), compiled, around, lambda: 50.0)
+    changed = mutate(pod, Profiles(compiled), compiled, state, lambda: 50.0)
     assert pod == inputs.pod_object(given["pod"]), "what was passed in is not changed"
     return inputs.shown_pod(changed.pod)
 

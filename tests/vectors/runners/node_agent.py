@@ -9,8 +9,7 @@ from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.hooks.containers import GroupNumbers, pod_numbers
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, SuppressionPlan, plan
-from koordpolicy.language.facts import TIMES
-from koordpolicy.mechanism.container_resources import (
+from koordpolicy.algorithms.container_resources import (
     UNLIMITED,
     quota_of,
     quota_text,
@@ -18,8 +17,9 @@ from koordpolicy.mechanism.container_resources import (
     shares_of_weight,
     weight_of_shares,
 )
-from koordpolicy.mechanism.cpuset import pick_cpus
-from koordpolicy.mechanism.node_record import NodeSight
+from koordpolicy.algorithms.cpuset import pick_cpus
+from koordpolicy.algorithms.node_record import NodeSight
+from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric, PodMetric
 from koordpolicy.model.node import read_node

@@ -9,13 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from koordpolicy.algorithms.backoff import backoff as backoff_time
+from koordpolicy.algorithms.node_affinity import matches, preference
+from koordpolicy.algorithms.normalize import normalized
+from koordpolicy.algorithms.pod_request import effective_requests, nonzero_requests
+from koordpolicy.algorithms.sampling import nodes_to_find
+from koordpolicy.algorithms.verdict import Verdict
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.loads import LoadPolicy
+from koordpolicy.cluster.nodes import TAINTS, node_schema, taint_text
+from koordpolicy.cluster.pods import view_of
 from koordpolicy.graph import RuleGraph
-from koordpolicy.mechanism.backoff import backoff as backoff_time
-from koordpolicy.mechanism.node_affinity import matches, preference
-from koordpolicy.mechanism.normalize import normalized
-from koordpolicy.mechanism.pod_request import effective_requests, nonzero_requests
-from koordpolicy.mechanism.sampling import nodes_to_find
-from koordpolicy.mechanism.verdict import Verdict
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_node import NodeDemand, node_facts
 from koordpolicy.model.metric import AggregatedUsage, NodeMetric, PodMetric
@@ -36,12 +40,8 @@ from koordpolicy.model.protocol import (
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.cache import ClusterCache
 from koordpolicy.scheduler.choosing import reasons_of
-from koordpolicy.scheduler.cycle import Judged, Question, judge
-from koordpolicy.scheduler.loads import LoadPolicy
-from koordpolicy.scheduler.nodes import TAINTS, node_schema, taint_text
-from koordpolicy.scheduler.pods import view_of
+from koordpolicy.scheduler.cycle import Cycle, Evaluation, evaluate
 from koordpolicy.scheduler.profile import KIND, Profile, profile_of, records_for
 from tests.vectors import inputs
 from tests.vectors.compare import AMOUNTS
@@ -206,7 +206,7 @@ class Scene:
     graph: RuleGraph
     profile: Profile
     cache: ClusterCache
-    question: Question
+    cycle: Cycle
 
     @property
     def row(self) -> Record:
@@ -226,18 +226,18 @@ def scene(given: Given, more: Given | None = None) -> Scene:
     for assigned in given.get("assigned_pods", ()):
         cache.place(view_of(_pod(assigned), compiled.catalogue, policy.estimate), "node", _NOW)
     view = view_of(_pod(given.get("pod") or {"class": ""}), compiled.catalogue, policy.estimate)
-    return Scene(compiled, profile, cache, Question(profile, view, records_for(view.facts, {}, {}, _NOW)))
+    return Scene(compiled, profile, cache, Cycle(profile, view, records_for(view.facts, {}, {}, _NOW)))
 
 
 def _both_ways(scene: Scene, field: str, by_columns: Any) -> Any:
     """The answer of the column program, which must be the row program's."""
-    by_row = scene.graph.value(f"{KIND}/{PROFILE}.{field}", node=scene.row, **scene.question.records)
+    by_row = scene.graph.value(f"{KIND}/{PROFILE}.{field}", node=scene.row, **scene.cycle.records)
     assert by_row == by_columns, f"row program: {by_row}, column program: {by_columns}"
     return by_columns
 
 
 def loadaware_estimate(given: Given) -> Given:
-    found = scene(given).question.records["pod"]["resources.estimate"]
+    found = scene(given).cycle.records["pod"]["resources.estimate"]
     return {"estimate": inputs.shortened(found)}
 
 
@@ -272,21 +272,21 @@ def loadaware_existing(given: Given) -> Given:
 
 def loadaware_filter(given: Given) -> Given:
     found = scene(given)
-    judged = judge(found.question, found.cache.table)
+    evaluation = evaluate(found.cycle, found.cache.table)
     (step,) = [one for one in found.profile.filters if one.name == LOAD_AWARE]
-    accepted = judged.accepted[found.profile.filters.index(step)]
+    accepted = evaluation.accepted[found.profile.filters.index(step)]
     assert accepted is not None
     passes = _both_ways(found, f"filters[{LOAD_AWARE}].require", bool(accepted[0]))
     if passes:
         return {"pass": True}
-    ((reason, _),) = reasons_of(found.question, step, [0], found.cache.table).items()
+    ((reason, _),) = reasons_of(found.cycle, step, [0], found.cache.table).items()
     return {"pass": False, "reason": _both_ways(found, f"filters[{LOAD_AWARE}].reason", reason)}
 
 
 def loadaware_score(given: Given) -> Given:
     found = scene(given)
-    judged = judge(found.question, found.cache.table)
-    scores = judged.scores[[one.name for one in found.profile.scores].index(LOAD_AWARE)]
+    evaluation = evaluate(found.cycle, found.cache.table)
+    scores = evaluation.scores[[one.name for one in found.profile.scores].index(LOAD_AWARE)]
     assert scores is not None
     return {"score": _both_ways(found, f"scores[{LOAD_AWARE}].value", int(scores[0]))}
 
@@ -304,13 +304,13 @@ def pod_request(given: Given) -> Given:
 
 def fit_filter(given: Given) -> Given:
     parameters = {name: given.get(name) for name in ("ignoredResources", "ignoredResourceGroups")}
-    profile, judged = _judged(given, parameters)
-    verdicts = judged.verdicts[[one.name for one in profile.filters].index("NodeResourcesFit")]
+    profile, evaluation = _judged(given, parameters)
+    verdicts = evaluation.verdicts[[one.name for one in profile.filters].index("NodeResourcesFit")]
     assert verdicts is not None
     refused = verdicts.refused[:, 0]
     verdict = (
         Verdict.UNRESOLVABLE
-        if verdicts.hopeless[0]
+        if verdicts.unresolvable[0]
         else Verdict.UNSCHEDULABLE
         if refused.any()
         else Verdict.PASS
@@ -326,8 +326,8 @@ def fit_score(given: Given) -> Given:
         "fitWeights": {inputs.full_name(one["name"]): one["weight"] for one in weights},
         "fitShape": {f"{use}%": score for use, score in given["shape"]} if given.get("shape") else None,
     }
-    profile, judged = _judged(given, parameters)
-    scores = judged.scores[[one.name for one in profile.scores].index("NodeResourcesFit")]
+    profile, evaluation = _judged(given, parameters)
+    scores = evaluation.scores[[one.name for one in profile.scores].index("NodeResourcesFit")]
     assert scores is not None
     return {"score": int(scores[0])}
 
@@ -337,15 +337,17 @@ def balanced_allocation(given: Given) -> Given:
     resources = given.get("resources")
     named = [inputs.full_name(one["name"] if isinstance(one, Mapping) else one) for one in resources or ()]
     for variant in ("classic", "delta"):
-        profile, judged = _judged(given, {"balancedResources": named or None, "balanceVariant": variant})
-        scores = judged.scores[[one.name for one in profile.scores].index("NodeResourcesBalancedAllocation")]
+        profile, evaluation = _judged(given, {"balancedResources": named or None, "balanceVariant": variant})
+        scores = evaluation.scores[
+            [one.name for one in profile.scores].index("NodeResourcesBalancedAllocation")
+        ]
         if scores is None:
             return {"skipped": True}
         answer[variant] = int(scores[0])
     return answer
 
 
-def _judged(given: Given, parameters: Given) -> tuple[Profile, Judged]:
+def _judged(given: Given, parameters: Given) -> tuple[Profile, Evaluation]:
     """What the profile says of a pod and a node whose totals the vector gives."""
     compiled = overlay(parameters)
     profile = profile_of(compiled, PROFILE)
@@ -357,7 +359,7 @@ def _judged(given: Given, parameters: Given) -> tuple[Profile, Judged]:
     )
     view = view_of(inputs.pod(given["pod"]), compiled.catalogue, _unestimated)
     table = _table([(_node(node), demand)])
-    return profile, judge(Question(profile, view, records_for(view.facts, {}, {}, _NOW)), table)
+    return profile, evaluate(Cycle(profile, view, records_for(view.facts, {}, {}, _NOW)), table)
 
 
 def _unestimated(_facts: Record) -> None:
@@ -375,7 +377,7 @@ def _table(nodes: Sequence[tuple[Node, NodeDemand]]) -> NodeTable:
 # --- where a pod may go --------------------------------------------------------------------------
 
 
-def _placed(spec: Given, nodes: Sequence[Given]) -> tuple[Profile, Judged]:
+def _placed(spec: Given, nodes: Sequence[Given]) -> tuple[Profile, Evaluation]:
     """What the profile says of nodes with labels and taints, and a pod with this spec."""
     compiled = graph()
     profile = profile_of(compiled, PROFILE)
@@ -397,20 +399,20 @@ def _placed(spec: Given, nodes: Sequence[Given]) -> tuple[Profile, Judged]:
             for one in nodes
         ]
     )
-    return profile, judge(Question(profile, view, records_for(view.facts, {}, {}, _NOW)), table)
+    return profile, evaluate(Cycle(profile, view, records_for(view.facts, {}, {}, _NOW)), table)
 
 
 def _passes(name: str, spec: Given, node: Given) -> Given:
-    profile, judged = _placed(spec, [node])
-    verdicts = judged.verdicts[[one.name for one in profile.filters].index(name)]
+    profile, evaluation = _placed(spec, [node])
+    verdicts = evaluation.verdicts[[one.name for one in profile.filters].index(name)]
     assert verdicts is not None
     return {"pass": not verdicts.refused.any()}
 
 
 def _normalized(name: str, spec: Given, nodes: Sequence[Given]) -> Given:
-    profile, judged = _placed(spec, nodes)
+    profile, evaluation = _placed(spec, nodes)
     at = [one.name for one in profile.scores].index(name)
-    scores = judged.scores[at]
+    scores = evaluation.scores[at]
     whole = [0] * len(nodes) if scores is None else normalized(profile.scores[at].normalize, scores).tolist()
     return {"scores": dict(zip((one["name"] for one in nodes), whole, strict=True))}
 
@@ -439,8 +441,10 @@ def node_affinity_filter(given: Given) -> Given:
 def node_affinity_score(given: Given) -> Given:
     spec = _affinity(given["pod"])
     placement = read_placement({"spec": spec})
-    _, judged = _placed(spec, given["nodes"])
-    scores = judged.scores[[one.name for one in profile_of(graph(), PROFILE).scores].index("NodeAffinity")]
+    _, evaluation = _placed(spec, given["nodes"])
+    scores = evaluation.scores[
+        [one.name for one in profile_of(graph(), PROFILE).scores].index("NodeAffinity")
+    ]
     for at, node in enumerate(given["nodes"]):
         alone = preference(placement.preferred, node["name"], node.get("labels", {}))
         assert alone == (0 if scores is None else scores[at]), "one node, all nodes"

@@ -1,6 +1,6 @@
 """Runners of what depends on other pods and nodes: ports, topology spread, inter-pod affinity, images.
 
-Each vector becomes a small cluster that a scheduler hears of as it would of a real one, and one question.
+Each vector becomes a small cluster that a scheduler hears of as it would of a real one, and one cycle.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from koordpolicy.mechanism.interpod import NOT_APART, NOT_NEAR, OTHERS_OBJECT
-from koordpolicy.mechanism.verdict import Verdict
+from koordpolicy.algorithms.interpod import NOT_APART, NOT_NEAR, OTHERS_OBJECT
+from koordpolicy.algorithms.verdict import Verdict
+from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.cycle import Question, judge, ranked
-from koordpolicy.scheduler.mechanisms import Parameters
-from koordpolicy.scheduler.mechanisms.interpod import interpod_wishes
-from koordpolicy.scheduler.mechanisms.spread import spread_crowding
-from koordpolicy.scheduler.nodes import NodeView
+from koordpolicy.scheduler.cycle import Cycle, evaluate, ranked
+from koordpolicy.scheduler.plugins import Parameters
+from koordpolicy.scheduler.plugins.interpod import interpod_wishes
+from koordpolicy.scheduler.plugins.spread import spread_crowding
 from tests.vectors.runners.runner import Runner
 from tests.vectors.runners.scheduler_core import PROFILE, overlay
 
@@ -97,32 +97,32 @@ def _weighted(terms: Sequence[Given] | None) -> list[Given] | None:
 # --- answers -------------------------------------------------------------------------------------
 
 
-def _refused(scheduler: Scheduler, question: Question, name: str) -> dict[str, tuple[str, Verdict]]:
+def _refused(scheduler: Scheduler, cycle: Cycle, name: str) -> dict[str, tuple[str, Verdict]]:
     """The reason and verdict of the filter of a name about each node; those it refuses only."""
     table = scheduler.cache.table
-    verdicts = judge(question, table).verdicts[[one.name for one in question.profile.filters].index(name)]
+    verdicts = evaluate(cycle, table).verdicts[[one.name for one in cycle.profile.filters].index(name)]
     if verdicts is None:
         return {}
     found = {}
     for reason, refused in zip(verdicts.reasons, verdicts.refused, strict=True):
         for row in np.flatnonzero(refused):
-            verdict = Verdict.UNRESOLVABLE if verdicts.hopeless[row] else Verdict.UNSCHEDULABLE
+            verdict = Verdict.UNRESOLVABLE if verdicts.unresolvable[row] else Verdict.UNSCHEDULABLE
             found[table.name(int(row))] = (reason, verdict)
     return found
 
 
-def _scores(scheduler: Scheduler, question: Question, name: str, nodes: Sequence[str]) -> dict[str, int]:
+def _scores(scheduler: Scheduler, cycle: Cycle, name: str, nodes: Sequence[str]) -> dict[str, int]:
     """The score of a name of each of some feasible nodes; 0 where it has nothing to say."""
-    table, profile = scheduler.cache.table, question.profile
+    table, profile = scheduler.cache.table, cycle.profile
     at = [one.name for one in profile.scores].index(name)
-    judged = judge(question, table)
-    found: Any = judged.scores[at]
+    evaluation = evaluate(cycle, table)
+    found: Any = evaluation.scores[at]
     rows = np.array([table.index(node) for node in nodes])
     step = profile.scores[at]
-    if f"score:{name}" not in judged.stamps:
+    if f"score:{name}" not in evaluation.cache_keys:
         found = None
-    elif step.mechanism is not None and step.mechanism.rank is not None:
-        found = ranked(step, question, table, rows)
+    elif step.plugin is not None and step.plugin.rank is not None:
+        found = ranked(step, cycle, table, rows)
     else:
         found = found[rows]
     return {node: 0 if found is None else int(found[place]) for place, node in enumerate(nodes)}
@@ -132,29 +132,27 @@ def host_ports(given: Given) -> Given:
     containers = {name: [{"name": "main", "ports": given[name]}] for name in ("pod_ports", "used_ports")}
     cluster = {"nodes": [{"name": "n1", "pods": [{"containers": containers["used_ports"]}]}]}
     scheduler = _scheduler(cluster)
-    question = scheduler.question(read_pod(_pod({"containers": containers["pod_ports"]}, "pod")))
-    return {"pass": not _refused(scheduler, question, "NodePorts")}
+    cycle = scheduler.cycle(read_pod(_pod({"containers": containers["pod_ports"]}, "pod")))
+    return {"pass": not _refused(scheduler, cycle, "NodePorts")}
 
 
 def spread_filter(given: Given) -> Given:
     scheduler = _scheduler(given)
-    question = scheduler.question(read_pod(_pod(given["pod"], "pod")))
-    refused = _refused(scheduler, question, "PodTopologySpread")
+    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
+    refused = _refused(scheduler, cycle, "PodTopologySpread")
     names = [node["name"] for node in given["nodes"]]
     return {"nodes": {name: refused.get(name, ("", Verdict.PASS))[1].word for name in names}}
 
 
 def spread_score(given: Given) -> Given:
     scheduler = _scheduler(given)
-    question = scheduler.question(read_pod(_pod(given["pod"], "pod")))
+    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
     table, candidates = scheduler.cache.table, given["candidates"]
     rows = np.array([table.index(name) for name in candidates])
-    raw, ignored = spread_crowding(
-        question.view, NodeView(table, None, question.around), rows, Parameters({})
-    )
+    raw, ignored = spread_crowding(cycle.view, NodeView(table, None, cycle.state), rows, Parameters({}))
     return {
         "raw": {name: int(raw[at]) for at, name in enumerate(candidates) if not ignored[at]},
-        "scores": _scores(scheduler, question, "PodTopologySpread", candidates),
+        "scores": _scores(scheduler, cycle, "PodTopologySpread", candidates),
     }
 
 
@@ -163,8 +161,8 @@ _RULES = {NOT_NEAR: "affinity", NOT_APART: "anti_affinity", OTHERS_OBJECT: "exis
 
 def interpod_filter(given: Given) -> Given:
     scheduler = _scheduler(given)
-    question = scheduler.question(read_pod(_pod(given["pod"], "pod")))
-    refused = _refused(scheduler, question, "InterPodAffinity")
+    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
+    refused = _refused(scheduler, cycle, "InterPodAffinity")
     names = [node["name"] for node in given["nodes"]]
     return {"nodes": {name: _RULES[refused[name][0]] if name in refused else "Success" for name in names}}
 
@@ -172,14 +170,14 @@ def interpod_filter(given: Given) -> Given:
 def interpod_score(given: Given) -> Given:
     parameters = {"hardPodAffinityWeight": given.get("hardPodAffinityWeight")}
     scheduler = _scheduler(given, parameters)
-    question = scheduler.question(read_pod(_pod(given["pod"], "pod")))
+    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
     names = [node["name"] for node in given["nodes"]]
-    nodes = NodeView(scheduler.cache.table, None, question.around)
+    nodes = NodeView(scheduler.cache.table, None, cycle.state)
     said = Parameters({name: value for name, value in parameters.items() if value is not None})
-    raw = interpod_wishes(question.view, nodes, said)
+    raw = interpod_wishes(cycle.view, nodes, said)
     return {
         "raw": {name: int(raw[at]) for at, name in enumerate(names)},
-        "scores": _scores(scheduler, question, "InterPodAffinity", names),
+        "scores": _scores(scheduler, cycle, "InterPodAffinity", names),
     }
 
 
@@ -201,8 +199,8 @@ def image_locality(given: Given) -> Given:
         {"name": f"c{at}", "image": f"image-{at}" if at < len(present) else "another"}
         for at in range(given["container_count"])
     ]
-    question = scheduler.question(read_pod(_pod({"containers": containers}, "pod")))
-    return {"score": _scores(scheduler, question, "ImageLocality", ["n0"])["n0"]}
+    cycle = scheduler.cycle(read_pod(_pod({"containers": containers}, "pod")))
+    return {"score": _scores(scheduler, cycle, "ImageLocality", ["n0"])["n0"]}
 
 
 RUNNERS: Mapping[str, Runner] = {

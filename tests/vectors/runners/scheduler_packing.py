@@ -4,15 +4,15 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema
+from koordpolicy.cluster.pods import view_of
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_node import NodeDemand, node_facts
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import QOS_CLASS, RESOURCE_AMPLIFICATION_RATIO
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Question, judge
-from koordpolicy.scheduler.nodes import KINDS, TAINTS, kinds_text, node_schema
-from koordpolicy.scheduler.pods import view_of
+from koordpolicy.scheduler.cycle import Cycle, evaluate
 from koordpolicy.scheduler.profile import profile_of, records_for
 from tests.vectors import inputs
 from tests.vectors.runners.runner import Runner
@@ -34,7 +34,7 @@ def _asked(parameters: Given, pod: Pod, node: Node, demand: NodeDemand, facts: R
     }
     table.put(node.name, {**node_facts(node, demand), **row, **facts})
     view = view_of(pod, compiled.catalogue, lambda _facts: None)
-    return profile, judge(Question(profile, view, records_for(view.facts, {}, {}, 0)), table)
+    return profile, evaluate(Cycle(profile, view, records_for(view.facts, {}, {}, 0)), table)
 
 
 def _score(name: str, parameters: Given, given: Given) -> Given:
@@ -43,8 +43,8 @@ def _score(name: str, parameters: Given, given: Given) -> Given:
         inputs.resources(node.get("requested")), inputs.resources(node.get("nonzero_requested"))
     )
     made = Node("node", allocatable=inputs.resources(node["allocatable"]))
-    profile, judged = _asked(parameters, inputs.pod(given["pod"]), made, demand, {})
-    scores = judged.scores[[one.name for one in profile.scores].index(name)]
+    profile, evaluation = _asked(parameters, inputs.pod(given["pod"]), made, demand, {})
+    scores = evaluation.scores[[one.name for one in profile.scores].index(name)]
     return {"score": int(scores[0])}
 
 
@@ -76,8 +76,8 @@ def amplified_cpu_filter(given: Given) -> Given:
     )
     demand = NodeDemand({"cpu": given["node_requested_cpu"]})
     owned = {"ownedCPU": 1000 * given["cpuset_cpus_in_use"]}
-    profile, judged = _asked({}, pod, node, demand, owned)
-    verdicts = judged.verdicts[[one.name for one in profile.filters].index("AmplifiedCPU")]
+    profile, evaluation = _asked({}, pod, node, demand, owned)
+    verdicts = evaluation.verdicts[[one.name for one in profile.filters].index("AmplifiedCPU")]
     return {"pass": not verdicts.refused.any()}
 
 

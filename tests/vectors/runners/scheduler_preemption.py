@@ -3,14 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
+from koordpolicy.algorithms.eviction import candidates_to_find
+from koordpolicy.cluster.pods import PodView, view_of
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.mechanism.eviction import candidates_to_find
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.pods import PodView, view_of
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.profile import records_for
 from tests.vectors.policies import graph

@@ -49,7 +49,7 @@ WIDE: dict[str, tuple[str, str, str]] = {
     "nots": ("{}node.unschedulable", "", "!"),
     "minuses": ("{}(number(node.capacity.cpu))", "", "-"),
 }
-"""Around the parts, between them, and a part by number. Without a place in it, what is around comes last."""
+"""Around the parts, between them, and a part by number. Without a place in it, what is state comes last."""
 
 DEEP: dict[str, tuple[str, str, str]] = {
     "parentheses": ("(", "node.name", ")"),
@@ -71,14 +71,10 @@ DEEP: dict[str, tuple[str, str, str]] = {
 
 
 def wide(name: str, count: int) -> str:
-    around, between, part = WIDE[name]
+    state, between, part = WIDE[name]
     parts = between.join(part.format(at) for at in range(count))
     return (
-        around.format(parts)
-        if "{}" in around
-        else parts + around
-        if name == "conditionals"
-        else around + parts
+        state.format(parts) if "{}" in state else parts + state if name == "conditionals" else state + parts
     )
 
 
@@ -161,11 +157,11 @@ CHAINS: dict[str, tuple[str, Callable[[ir.Node, int], ir.Node], Callable[[ir.Nod
 
 @pytest.mark.parametrize("name", CHAINS)
 def test_chains_beyond_what_a_text_can_say(name: str) -> None:
-    leaf, step, around = CHAINS[name]
+    leaf, step, state = CHAINS[name]
     node = typed(leaf)
     for at in range(300):
         node = step(node, at)
-    node, seen = around(node), sum(SEEN.values())
+    node, seen = state(node), sum(SEEN.values())
     estimate(fold(node))
     assert_same(
         name, table_of(ROWS), POD, (compile_columns(node, "node", ROOT_NAMES), compile_row(ROOT_NAMES, node))

@@ -1,0 +1,191 @@
+"""Does a node have room: the resource filter, for one node and for all nodes at once.
+
+A pod without any request only needs a free pod slot. Everything that is short is reported, not just
+the first, so that a message can say what would help.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.columns import Amount, Columns, Mask
+from koordpolicy.algorithms.verdict import Verdict
+from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
+from koordpolicy.model.reading import Amounts
+
+_FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Shortage:
+    """A resource a node has too little of; amounts in the resource's unit, `pods` counted in pods."""
+
+    resource: str
+    wanted: int
+    used: int
+    allocatable: int
+
+    @property
+    def verdict(self) -> Verdict:
+        """Unresolvable when even the empty node is too small. A full pod count never is."""
+        if self.resource != PODS and self.wanted > self.allocatable:
+            return Verdict.UNRESOLVABLE
+        return Verdict.UNSCHEDULABLE
+
+    @property
+    def reason(self) -> str:
+        """The text that Kubernetes' scheduler gives."""
+        return shortage_reason(self.resource)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Which nodes have room.
+
+    `resources` names the checks (`pods` first); row i of `short` says for each node whether check i
+    fails, `unresolvable` whether one of them would fail on the empty node too. Both are None where all have room.
+    """
+
+    resources: tuple[str, ...]
+    count: int
+    short: Mask | None = None
+    unresolvable: Mask | None = None
+
+    @property
+    def passes(self) -> Mask:
+        """For each node, whether the pod fits."""
+        if self.short is None:
+            return np.ones(self.count, dtype=np.bool_)
+        return np.asarray(~self.short.any(axis=0), dtype=np.bool_)
+
+    @property
+    def verdicts(self) -> NDArray[np.int8]:
+        """For each node, its `Verdict` as a number."""
+        found = np.zeros(self.count, dtype=np.int8)
+        if self.short is not None and self.unresolvable is not None:
+            found += self.short.any(axis=0)
+            found += self.unresolvable
+        return found
+
+    def reasons(self, index: int) -> tuple[str, ...]:
+        """Why the node at an index has no room, in the order of the checks."""
+        fails = () if self.short is None else np.flatnonzero(self.short[:, index]).tolist()
+        return tuple(shortage_reason(self.resources[at]) for at in fails)
+
+
+def shortage_reason(resource: str) -> str:
+    """The text for a resource that is short, `pods` standing for the pod count."""
+    return "Too many pods" if resource == PODS else f"Insufficient {resource}"
+
+
+def checked_resources(
+    request: Amounts, ignored: Collection[str] = (), ignored_groups: Collection[str] = ()
+) -> tuple[str, ...]:
+    """The resources to check for a pod, in the order of reasons: cpu, memory, storage, then by name.
+
+    Only what is requested above zero. `ignored` names and `ignored_groups` (what stands before `/`)
+    skip extended resources; native and `kubernetes.io` ones are always checked.
+    """
+    return (
+        *(resource for resource in _FIRST if request.get(resource, 0) > 0),
+        *(
+            resource
+            for resource in sorted(request)
+            if resource not in _FIRST
+            and resource != PODS
+            and request[resource] > 0
+            and not (
+                is_extended(resource)
+                and (resource in ignored or resource.partition("/")[0] in ignored_groups)
+            )
+        ),
+    )
+
+
+Lacking = Callable[[Amounts, Amounts, int], tuple[tuple[bool, ...], bool] | None]
+"""Of what a node has, what is requested there, and its number of pods: None where the pod fits, else
+which checks fail, and whether one of them would on the empty node too."""
+
+
+def fit_one(
+    request: Amounts, ignored: Collection[str] = (), ignored_groups: Collection[str] = ()
+) -> tuple[tuple[str, ...], Lacking]:
+    """The checks for a pod by resource, `pods` first, and what says which of them a node fails."""
+    resources = checked_resources(request, ignored, ignored_groups)
+    wanted = [(resource, request[resource]) for resource in resources]
+
+    def lacking(
+        allocatable: Amounts, requested: Amounts, pod_count: int
+    ) -> tuple[tuple[bool, ...], bool] | None:
+        fails, unresolvable = [pod_count >= allocatable.get(PODS, 0)], False
+        for resource, amount in wanted:
+            has = allocatable.get(resource, 0)
+            lacks = amount > has - requested.get(resource, 0)
+            fails.append(lacks)
+            if lacks and amount > has:
+                unresolvable = True
+        return (tuple(fails), unresolvable) if True in fails else None
+
+    return (PODS, *resources), lacking
+
+
+def fit(
+    request: Amounts,
+    allocatable: Amounts,
+    requested: Amounts,
+    pod_count: int,
+    ignored: Collection[str] = (),
+    ignored_groups: Collection[str] = (),
+) -> tuple[Shortage, ...]:
+    """What one node lacks for a pod; empty when the pod fits.
+
+    `requested` is the sum over the `pod_count` pods on the node. A resource that the node does not
+    publish counts as 0, the number of pods too.
+    """
+    resources, lacking = fit_one(request, ignored, ignored_groups)
+    found = lacking(allocatable, requested, pod_count)
+    if found is None:
+        return ()
+    wanted, used = {**request, PODS: 1}, {**requested, PODS: pod_count}
+    return tuple(
+        Shortage(resource, wanted[resource], used.get(resource, 0), allocatable.get(resource, 0))
+        for resource, lacks in zip(resources, found[0], strict=True)
+        if lacks
+    )
+
+
+def verdict(shortages: Collection[Shortage]) -> Verdict:
+    """The node's verdict: the worst of its shortages."""
+    return max((shortage.verdict for shortage in shortages), default=Verdict.PASS)
+
+
+def fit_all(
+    request: Amounts,
+    allocatable: Columns,
+    requested: Columns,
+    pod_count: Amount,
+    ignored: Collection[str] = (),
+    ignored_groups: Collection[str] = (),
+) -> Fit:
+    """`fit` for all nodes at once."""
+    resources = (PODS, *checked_resources(request, ignored, ignored_groups))
+    count = len(pod_count.numbers)
+    short: Mask | None = None
+    unresolvable: Mask | None = None
+    for row, resource in enumerate(resources):
+        has = allocatable[resource]
+        used, wanted = (pod_count, 1) if resource == PODS else (requested[resource], request[resource])
+        if used.high + wanted <= has.low:
+            continue
+        lacks = np.less(has.without(used), wanted)
+        if not np.count_nonzero(lacks):
+            continue
+        if short is None or unresolvable is None:
+            short, unresolvable = np.zeros((len(resources), count), np.bool_), np.zeros(count, np.bool_)
+        short[row] = lacks
+        if resource != PODS and wanted > has.low:
+            unresolvable |= lacks & (has.numbers < wanted)
+    return Fit(resources, count, short, unresolvable)

@@ -1,0 +1,463 @@
+"""What the scheduler knows of the cluster: nodes, the pods on them, their metrics, as a table of facts.
+
+Each event changes the row of its node alone. Pods that were just placed are on their node at once
+(assumed), before the cluster has confirmed it. A pod on a node that is not known yet, or not any more,
+waits for the node to come.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from koordpolicy.algorithms.classify import Catalogue
+from koordpolicy.algorithms.load import AssignedPod, NodeLoad
+from koordpolicy.algorithms.node_capacity import trimmed_allocatable
+from koordpolicy.algorithms.records import pods_on_node, usage_of
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.demand import Demand
+from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
+from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.language.facts import TIMES
+from koordpolicy.model.amounts import within
+from koordpolicy.model.facts import Record
+from koordpolicy.model.facts_load import load_facts, threshold_facts
+from koordpolicy.model.facts_node import amount_facts, metric_facts, node_facts
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import Node, node_reservation
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY
+from koordpolicy.model.reading import Amounts, ObjectError
+from koordpolicy.model.table import NodeTable
+
+_KEPT = frozenset({BATCH_CPU, BATCH_MEMORY})
+"""Resources that are published with the node's reservation already taken off."""
+
+_PROD = "prod"
+"""The band whose use has a fact of its own."""
+
+
+@dataclass(slots=True)
+class _Placed:
+    """A pod on a node: what it takes there, and how load counts it."""
+
+    view: PodView
+    assigned: AssignedPod
+    since: int
+
+
+@dataclass(slots=True)
+class _Entry:
+    """One node's part of the cache. `node` is None while only its pods or its metric are known."""
+
+    name: str
+    node: Node | None = None
+    metric: NodeMetric | None = None
+    pods: dict[PodKey, _Placed] = field(default_factory=dict)
+    demand: Demand = field(default_factory=Demand)
+    changes: int = 0
+    rules: LoadRules | None = None
+    load: NodeLoad | None = None
+
+    @property
+    def empty(self) -> bool:
+        return self.node is None and self.metric is None and not self.pods
+
+
+class Supposition:
+    """A node some of whose pods are supposed to be gone."""
+
+    __slots__ = ("_before", "_cache", "_node")
+
+    def __init__(self, cache: "ClusterCache", node: str, before: Mapping[PodKey, _Placed]) -> None:
+        self._cache = cache
+        self._node = node
+        self._before = before
+
+    def put_back(self, key: PodKey) -> None:
+        """Suppose that a pod is there after all."""
+        placed = self._before[key]
+        self._cache.place(placed.view, self._node, placed.since)
+
+    def take_off(self, key: PodKey) -> None:
+        """Suppose that it is gone again."""
+        self._cache.displace(key)
+
+
+class ClusterCache:
+    """The nodes as a table, kept from events. `table` is read by others and written here alone.
+
+    `reads` are the paths of node facts that anybody asks for: rows leave away the costly ones nobody does.
+    `state` is what else there is; a cache without nodes and pods begins with what is handed to it.
+    """
+
+    __slots__ = (
+        "_assumed",
+        "_catalogue",
+        "_changes",
+        "_nodes",
+        "_policy",
+        "_reads_pods",
+        "_where",
+        "state",
+        "table",
+    )
+
+    def __init__(
+        self,
+        policy: LoadPolicy,
+        catalogue: Catalogue,
+        reads: frozenset[str],
+        state: ClusterState | None = None,
+    ) -> None:
+        self.table = NodeTable(node_schema())
+        self.state = ClusterState() if state is None else state
+        self._policy = policy
+        self._catalogue = catalogue
+        self._reads_pods = any(path == "pods" or path.startswith("usage.prod") for path in reads)
+        self._nodes: dict[str, _Entry] = {}
+        self._where: dict[PodKey, str] = {}
+        self._assumed: set[PodKey] = set()
+        self._changes = 0
+
+    # --- pods -----------------------------------------------------------------------------------
+
+    def node_of(self, key: PodKey) -> str | None:
+        """The node that a pod is on, or assumed to be on; None when it is on none."""
+        return self._where.get(key)
+
+    def view(self, key: PodKey) -> PodView | None:
+        """A pod as it is known on its node; None when it is on none."""
+        node = self._where.get(key)
+        return None if node is None else self._nodes[node].pods[key].view
+
+    def is_assumed(self, key: PodKey) -> bool:
+        """Whether a pod was placed here and the cluster has not confirmed it."""
+        return key in self._assumed
+
+    @property
+    def pod_count(self) -> int:
+        """How many pods are on nodes."""
+        return len(self._where)
+
+    def place(self, view: PodView, node: str, now: int, *, assumed: bool = False) -> None:
+        """Put a pod on a node, or replace what is known of it there."""
+        key = view.pod.key
+        before = self._where.get(key)
+        if before is not None and before != node:
+            self.displace(key)
+        entry = self._entry(node)
+        known = entry.pods.get(key)
+        placed = self._placed(entry, view, now if known is None else known.since)
+        entry.pods[key] = placed
+        self._changes += 1
+        entry.changes = self._changes
+        self._where[key] = node
+        (self._assumed.add if assumed else self._assumed.discard)(key)
+        if known is None or not _same_to_others(known.view, view):
+            row = self._row(entry)
+            if known is not None:
+                self.state.pod_left(known.view, row)
+            self.state.pod_came(view, row)
+        if (
+            known is not None
+            and self._weighs_the_same(entry, known, placed)
+            and _holds_the_same(known.view, view)
+        ):
+            return
+        if known is not None:
+            entry.demand.count(known.view, -1)
+        entry.demand.count(view, 1)
+        if entry.load is not None:
+            entry.load.add(placed.assigned)
+        self._write_demand(entry, view if known is None else None)
+
+    def _weighs_the_same(self, entry: _Entry, known: _Placed, placed: _Placed) -> bool:
+        """Whether a pod's update changes nothing in its node's row."""
+        return (
+            not self._reads_pods
+            and (entry.load is None or known.assigned == placed.assigned)
+            and known.view.occupied == placed.view.occupied
+            and known.view.occupied_nonzero == placed.view.occupied_nonzero
+            and known.view.owned_cpu == placed.view.owned_cpu
+        )
+
+    def displace(self, key: PodKey) -> bool:
+        """Take a pod off its node; whether it was on one."""
+        name = self._where.pop(key, None)
+        if name is None:
+            return False
+        self._assumed.discard(key)
+        entry = self._nodes[name]
+        view = entry.pods.pop(key).view
+        self._changes += 1
+        entry.changes = self._changes
+        self.state.pod_left(view, self._row(entry))
+        entry.demand.count(view, -1)
+        if entry.load is not None:
+            entry.load.remove(key)
+        if entry.empty:
+            del self._nodes[name]
+        else:
+            self._write_demand(entry, view)
+        return True
+
+    def _placed(self, entry: _Entry, view: PodView, since: int) -> _Placed:
+        rules = entry.rules or self._policy.rules({})
+        return _Placed(view, self._policy.assigned(view, rules, since), since)
+
+    # --- what if --------------------------------------------------------------------------------
+
+    def changes_on(self, node: str) -> int:
+        """A number that is another one after every change of the pods on a node."""
+        entry = self._nodes.get(node)
+        return -1 if entry is None else entry.changes
+
+    def pods_on(self, node: str) -> Mapping[PodKey, PodView]:
+        """The pods on a node, in the order in which they came."""
+        entry = self._nodes.get(node)
+        return {} if entry is None else {key: placed.view for key, placed in entry.pods.items()}
+
+    def supposed(self, node: str, without: Iterable[PodKey] = (), beside: Iterable[PodView] = ()) -> Record:
+        """The facts of a node as they would be without some of its pods and with others. Raises KeyError.
+
+        Nothing changes. Filters that look beyond a node's own row need `supposing`.
+        """
+        entry, row = self._nodes[node], self.table.row(self.table.index(node))
+        other = _Entry(
+            node,
+            entry.node,
+            entry.metric,
+            dict(entry.pods),
+            entry.demand.copy(),
+            rules=entry.rules,
+            load=None if entry.load is None else entry.load.copy(),
+        )
+        for key in without:
+            other.demand.count(other.pods.pop(key).view, -1)
+            if other.load is not None:
+                other.load.remove(key)
+        for view in beside:
+            placed = other.pods[view.pod.key] = self._placed(other, view, 0)
+            other.demand.count(view, 1)
+            if other.load is not None:
+                other.load.add(placed.assigned)
+        return {**row, **self._demand_facts(other, row)}
+
+    @contextmanager
+    def supposing(
+        self, node: str, without: Collection[PodKey], beside: Collection[PodView] = ()
+    ) -> Iterator["Supposition"]:
+        """The cluster as if some pods of a node were gone and others were there, as long as it lasts.
+
+        Everything that follows from the pods of nodes follows here, too. Afterwards all is as before.
+        """
+        entry = self._nodes[node]
+        before = dict(entry.pods)
+        assumed = self._assumed.intersection(before)
+        now = max((placed.since for placed in before.values()), default=0)
+        try:
+            for key in without:
+                self.displace(key)
+            for view in beside:
+                self.place(view, node, now, assumed=True)
+            yield Supposition(self, node, before)
+        finally:
+            for view in beside:
+                self.displace(view.pod.key)
+            for key, placed in before.items():
+                if key not in entry.pods:
+                    self.place(placed.view, node, placed.since, assumed=key in assumed)
+            entry.pods = {key: entry.pods[key] for key in before}
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.table
+
+    def nodes(self) -> Iterable[Node]:
+        """The nodes as they came."""
+        return (entry.node for entry in self._nodes.values() if entry.node is not None)
+
+    def pods(self) -> Iterable[tuple[PodView, str, int, bool]]:
+        """All placed pods: the pod, its node, since when, and whether that is assumed only."""
+        for name, entry in self._nodes.items():
+            for key, placed in entry.pods.items():
+                yield placed.view, name, placed.since, key in self._assumed
+
+    def metrics(self) -> Iterable[NodeMetric]:
+        """The metrics of all nodes."""
+        return (entry.metric for entry in self._nodes.values() if entry.metric is not None)
+
+    def set_node(self, node: Node) -> None:
+        """A node is new or has changed."""
+        entry = self._entry(node.name)
+        before, entry.node = entry.node, node
+        try:
+            self._write(entry)
+        finally:
+            # A fact of another class than its column's leaves the row there nevertheless.
+            if node.name not in self.table:
+                entry.node = before
+            elif before is None:
+                row = self.table.index(node.name)
+                self.state.node_came(node, row, [placed.view for placed in entry.pods.values()])
+            else:
+                self.state.node_changed(before, node, self.table.index(node.name))
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone. Its pods stay known until they are removed themselves."""
+        entry = self._nodes.get(name)
+        if entry is None or entry.node is None:
+            return
+        entry.node = None
+        entry.rules = entry.load = None
+        row, last = self.table.index(name), len(self.table) - 1
+        moved, pods = self.table.name(last), [placed.view for placed in entry.pods.values()]
+        self.table.remove(name)
+        self.state.node_left(name, row, last, moved, pods)
+        if entry.empty:
+            del self._nodes[name]
+
+    def set_metric(self, metric: NodeMetric) -> None:
+        """A node's report."""
+        entry = self._entry(metric.name)
+        entry.metric = metric
+        if entry.node is not None:
+            self._write(entry)
+
+    def renew_metrics(self, now: int) -> None:
+        """All nodes with a report have just sent the same again: only its time is another."""
+        self.table.fill("metric.updatedAt", TIMES.timestamp(now))
+
+    def remove_metric(self, name: str) -> None:
+        """A node's report is gone."""
+        entry = self._nodes.get(name)
+        if entry is None:
+            return
+        entry.metric = None
+        if entry.node is not None:
+            self._write(entry)
+        elif entry.empty:
+            del self._nodes[name]
+
+    def _row(self, entry: _Entry) -> int | None:
+        """The row of a node; None while it is not known."""
+        return None if entry.node is None else self.table.index(entry.name)
+
+    def _entry(self, name: str) -> _Entry:
+        found = self._nodes.get(name)
+        if found is None:
+            found = self._nodes[name] = _Entry(name)
+        return found
+
+    # --- rows -----------------------------------------------------------------------------------
+
+    def _write(self, entry: _Entry) -> None:
+        """Write the whole row of a node."""
+        node = entry.node
+        assert node is not None
+        shown = _trimmed(node)
+        facts = node_facts(shown, entry.demand.whole)
+        facts.update(self._pod_facts(entry))
+        facts.update(threshold_facts(node, TIMES))
+        facts[TAINTS] = taint_text(node.taints)
+        facts[KINDS] = kinds_text(shown.allocatable)
+        facts["ownedCPU"] = within(entry.demand.owned)
+        facts["metric.known"] = entry.metric is not None
+        if entry.metric is not None:
+            # The age is left away: it would change with the clock, while a row changes with events.
+            facts.update(metric_facts(entry.metric, 0, TIMES))
+            facts.pop("metric.age", None)
+        self._count_load(entry, facts)
+        self.table.put(entry.name, facts)
+
+    def _count_load(self, entry: _Entry, facts: Record) -> None:
+        """Begin the load of a node anew, after its limits, its report or the node itself changed."""
+        rules = self._policy.rules(facts)
+        if rules != entry.rules:
+            entry.rules = rules
+            for key, placed in entry.pods.items():
+                entry.pods[key] = self._placed(entry, placed.view, placed.since)
+        if entry.metric is None:
+            entry.load = None
+            return
+        entry.load = new_load(
+            rules, entry.metric, [placed.assigned for placed in entry.pods.values()], self._catalogue
+        )
+        facts.update(load_facts(loads_of(entry.load, rules)))
+
+    def _write_demand(self, entry: _Entry, only: PodView | None) -> None:
+        """Write what follows from the pods on a node, of which `only` one has come or gone (None: any)."""
+        if entry.node is None:
+            return
+        row = self.table.row(self.table.index(entry.name))
+        if only is None:
+            changes, facts = Record(), self._demand_facts(entry, row)
+        else:
+            changes = entry.demand.touched(only, _allocatable(row))
+            facts = self._load_facts(entry)
+        for path, value in facts.items():
+            if row.get(path) != value:
+                changes[path] = value
+        self.table.update(entry.name, changes)
+
+    def _demand_facts(self, entry: _Entry, row: Mapping[str, object]) -> Record:
+        """What follows from the pods on a node. `row` are its other facts."""
+        facts = entry.demand.facts(_allocatable(row))
+        facts.update(self._load_facts(entry))
+        return facts
+
+    def _load_facts(self, entry: _Entry) -> Record:
+        """The part of it that any pod may change."""
+        if entry.load is None or entry.rules is None:
+            return self._pod_facts(entry)
+        facts = load_facts(loads_of(entry.load, entry.rules))
+        if self._reads_pods:
+            facts.update(self._pod_facts(entry))
+        return facts
+
+    def _pod_facts(self, entry: _Entry) -> Record:
+        """The pods of a node one by one, and their measured use together, where policy asks for that."""
+        if not self._reads_pods:
+            return {}
+        pods = [placed.view.pod for placed in entry.pods.values()]
+        records = pods_on_node(pods, entry.metric, self._catalogue, TIMES)
+        facts: Record = {"pods": records}
+        if entry.metric is not None and entry.metric.node_usage is not None:
+            facts.update(amount_facts("usage.prod", usage_of(records, [_PROD])))
+        return facts
+
+
+def _same_to_others(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod mean the same to all that looks beyond a node's row."""
+    return one.pod is other.pod or (one.plain and other.plain and one.kind == other.kind)
+
+
+def _holds_the_same(one: PodView, other: PodView) -> bool:
+    """Whether two states of a pod have the same ports and volumes. Their node's row changes with these, though
+    they show in none of its facts: whoever remembers an answer about the node sees that it changed.
+    """
+    if one.plain and other.plain:
+        return True
+    try:
+        return one.ports == other.ports and one.volumes == other.volumes
+    except ObjectError:
+        return False
+
+
+def _allocatable(row: Mapping[str, object]) -> Amounts:
+    return row["resources.allocatable"]  # type: ignore[return-value]  # the fact's type says so
+
+
+def _trimmed(node: Node) -> Node:
+    """The node less what its annotation keeps for work outside Kubernetes; as it is when unreadable."""
+    try:
+        reservation = node_reservation(node.annotations)
+    except ObjectError:
+        return node
+    allocatable = trimmed_allocatable(node.allocatable, reservation, _KEPT)
+    return node if allocatable is node.allocatable else replace(node, allocatable=allocatable)

@@ -1,0 +1,225 @@
+"""The pods on nodes by their labels: how many of each kind are on each node, and how many of a selection.
+
+Pods of one namespace with equal labels are one kind. A selection that was asked for is kept from then on:
+a pod that comes or goes changes the counts of the selections that match its kind, and no others.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from koordpolicy.cluster.counts import RowCounts
+from koordpolicy.cluster.label_index import LabelIndex
+from koordpolicy.cluster.pods import KindKey
+from koordpolicy.model.labels import Operator
+from koordpolicy.model.neighbours import PodTerm
+from koordpolicy.model.reading import NO_TEXT
+
+_MOST_SELECTIONS: Final = 2048
+"""Selections that are kept; beyond, the one that was not asked for longest is dropped."""
+
+Place = TypeVar("Place")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Pods that all of these terms match at once. `alive` leaves out those that are being deleted."""
+
+    terms: tuple[PodTerm, ...]
+    alive: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class _Selection:
+    wanted: Wanted
+    counts: RowCounts = field(default_factory=RowCounts)
+    version: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class _Kind:
+    key: KindKey
+    labels: Mapping[str, str]
+    counts: RowCounts = field(default_factory=RowCounts)
+    pods: int = 0
+    selections: list[_Selection] = field(default_factory=list)
+
+    @property
+    def namespace(self) -> str:
+        return self.key[0]
+
+    @property
+    def terminating(self) -> bool:
+        return self.key[2]
+
+
+class PodLabelSets:
+    """The kinds of all pods on known nodes. Rows are those of the node table."""
+
+    __slots__ = ("_by_label", "_by_namespace", "_filed", "_kinds", "_labels", "_selections")
+
+    def __init__(self) -> None:
+        self._kinds: dict[KindKey, _Kind] = {}
+        self._by_namespace: dict[str, dict[KindKey, _Kind]] = {}
+        self._by_label: dict[tuple[str, str, str], dict[KindKey, _Kind]] = {}
+        # In the order in which they were last asked for.
+        self._selections: dict[Wanted, _Selection] = {}
+        self._filed: LabelIndex[_Selection] = LabelIndex()
+        self._labels: dict[str, Mapping[str, str]] = {}
+
+    def again(self) -> "PodLabelSets":
+        """The same namespaces, no pods."""
+        found = PodLabelSets()
+        found._labels = dict(self._labels)
+        return found
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def add(self, key: KindKey, labels: Mapping[str, str], row: int) -> None:
+        """A pod of a kind is on a node."""
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._enter(key, labels)
+        kind.pods += 1
+        kind.counts.add(row, 1)
+        for selection in kind.selections:
+            selection.counts.add(row, 1)
+            selection.version += 1
+
+    def remove(self, key: KindKey, row: int) -> None:
+        """A pod of a kind is not on a node any more."""
+        kind = self._kinds[key]
+        kind.pods -= 1
+        kind.counts.add(row, -1)
+        for selection in kind.selections:
+            selection.counts.add(row, -1)
+            selection.version += 1
+        if not kind.pods:
+            self._leave(kind)
+
+    def drop(self, row: int, last: int) -> None:
+        """A node is gone (its pods have been removed), and the last one has taken its number."""
+        for kind in self._kinds.values():
+            kind.counts.drop(row, last)
+        for selection in self._selections.values():
+            selection.counts.drop(row, last)
+
+    def name_space(self, name: str, labels: Mapping[str, str] | None) -> bool:
+        """A namespace has these labels now (None: it is gone); whether that changes anything."""
+        before, now = self._labels.get(name, NO_TEXT), NO_TEXT if labels is None else labels
+        if labels is None:
+            self._labels.pop(name, None)
+        else:
+            self._labels[name] = labels
+        if before == now:
+            return False
+        for wanted in [one for one in self._selections if _by_labels(one)]:
+            self._forget(wanted)
+        return True
+
+    # --- answers --------------------------------------------------------------------------------
+
+    def counts(self, wanted: Wanted) -> RowCounts:
+        """How many of the pods are on each node."""
+        return self._selection(wanted).counts
+
+    def version(self, wanted: Wanted) -> tuple[int, int]:
+        """What stays the same while the counts do."""
+        found = self._selection(wanted)
+        return id(found), found.version
+
+    def in_namespace(self, term: PodTerm, namespace: str) -> bool:
+        """Whether a term speaks of pods in a namespace."""
+        if namespace in term.namespaces:
+            return True
+        by_labels = term.namespace_selector
+        return by_labels is not None and by_labels.matches(self._labels.get(namespace, NO_TEXT))
+
+    def matches(self, term: PodTerm, namespace: str, labels: Mapping[str, str]) -> bool:
+        """Whether a term speaks of pods with these labels."""
+        return (
+            term.selector is not None and self.in_namespace(term, namespace) and term.selector.matches(labels)
+        )
+
+    # --- inner workings -------------------------------------------------------------------------
+
+    def _selection(self, wanted: Wanted) -> _Selection:
+        found = self._selections.pop(wanted, None)
+        if found is None:
+            found = self._begin(wanted)
+        self._selections[wanted] = found
+        return found
+
+    def _begin(self, wanted: Wanted) -> _Selection:
+        found = _Selection(wanted)
+        for kind in self._candidates(wanted):
+            if self._holds(wanted, kind):
+                found.counts.add_all(kind.counts)
+                kind.selections.append(found)
+        selector = wanted.terms[0].selector
+        if selector is not None:
+            self._filed.add(selector, found)
+        while len(self._selections) >= _MOST_SELECTIONS:
+            self._forget(next(iter(self._selections)))
+        return found
+
+    def _forget(self, wanted: Wanted) -> None:
+        gone = self._selections.pop(wanted)
+        if wanted.terms[0].selector is not None:
+            self._filed.discard(wanted.terms[0].selector, gone)
+        for kind in self._candidates(wanted):
+            if gone in kind.selections:
+                kind.selections.remove(gone)
+
+    def _holds(self, wanted: Wanted, kind: _Kind) -> bool:
+        if wanted.alive and kind.terminating:
+            return False
+        return all(self.matches(term, kind.namespace, kind.labels) for term in wanted.terms)
+
+    def _candidates(self, wanted: Wanted) -> Iterator[_Kind]:
+        """The kinds that a selection may have, and a few more. Namespaces by labels may be any."""
+        term = wanted.terms[0]
+        if term.selector is None:
+            return iter(())
+        if term.namespace_selector is not None:
+            return iter(self._kinds.values())
+        return self._in_namespaces(term)
+
+    def _in_namespaces(self, term: PodTerm) -> Iterator[_Kind]:
+        assert term.selector is not None
+        needed = next((one for one in term.selector.requirements if one.operator is Operator.IN), None)
+        for namespace in term.namespaces:
+            if needed is None:
+                yield from self._by_namespace.get(namespace, {}).values()
+                continue
+            for value in needed.values:
+                yield from self._by_label.get((namespace, needed.key, value), {}).values()
+
+    def _enter(self, key: KindKey, labels: Mapping[str, str]) -> _Kind:
+        kind = self._kinds[key] = _Kind(key, labels)
+        self._by_namespace.setdefault(kind.namespace, {})[key] = kind
+        for place in _places(kind):
+            self._by_label.setdefault(place, {})[key] = kind
+        kind.selections = [one for one in self._filed.near(labels) if self._holds(one.wanted, kind)]
+        return kind
+
+    def _leave(self, kind: _Kind) -> None:
+        del self._kinds[kind.key]
+        _discard(self._by_namespace, kind.namespace, kind.key)
+        for place in _places(kind):
+            _discard(self._by_label, place, kind.key)
+
+
+def _by_labels(wanted: Wanted) -> bool:
+    return any(term.namespace_selector is not None for term in wanted.terms)
+
+
+def _places(kind: _Kind) -> Iterable[tuple[str, str, str]]:
+    return ((kind.namespace, key, value) for key, value in kind.labels.items())
+
+
+def _discard(index: dict[Place, dict[KindKey, _Kind]], place: Place, key: KindKey) -> None:
+    filed = index[place]
+    del filed[key]
+    if not filed:
+        del index[place]

@@ -1,0 +1,194 @@
+"""Pods as the scheduler sees them: the object, its facts, what it takes from a node."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, overload
+
+from koordpolicy.algorithms.classify import Catalogue
+from koordpolicy.algorithms.pod_request import (
+    effective_requests,
+    nonzero_requests,
+    occupied_nonzero_requests,
+    occupied_requests,
+)
+from koordpolicy.algorithms.records import pod_record
+from koordpolicy.language.facts import TIMES
+from koordpolicy.model.facts import Record
+from koordpolicy.model.facts_load import estimate_facts, estimation_facts
+from koordpolicy.model.images import pod_images
+from koordpolicy.model.neighbours import ALONE, Neighbours, read_neighbours
+from koordpolicy.model.placement import ANYWHERE, Placement, read_placement
+from koordpolicy.model.pod import Pod, owned_cpus
+from koordpolicy.model.pod_ports import HostPort, host_ports
+from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes, read_pod_volumes
+from koordpolicy.model.protocol import SCHEDULER_NAME
+from koordpolicy.model.reading import Amounts, ObjectError
+
+T = TypeVar("T")
+
+
+KindKey = tuple[str, frozenset[tuple[str, str]], bool]
+"""What pods of one kind have in common: namespace, labels, and whether they are being deleted."""
+
+
+class _Once(Generic[T]):
+    """A property that is computed when it is first asked for. Unlike the library's it takes no lock, which
+    costs more than most of these.
+    """
+
+    def __init__(self, compute: Callable[[Any], T]) -> None:
+        self._compute = compute
+        self.__doc__ = compute.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, view: None, owner: type) -> "_Once[T]": ...
+    @overload
+    def __get__(self, view: object, owner: type) -> T: ...
+    def __get__(self, view: object | None, owner: type) -> "_Once[T] | T":
+        if view is None:
+            return self
+        # From then on the value hides this property.
+        found = view.__dict__[self._name] = self._compute(view)
+        return found
+
+
+@dataclass(frozen=True)
+class PodView:
+    """A pod with what follows from it and policy alone.
+
+    `facts` are those of the fact `pod` without `queuedAt`; `estimate` is what policy estimates it to use,
+    None where it does not. `placement`, `neighbours`, `ports`, `images` and `volumes` are read when they
+    are first asked for, and raise ObjectError for a spec that cannot be read.
+    """
+
+    pod: Pod
+    facts: Record
+    estimate: Amounts | None = None
+
+    @_Once
+    def placement(self) -> Placement:
+        """Selector, affinity, tolerations and gates."""
+        return read_placement(self.pod.raw) if self.pod.raw else ANYWHERE
+
+    @_Once
+    def neighbours(self) -> Neighbours:
+        """What it says of other pods."""
+        return read_neighbours(self.pod.raw, self.pod.namespace) if self.pod.raw else ALONE
+
+    @_Once
+    def ports(self) -> tuple[HostPort, ...]:
+        """The ports of its node that it takes."""
+        return host_ports(self.pod.raw) if self.pod.raw else ()
+
+    @_Once
+    def images(self) -> tuple[str, ...]:
+        """The images of its containers."""
+        return pod_images(self.pod.raw)
+
+    @_Once
+    def volumes(self) -> PodVolumes:
+        """Its volumes, as far as they matter to where it may go."""
+        return read_pod_volumes(self.pod.raw, self.pod.name) if self.pod.raw else NO_VOLUMES
+
+    @_Once
+    def plain_request(self) -> Amounts:
+        """The request without pod-level resources, which the score by fit leaves out."""
+        return effective_requests(self.pod, pod_level=False) if self.pod.pod_requests else self._request
+
+    @_Once
+    def plain_nonzero_request(self) -> Amounts:
+        """The same with the scheduler's defaults for what containers don't ask for."""
+        if self.pod.pod_requests:
+            return nonzero_requests(self.pod, pod_level=False)
+        return self._nonzero_request
+
+    @_Once
+    def occupied(self) -> Amounts:
+        """What it takes from its node."""
+        return occupied_requests(self.pod) if self._runs else self._request
+
+    @_Once
+    def owned_cpu(self) -> int:
+        """Millicores of the CPUs that it has for itself; 0 where its allocation is unreadable."""
+        if not self.pod.annotations:
+            return 0
+        try:
+            return 1000 * len(owned_cpus(self.pod.annotations))
+        except ObjectError:
+            return 0
+
+    @_Once
+    def kind(self) -> KindKey:
+        """Which kind of pod it is to others."""
+        return kind_of(self.pod.namespace, self.pod.labels, self.pod.terminating)
+
+    @_Once
+    def plain(self) -> bool:
+        """Whether it has neither ports nor volumes that matter nor terms about other pods; false if unreadable."""
+        try:
+            return not self.ports and self.volumes is NO_VOLUMES and self.neighbours is ALONE
+        except ObjectError:
+            return False
+
+    @property
+    def priority(self) -> int:
+        """Its priority, 0 without one."""
+        return self.pod.priority or 0
+
+    @_Once
+    def occupied_nonzero(self) -> Amounts:
+        """The same with the scheduler's defaults."""
+        if self._runs or self.pod.pod_requests:
+            return occupied_nonzero_requests(self.pod)
+        return self._nonzero_request
+
+    @property
+    def _request(self) -> Amounts:
+        request: Amounts = self.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
+        return request
+
+    @property
+    def _nonzero_request(self) -> Amounts:
+        request: Amounts = self.facts["resources.nonzeroRequest"]  # type: ignore[assignment]  # as above
+        return request
+
+    @_Once
+    def _runs(self) -> bool:
+        """Whether a node has told what containers have: then a resize may be on its way."""
+        pod = self.pod
+        return any(one.running is not None for one in (*pod.containers, *pod.init_containers))
+
+
+def takes_less(now: PodView, before: PodView) -> bool:
+    """Whether a pod takes less of something from its node than it did."""
+    amounts = now.occupied
+    return amounts != before.occupied and any(
+        amounts.get(name, 0) < amount for name, amount in before.occupied.items()
+    )
+
+
+def kind_of(namespace: str, labels: Mapping[str, str], terminating: bool) -> KindKey:
+    """The kind of a pod."""
+    return namespace, frozenset(labels.items()), terminating
+
+
+Estimator = Callable[[Record], Amounts | None]
+"""What policy estimates a pod with these facts to use."""
+
+
+def view_of(pod: Pod, catalogue: Catalogue, estimator: Estimator) -> PodView:
+    """A pod with its facts, class and band as the catalogue says."""
+    facts = pod_record(pod, catalogue, TIMES)
+    facts.update(estimation_facts(pod, TIMES))
+    estimate = estimator(facts)
+    if estimate is not None:
+        facts.update(estimate_facts(estimate))
+    return PodView(pod, facts, estimate)
+
+
+def scheduler_of(pod: Pod) -> str:
+    """The scheduler that a pod asks for: its label's, even when that is empty, before its spec's."""
+    return pod.labels.get(SCHEDULER_NAME, pod.scheduler_name)

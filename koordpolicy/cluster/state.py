@@ -1,0 +1,127 @@
+"""What a filter or score may have to know beside the node that it is asked about.
+
+Everything here is kept from events, and asked for by row of the node table: the cache tells of every row
+that comes, goes or moves, and of every pod that comes to a node or leaves it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from koordpolicy.cluster.domains import Topology
+from koordpolicy.cluster.images import NodeImages
+from koordpolicy.cluster.label_sets import PodLabelSets
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.ports import UsedPorts
+from koordpolicy.cluster.terms import TermBook
+from koordpolicy.cluster.volumes import Volumes
+from koordpolicy.cluster.workloads import Workloads
+from koordpolicy.model.images import node_images
+from koordpolicy.model.neighbours import ALONE, Neighbours
+from koordpolicy.model.node import Node
+from koordpolicy.model.pod_ports import HostPort
+from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes
+from koordpolicy.model.reading import NOTHING, ObjectError
+
+T = TypeVar("T")
+
+_NO_PORTS: tuple[HostPort, ...] = ()
+
+
+class ClusterState:
+    """All of it.
+
+    `apart`, `near` and `wishes` are what pods on nodes say of others: required anti-affinity, required
+    affinity, and preferred ones by weight.
+    """
+
+    __slots__ = (
+        "apart", "images", "label_sets", "near", "ports", "topology", "volumes", "wishes", "workloads",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.topology = Topology()
+        self.label_sets = PodLabelSets()
+        self.apart = TermBook()
+        self.near = TermBook()
+        self.wishes = TermBook()
+        self.ports = UsedPorts()
+        self.images = NodeImages()
+        self.volumes = Volumes()
+        self.workloads = Workloads()
+
+    def again(self) -> "ClusterState":
+        """The same without nodes and pods, which are to come anew."""
+        found = ClusterState()
+        found.label_sets = self.label_sets.again()
+        found.volumes = self.volumes.again()
+        found.workloads = self.workloads
+        return found
+
+    # --- nodes ----------------------------------------------------------------------------------
+
+    def node_came(self, node: Node, row: int, pods: Iterable[PodView]) -> None:
+        """A node has a row, the next one; these pods are on it."""
+        self.topology.put(row, node.labels)
+        self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
+        self.volumes.node_came(node.name, row)
+        for pod in pods:
+            self._count(pod, row, 1)
+
+    def node_changed(self, before: Node, node: Node, row: int) -> None:
+        """A node is another now."""
+        self.topology.put(row, node.labels)
+        if before.raw is not node.raw:
+            self.images.put(row, _or(lambda: node_images(node.raw), NOTHING))
+
+    def node_left(self, name: str, row: int, last: int, moved: str, pods: Iterable[PodView]) -> None:
+        """A node's row is gone, and the last row, of the node `moved`, has taken its number."""
+        for pod in pods:
+            self._count(pod, row, -1)
+        self.topology.drop(row)
+        self.images.drop(row)
+        self.volumes.node_left(name, row, last, moved)
+        for part in (self.label_sets, self.apart, self.near, self.wishes, self.ports):
+            part.drop(row, last)
+
+    # --- pods -----------------------------------------------------------------------------------
+
+    def pod_came(self, pod: PodView, row: int | None) -> None:
+        """A pod is on a node; `row` is None for one that is not known."""
+        if row is not None:
+            self._count(pod, row, 1)
+
+    def pod_left(self, pod: PodView, row: int | None) -> None:
+        """A pod is not on a node any more."""
+        if row is not None:
+            self._count(pod, row, -1)
+
+    def _count(self, view: PodView, row: int, sign: int) -> None:
+        pod = view.pod
+        if sign > 0:
+            self.label_sets.add(view.kind, pod.labels, row)
+        else:
+            self.label_sets.remove(view.kind, row)
+        if view.plain:
+            return
+        ports = _or(lambda: view.ports, _NO_PORTS)
+        if ports:
+            (self.ports.add if sign > 0 else self.ports.remove)(ports, row)
+        volumes: PodVolumes = _or(lambda: view.volumes, NO_VOLUMES)
+        if volumes is not NO_VOLUMES:
+            self.volumes.add_pod(pod.namespace, volumes, row, sign)
+        wants: Neighbours = _or(lambda: view.neighbours, ALONE)
+        if wants is ALONE:
+            return
+        for book, terms in ((self.apart, wants.apart), (self.near, wants.near)):
+            for term in terms:
+                (book.add if sign > 0 else book.remove)(term, row)
+        for wish in wants.wishes:
+            (self.wishes.add if sign > 0 else self.wishes.remove)(wish.term, row, wish.weight)
+
+
+def _or(read: Callable[[], T], otherwise: T) -> T:
+    """What a pod on a node says; nothing where that cannot be read: it is there all the same."""
+    try:
+        return read()
+    except ObjectError:
+        return otherwise

@@ -1,0 +1,212 @@
+"""What a plugin is, and how it reads its parameters."""
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import NodeView, Rows
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.volume_plan import VolumePlan
+from koordpolicy.model.reading import Amounts
+
+T = TypeVar("T")
+
+
+class Parameters(dict[str, Any]):
+    """The values of a plugin's parameters by name, as run-time values. None: policy says nothing.
+
+    Not to be changed: where policy says the same for every pod, all pods share one.
+    """
+
+    __slots__ = ("_made",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._made: dict[Callable[[Parameters], Any], Any] = {}
+
+    def once(self, read: "Callable[[Parameters], T]") -> T:
+        """What `read` makes of them, made once. Raises what it raises."""
+        if read not in self._made:
+            self._made[read] = read(self)
+        return self._made[read]  # type: ignore[no-any-return]  # it is what this `read` has given
+
+
+Scores = NDArray[Any]
+
+Facts = Mapping[str, Any]
+"""The facts of one node, as a row of the table has them."""
+
+Refused = tuple[tuple[bool, ...], bool]
+"""Of a node that a filter refuses: whether for each reason, and whether it is unresolvable."""
+
+
+class ParameterError(ValueError):
+    """A parameter has a value that the plugin cannot work with; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What a filter says of the nodes it was shown.
+
+    Row i of `refused` marks the nodes refused for `reasons[i]`; `unresolvable` those that fewer pods on them
+    would not help either. `none` says that it is known to refuse no node, so that nobody has to look; what it
+    shows then are arrays that others share.
+    """
+
+    reasons: tuple[str, ...]
+    refused: Mask
+    unresolvable: Mask
+    none: bool = False
+
+
+Filter = Callable[[PodView, NodeView, Parameters], Verdicts]
+Score = Callable[[PodView, NodeView, Parameters], "Scores | None"]
+"""Scores of the nodes; None when the pod gives no reason to prefer any."""
+
+FilterOne = Callable[[PodView, Parameters], tuple[tuple[str, ...], Callable[[Facts], "Refused | None"]]]
+"""The reasons of a filter, and what says of one node after the other the same; None of one that passes."""
+
+ScoreOne = Callable[[PodView, Parameters], "Callable[[Facts], int | float] | None"]
+"""What gives the score of one node after the other; None as of `Score`."""
+
+Requests = Callable[[PodView, Parameters], Mapping[str, int]]
+"""The amounts that a pod needs to be free on a node, by resource, `pods` as such among them."""
+
+Said = Callable[[], Parameters]
+"""The parameters, computed when they are asked for."""
+
+CacheKey = Callable[[PodView, ClusterState, Said], Hashable | None]
+"""What stays equal as long as the answers about an unchanged node stay the same; None when the plugin
+has nothing to say about the pod."""
+
+Rank = Callable[[PodView, NodeView, Rows, Parameters], "Scores | None"]
+"""Scores, 0 to 100, of the nodes of some rows, which are those left to choose from."""
+
+
+Gate = Callable[[PodView, ClusterState], bool]
+"""Whether a filter refuses the pod every node, without a look at any."""
+
+
+Reserve = Callable[[PodView, NodeView, Parameters], VolumePlan]
+"""What is to be done before the pod is bound to the one node that is shown."""
+
+
+class Anew:
+    """A cache_key that equals nothing: what depends on all pods of the cluster is not remembered."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+    def __hash__(self) -> int:
+        return 0
+
+
+ANEW: Final = Anew()
+
+NODES_COME_AND_CHANGE: Final = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED})
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin:
+    """An implementation: as a filter, as a score, or as both.
+
+    `node_facts` and `pod_facts` are what it reads, so that equal pods on unchanged nodes need no second
+    look. `helped_by` are the events after which a refused pod may pass. `row_only` says that the verdict
+    about a node follows from its row alone; others have a `cache_key`, and may look at the surroundings. `rank`
+    scores the nodes that are left in view of each other, `rank_key` says whether it has something to say.
+    `requests` is what a filter that only counts amounts counts, `reserve` what has to follow from a decision,
+    `gate` whether it refuses the pod as such.
+    `filter_one` and `score_one` say of one node what `filter` and `score` do; not all plugins have them.
+    """
+
+    filter: Filter | None = None
+    score: Score | None = None
+    node_facts: frozenset[str] = frozenset()
+    pod_facts: frozenset[str] = frozenset()
+    helped_by: frozenset[Event] = NODES_COME_AND_CHANGE
+    row_only: bool = True
+    cache_key: CacheKey | None = None
+    rank: Rank | None = None
+    rank_key: CacheKey | None = None
+    reserve: Reserve | None = None
+    requests: Requests | None = None
+    gate: Gate | None = None
+    filter_one: FilterOne | None = None
+    score_one: ScoreOne | None = None
+
+
+def one_reason(refused: Mask, reason: str) -> Verdicts:
+    """A filter with one reason, which other pods have nothing to do with."""
+    if not np.count_nonzero(refused):
+        return refuses_none((reason,), len(refused))
+    return Verdicts((reason,), refused[np.newaxis], refused)
+
+
+@lru_cache(maxsize=64)
+def refuses_none(reasons: tuple[str, ...], count: int) -> Verdicts:
+    """What a filter says that refuses none of so many nodes."""
+    refused = np.zeros((len(reasons), count), np.bool_)
+    refused.flags.writeable = False
+    return Verdicts(reasons, refused, refused[0], none=True)
+
+
+@lru_cache(maxsize=16)
+def the_same_for_all(count: int) -> Scores:
+    """Scores of 0, in an array of one entry that is shown for each node."""
+    return np.broadcast_to(np.int64(0), count)
+
+
+def refused_of(reasons: tuple[str, ...], found: "Sequence[Refused | None]") -> Verdicts:
+    """What was said of one node after the other, as columns."""
+    refused = np.zeros((len(reasons), len(found)), np.bool_)
+    unresolvable = np.zeros(len(found), np.bool_)
+    for at, one in enumerate(found):
+        if one is not None:
+            refused[:, at], unresolvable[at] = one
+    return Verdicts(reasons, refused, unresolvable)
+
+
+def request_of(pod: PodView) -> Amounts:
+    """What the pod requests."""
+    request: Amounts = pod.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
+    return request
+
+
+# --- parameters ----------------------------------------------------------------------------------
+
+
+def text(parameters: Parameters, name: str, default: str) -> str:
+    """A parameter that is a text. Raises ParameterError."""
+    value = parameters.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, str):
+        raise ParameterError(f"`{name}` is not a text")
+    return value
+
+
+def texts(parameters: Parameters, name: str) -> tuple[str, ...]:
+    """A parameter that is a list of texts; empty when policy says nothing. Raises ParameterError."""
+    value = parameters.get(name) or ()
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
+        raise ParameterError(f"`{name}` is not a list of texts")
+    return tuple(value)
+
+
+def weights(parameters: Parameters) -> Mapping[str, int]:
+    """The parameter `weights`. Raises ParameterError."""
+    value = parameters.get("weights") or {}
+    if not isinstance(value, Mapping) or not all(
+        type(weight) is int and weight >= 0 for weight in value.values()
+    ):
+        raise ParameterError("`weights` is not a mapping of resources to whole numbers from 0")
+    return value

@@ -1,0 +1,120 @@
+"""Inter-pod affinity: nodes near the pods that a pod wants near, away from those it does not, both ways."""
+
+from collections.abc import Hashable, Iterator
+from typing import Final
+
+import numpy as np
+
+from koordpolicy.algorithms.columns import Column
+from koordpolicy.algorithms.interpod import (
+    NOT_APART,
+    NOT_NEAR,
+    OTHERS_OBJECT,
+    Near,
+    affinity_refusals,
+    anti_affinity_refusals,
+    interpod_normalized,
+    weighed,
+)
+from koordpolicy.cluster import ClusterState, HeldTerm, Wanted
+from koordpolicy.cluster.nodes import NodeView, Rows
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.scheduler.plugins.base import ANEW, ParameterError, Parameters, Said, Scores, Verdicts
+
+_HARD_WEIGHT: Final = "hardPodAffinityWeight"
+_MOST_WEIGHT: Final = 100
+
+
+def required_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
+    """Whether the pod requires something of others, or one of them of it."""
+    wants = pod.neighbours
+    if wants.near or wants.apart:
+        return ANEW
+    about = state.apart.about(state.label_sets, pod.pod.namespace, pod.pod.labels)
+    return ANEW if state.apart and any(True for _ in about) else None
+
+
+def interpod_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:
+    """Nodes that are not near, nodes that are not apart, nodes whose pods would object."""
+    state, count, wants = nodes.state, nodes.total, pod.neighbours
+    namespace, labels = pod.pod.namespace, pod.pod.labels
+    near = affinity_refusals([], False, count)
+    if wants.near:
+        terms = tuple(one.pods for one in wants.near)
+        pods = state.label_sets.counts(Wanted(terms)).array(count)
+        itself = all(state.label_sets.matches(term, namespace, labels) for term in terms)
+        near = affinity_refusals([_near(nodes, one.key, pods) for one in wants.near], itself, count)
+    apart = anti_affinity_refusals(
+        (
+            _near(nodes, one.key, state.label_sets.counts(Wanted((one.pods,))).array(count))
+            for one in wants.apart
+        ),
+        count,
+    )
+    objecting = anti_affinity_refusals(
+        (
+            _near(nodes, held.term.key, held.counts.array(count))
+            for held in state.apart.about(state.label_sets, namespace, labels)
+        ),
+        count,
+    )
+    apart &= ~near
+    objecting &= ~near & ~apart
+    refused = np.stack([nodes.some(one) for one in (near, apart, objecting)])
+    return Verdicts((NOT_NEAR, NOT_APART, OTHERS_OBJECT), refused, refused[0])
+
+
+def wishes_wanted(pod: PodView, state: ClusterState, said: Said) -> Hashable | None:
+    """Whether the pod has wishes about others, or others about it."""
+    if pod.neighbours.wishes:
+        return ANEW
+    if not state.near and not state.wishes:
+        return None
+    parameters = said()
+    if parameters.get("ignorePreferredTermsOfExistingPods"):
+        return None
+    return ANEW if any(True for _ in _of_others(pod, state, parameters)) else None
+
+
+def interpod_rank(pod: PodView, nodes: NodeView, rows: Rows, parameters: Parameters) -> Scores | None:
+    """How many wishes the feasible nodes fulfil."""
+    return interpod_normalized(interpod_wishes(pod, nodes, parameters)[rows])
+
+
+def interpod_wishes(pod: PodView, nodes: NodeView, parameters: Parameters) -> Column:
+    """The weights of the wishes that all nodes fulfil."""
+    return weighed(_wishes(pod, nodes, parameters), nodes.total)
+
+
+def _wishes(pod: PodView, nodes: NodeView, parameters: Parameters) -> Iterator[tuple[int, Near]]:
+    state, count = nodes.state, nodes.total
+    for wish in pod.neighbours.wishes:
+        pods = state.label_sets.counts(Wanted((wish.term.pods,))).array(count)
+        yield wish.weight, _near(nodes, wish.term.key, pods)
+    for weight, held in _of_others(pod, state, parameters):
+        yield weight, _near(nodes, held.term.key, held.counts.array(count))
+
+
+def _of_others(pod: PodView, state: ClusterState, parameters: Parameters) -> Iterator[tuple[int, HeldTerm]]:
+    """What pods on nodes say of the pod, and what that weighs."""
+    namespace, labels = pod.pod.namespace, pod.pod.labels
+    hard = _hard_weight(parameters)
+    if hard:
+        for held in state.near.about(state.label_sets, namespace, labels):
+            yield hard, held
+    for held in state.wishes.about(state.label_sets, namespace, labels):
+        yield 1, held
+
+
+def _hard_weight(parameters: Parameters) -> int:
+    value = parameters.get(_HARD_WEIGHT)
+    if value is None:
+        return 1
+    if type(value) is not int or not 0 <= value <= _MOST_WEIGHT:
+        raise ParameterError(f"`{_HARD_WEIGHT}` is not a whole number from 0 to {_MOST_WEIGHT}")
+    return value
+
+
+def _near(nodes: NodeView, key: str, pods: Column) -> Near:
+    domains = nodes.state.topology.of(key)
+    return Near(domains.ids(nodes.total), domains.size, pods)
