@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from functools import partial
 
 from koordpolicy.diagnostics import Note, Span
+from koordpolicy.graph.decide import parameters_of
+from koordpolicy.graph.passes.parameters import PREFIX
 from koordpolicy.graph.references import walk as ast_walk
-from koordpolicy.graph.rules import Decision, Rule
+from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.state import State, Unit, texts_of
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ir_walk import walk
@@ -34,6 +36,64 @@ def availability(state: State) -> None:
                     help=_advice(read, decision),
                     notes=() if _within(place, rule.span) else (Note("decided here", rule.span),),
                 )
+
+    _through_parameters(state)
+
+
+def _through_parameters(state: State) -> None:
+    """KP206 where a rule of a parameter reads what a decision that uses the parameter does not have.
+
+    A parameter may read whatever its kind knows, but what uses it may know less: the setting of a filter sees no node.
+    """
+    read = {key: found for key, found in _read_by_parameters(state).items() if found}
+    if not read:
+        return
+    told: set[str] = set()
+    for decision in state.decisions.values():
+        if decision.key in read:
+            continue  # a parameter of a parameter counts where the outer one is used
+        for key in {one for rule in decision.rules for one in parameters_of(rule.value, rule.key)}:
+            for root, rule in read.get(key, {}).items():
+                if root not in decision.roots and rule.id not in told:
+                    told.add(rule.id)
+                    state.found.add(
+                        "KP206",
+                        rule.span,
+                        f"`{root}` is not available where `{decision.key}` is decided, which uses `{key}`",
+                        help=_advice(root, decision),
+                    )
+
+
+def _read_by_parameters(state: State) -> dict[DecisionKey, dict[str, Rule]]:
+    """The roots that each parameter reads, by way of others too, each with a rule that does."""
+    own: dict[DecisionKey, dict[str, Rule]] = {}
+    for key, decision in state.decisions.items():
+        if key.field.startswith(PREFIX):
+            own[key] = {
+                root: rule
+                for rule in decision.rules
+                for root in state.cache.get(("roots", rule), partial(_roots_read, rule))
+            }
+    found: dict[DecisionKey, dict[str, Rule]] = {}
+
+    def all_of(key: DecisionKey) -> dict[str, Rule]:
+        if key not in found:
+            found[key] = dict(own.get(key, {}))  # first, though the pass before has refused circles
+            for rule in state.decisions[key].rules if key in own else ():
+                for other in parameters_of(rule.value, rule.key):
+                    found[key].update(all_of(other))
+        return found[key]
+
+    return {key: all_of(key) for key in own}
+
+
+def _roots_read(rule: Rule) -> frozenset[str]:
+    nodes = [rule.value] if rule.match.test is None else [rule.value, rule.match.test]
+    return frozenset(
+        node.name
+        for node in walk(*nodes)
+        if isinstance(node, ir.Var) and not node.local and node.name in ROOTS
+    )
 
 
 def _place(unit: Unit, rule: Rule, read: str) -> Span:
