@@ -10,8 +10,8 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.process import Process
-from koordpolicy.scheduler.extender_server import MEMORY
-from koordpolicy.scheduler.extender_steps import OWN
+from koordpolicy.scheduler.extender.server import MEMORY
+from koordpolicy.scheduler.extender.steps import OWN
 from koordpolicy.scheduler.loop import IN_FLIGHT
 from koordpolicy.scheduler.process import NAME, Choice, run_scheduler
 from koordpolicy.scheduler.rehearsal import rehearse

@@ -21,8 +21,8 @@ from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.unreadable import status_of
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.diagnosing import Diagnosing
-from koordpolicy.scheduler.extender_server import MEMORY, ExtenderServer, limits_of
-from koordpolicy.scheduler.extender_steps import OWN, restricted_to
+from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
+from koordpolicy.scheduler.extender.steps import OWN, restricted_to
 from koordpolicy.scheduler.listening import Listening
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.profile import ProfileError, profile_of

@@ -39,7 +39,7 @@ from koordpolicy.runtime.manifest import manifest
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.unreadable import status_of, unreadable_objects
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.extender_server import ExtenderServer
+from koordpolicy.scheduler.extender.server import ExtenderServer
 from koordpolicy.scheduler.feed import HEARD, hear
 from koordpolicy.simulator.simulation import Settings, Simulation
 from koordpolicy.simulator.workload import Arrival, Workload

@@ -11,7 +11,7 @@ from koordpolicy.model.node import read_node
 from koordpolicy.runtime.http import Request
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.extender_server import ExtenderServer
+from koordpolicy.scheduler.extender.server import ExtenderServer
 from tests.fuzz.mutations import mutate_bytes, mutate_json
 from tests.fuzz.target import Defect, Target
 from tests.fuzz.targets.policies import NOW, graph_of_the_pack

@@ -19,10 +19,10 @@ from koordpolicy.model.pod import read_pod
 from koordpolicy.runtime.authentication import Authentication, Authenticator
 from koordpolicy.runtime.http import Server
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.scheduler.extender import Extender
-from koordpolicy.scheduler.extender_server import MEMORY, NOT_READY, ExtenderServer, limits_of
-from koordpolicy.scheduler.extender_steps import OWN, TWINS, restricted_to
-from koordpolicy.scheduler.extender_wire import AskedRoom, ExtenderArgs, Going
+from koordpolicy.scheduler.extender.extender import Extender
+from koordpolicy.scheduler.extender.server import MEMORY, NOT_READY, ExtenderServer, limits_of
+from koordpolicy.scheduler.extender.steps import OWN, TWINS, restricted_to
+from koordpolicy.scheduler.extender.wire import ExtenderArgs, Going, PreemptionArgs
 from koordpolicy.scheduler.plugins import PLUGINS
 from koordpolicy.scheduler.profile import ProfileError, profile_of
 from koordpolicy.scheduler.role import Role
@@ -48,7 +48,7 @@ def test_what_it_answers(case: dict[str, Any]) -> None:
         assert extender.prioritize(left) == list(expected["scores"].items())
     if "going" in case:
         going = {node: Going(tuple(f"uid-{name}" for name in names)) for node, names in case["going"].items()}
-        found = extender.room(AskedRoom(asked.pod, going))
+        found = extender.room(PreemptionArgs(asked.pod, going))
         assert {node: list(one.uids) for node, one in found.items()} == {
             node: [f"uid-{name}" for name in names] for node, names in expected["going"].items()
         }

@@ -41,7 +41,7 @@ class Going:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedRoom:
+class PreemptionArgs:
     """A pod, and for each node on which room could be made for it who would go."""
 
     pod: Pod
@@ -49,7 +49,7 @@ class AskedRoom:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedBinding:
+class BindingArgs:
     """A pod to be bound to a node."""
 
     namespace: str
@@ -79,12 +79,12 @@ def read_args(body: Any) -> ExtenderArgs:
     return ExtenderArgs(pod, tuple(objects), objects)
 
 
-def passed_json(asked: ExtenderArgs, passed: Passed) -> dict[str, Any]:
-    """`ExtenderFilterResult`, with nodes or names, as it was asked."""
-    if asked.objects is None:
+def passed_json(args: ExtenderArgs, passed: Passed) -> dict[str, Any]:
+    """`ExtenderFilterResult`, with nodes or names, as it was args."""
+    if args.objects is None:
         left: dict[str, Any] = {"NodeNames": list(passed.names)}
     else:
-        items = [asked.objects[name] for name in passed.names]
+        items = [args.objects[name] for name in passed.names]
         left = {"Nodes": {"metadata": {}, "items": items}}
     return {
         **left,
@@ -104,7 +104,7 @@ def priorities_json(scores: Sequence[tuple[str, int]]) -> list[dict[str, Any]]:
     return [{"Host": name, "Score": score} for name, score in scores]
 
 
-def read_asked_room(body: Any) -> AskedRoom:
+def read_preemption_args(body: Any) -> PreemptionArgs:
     """`ExtenderPreemptionArgs`, victims as pods or as uids. Raises ObjectError."""
     fields = _fields(body)
     found: dict[str, Going] = {}
@@ -118,7 +118,7 @@ def read_asked_room(body: Any) -> AskedRoom:
             if not isinstance(pods, list) or type(violations) is not int:
                 raise ObjectError(f"{key}.{name} does not hold pods and a number of violations")
             found[name] = Going(tuple(uid_of(one) for one in pods), violations)
-    return AskedRoom(_pod(fields), found)
+    return PreemptionArgs(_pod(fields), found)
 
 
 def room_json(nodes: Mapping[str, Going]) -> dict[str, Any]:
@@ -131,14 +131,14 @@ def room_json(nodes: Mapping[str, Going]) -> dict[str, Any]:
     }
 
 
-def read_asked_binding(body: Any) -> AskedBinding:
+def read_binding_args(body: Any) -> BindingArgs:
     """`ExtenderBindingArgs`. Raises ObjectError."""
     fields = _fields(body)
     values = [fields.get(key) for key in ("podnamespace", "podname", "poduid", "node")]
     if not all(isinstance(one, str) and one for one in values):
         raise ObjectError("ExtenderBindingArgs lacks one of PodNamespace, PodName, PodUID and Node")
     namespace, name, uid, node = map(str, values)
-    return AskedBinding(namespace, name, uid, node)
+    return BindingArgs(namespace, name, uid, node)
 
 
 def _fields(body: Any, where: str = "body") -> dict[str, Any]:

@@ -23,16 +23,16 @@ from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.cycle import CycleProblem
 from koordpolicy.scheduler.decision_log import PlacementLog
-from koordpolicy.scheduler.extender import Extender
-from koordpolicy.scheduler.extender_turns import PATIENCE, Underway
-from koordpolicy.scheduler.extender_wire import (
-    AskedBinding,
+from koordpolicy.scheduler.extender.extender import Extender
+from koordpolicy.scheduler.extender.turns import PATIENCE, Underway
+from koordpolicy.scheduler.extender.wire import (
+    BindingArgs,
     error_json,
     passed_json,
     priorities_json,
     read_args,
-    read_asked_binding,
-    read_asked_room,
+    read_binding_args,
+    read_preemption_args,
     room_json,
 )
 from koordpolicy.scheduler.scheduler import Scheduler
@@ -97,21 +97,21 @@ class ExtenderServer:
         )
 
     async def _filter(self, body: Any) -> Any:
-        asked = read_args(body)
+        args = read_args(body)
         await self._underway.settled()
-        passed = self._extender.filter(asked)
+        passed = self._extender.filter(args)
         if self._log is not None:
             refused = (*passed.failed.values(), *passed.unresolvable.values())
-            cycle = self._scheduler.cycle(asked.pod)
-            self._log.answered(cycle, len(asked.names), passed.names, refused)
+            cycle = self._scheduler.cycle(args.pod)
+            self._log.answered(cycle, len(args.names), passed.names, refused)
         if len(passed.names) == 1:
-            self._chooses(asked.pod)  # the only node is taken without a cycle for scores
-        return passed_json(asked, passed)
+            self._chooses(args.pod)  # the only node is taken without a cycle for scores
+        return passed_json(args, passed)
 
     async def _prioritize(self, body: Any) -> Any:
-        asked = read_args(body)
-        scores = self._extender.prioritize(asked)
-        self._chooses(asked.pod)
+        args = read_args(body)
+        scores = self._extender.prioritize(args)
+        self._chooses(args.pod)
         return priorities_json(scores)
 
     def _chooses(self, pod: Pod) -> None:
@@ -120,25 +120,25 @@ class ExtenderServer:
             self._underway.expect(pod.key)
 
     async def _room(self, body: Any) -> Any:
-        return room_json(self._extender.room(read_asked_room(body)))
+        return room_json(self._extender.room(read_preemption_args(body)))
 
     async def _bind(self, body: Any) -> Any:
         """Bind, and count the pod on its node at once; what is asked next knows of it."""
-        asked = read_asked_binding(body)
-        await self._bound(asked)
+        args = read_binding_args(body)
+        await self._bound(args)
         return error_json("")
 
-    async def _bound(self, asked: AskedBinding) -> None:
-        known = self._known(asked.namespace, asked.name)
+    async def _bound(self, args: BindingArgs) -> None:
+        known = self._known(args.namespace, args.name)
         if known is None:
-            known = await self._cluster.get(PODS, asked.name, namespace=asked.namespace)
+            known = await self._cluster.get(PODS, args.name, namespace=args.namespace)
         pod, scheduler = read_pod(known), self._scheduler
-        if pod.uid != asked.uid:
-            raise ObjectError(f"pod {asked.namespace}/{asked.name} is another one by now")
-        scheduler.assume(pod, asked.node)
+        if pod.uid != args.uid:
+            raise ObjectError(f"pod {args.namespace}/{args.name} is another one by now")
+        scheduler.assume(pod, args.node)
         self._underway.came(pod.key)
         try:
-            await self._cluster.bind(asked.namespace, asked.name, asked.node, uid=asked.uid)
+            await self._cluster.bind(args.namespace, args.name, args.node, uid=args.uid)
         except BaseException:
             scheduler.withdraw(pod)
             raise

@@ -1,14 +1,14 @@
 """The profile as an extender of kube-scheduler: what it says of some nodes, put as kube-scheduler asks it.
 
     extender = Extender(Scheduler(graph, clock, role=Role(restricted_to("own"))))
-    extender.filter(asked); extender.prioritize(asked); extender.room(asked)      # plain values: `extender_wire`
+    extender.filter(args); extender.prioritize(args); extender.room(args)      # plain values: `wire`
 
 The scheduler's cache is kept from the cluster as ever, pods that kube-scheduler places among the rest; its queue
 is not used. Answers are about nodes as the cache has them, whatever the cycle says of them. A node that the
 cache does not know yet is refused for now. All methods raise CycleProblem when the cycle itself fails.
 
 Scores keep their scale: 100 of 100 by all scores together is 10 of 10. So that they count in kube-scheduler's sum
-as they do in the profile's, the extender's `weight` there is the sum of the weights of the scores that are asked.
+as they do in the profile's, the extender's `weight` there is the sum of the weights of the scores that are args.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.choosing import reasons_of, weighted
 from koordpolicy.scheduler.cycle import Cycle, Evaluation
-from koordpolicy.scheduler.extender_wire import MOST, AskedRoom, ExtenderArgs, Going, Passed
+from koordpolicy.scheduler.extender.wire import MOST, ExtenderArgs, Going, Passed, PreemptionArgs
 from koordpolicy.scheduler.plugins import Verdicts
 from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.scheduler.step import Step
@@ -36,10 +36,10 @@ class Extender:
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler
 
-    def filter(self, asked: ExtenderArgs) -> Passed:
+    def filter(self, args: ExtenderArgs) -> Passed:
         """The nodes that no filter refuses; for each of the others, what the first filter says that does."""
-        cycle, evaluation, rows = self._about(asked)
-        failed: dict[str, str] = {name: UNKNOWN for name in asked.names if name not in rows}
+        cycle, evaluation, rows = self._about(args)
+        failed: dict[str, str] = {name: UNKNOWN for name in args.names if name not in rows}
         unresolvable: dict[str, str] = {}
         order = np.array([*rows.values()], dtype=np.int64)
         names = [*rows]
@@ -64,9 +64,9 @@ class Extender:
             tuple(name for name, stays in zip(names, left, strict=True) if stays), failed, unresolvable
         )
 
-    def prioritize(self, asked: ExtenderArgs) -> list[tuple[str, int]]:
+    def prioritize(self, args: ExtenderArgs) -> list[tuple[str, int]]:
         """A score of 0 to 10 for each node, in the order in which they were asked; 0 for one that is not known."""
-        cycle, evaluation, rows = self._about(asked)
+        cycle, evaluation, rows = self._about(args)
         weight = sum(evaluation.weights)
         found: Mapping[str, int] = {}
         if rows and weight:
@@ -75,14 +75,14 @@ class Extender:
             totals = np.zeros(len(order)) + sum(part for _, part in parts)
             tens = np.clip(np.floor(totals / weight * (MOST / 100) + 0.5), 0, MOST).astype(np.int64)
             found = dict(zip(rows, tens.tolist(), strict=True))
-        return [(name, found.get(name, 0)) for name in asked.names]
+        return [(name, found.get(name, 0)) for name in args.names]
 
-    def room(self, asked: AskedRoom) -> dict[str, Going]:
+    def room(self, args: PreemptionArgs) -> dict[str, Going]:
         """The nodes that pass once those who are to go have gone, more of them if need be; the others are left out."""
         cache = self._scheduler.cache
-        cycle = self._scheduler.cycle(asked.pod)
+        cycle = self._scheduler.cycle(args.pod)
         found: dict[str, Going] = {}
-        for node, going in asked.nodes.items():
+        for node, going in args.nodes.items():
             if node not in cache:
                 continue
             there = {view.pod.uid: key for key, view in cache.pods_on(node).items()}
@@ -100,12 +100,12 @@ class Extender:
                 found[node] = going
         return found
 
-    def _about(self, asked: ExtenderArgs) -> tuple[Cycle, Evaluation, dict[str, int]]:
+    def _about(self, args: ExtenderArgs) -> tuple[Cycle, Evaluation, dict[str, int]]:
         """What is known of all nodes, and the rows of those that were asked for."""
         table = self._scheduler.cache.table
-        cycle = self._scheduler.cycle(asked.pod)
+        cycle = self._scheduler.cycle(args.pod)
         evaluation = self._scheduler.evaluation(cycle)
-        return cycle, evaluation, {name: table.index(name) for name in asked.names if name in table}
+        return cycle, evaluation, {name: table.index(name) for name in args.names if name in table}
 
     def _texts(self, cycle: Cycle, step: Step, rows: Rows) -> Sequence[str]:
         """Why a filter's expression refused each of these nodes."""
