@@ -16,7 +16,7 @@ from koordpolicy.manager.controllers.view import BY_NODE, ClusterView, node_of_p
 from koordpolicy.model.facts import Record
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
+from koordpolicy.runtime.component import Component, ComponentOptions, Settings, running_component
 from koordpolicy.runtime.live import Active
 from koordpolicy.runtime.object_status import StatusWriter
 from koordpolicy.runtime.process import Process, Tasks
@@ -43,13 +43,9 @@ class Pace:
 
 async def run_manager(process: Process, settings: Settings, pace: Pace = Pace()) -> None:
     """Run until the process is told to stop. Raises `CannotStart`."""
-    manager: Manager | None = None
-
-    def more() -> Mapping[str, Any]:
-        return {} if manager is None else manager.status()
-
-    async with surroundings(process, settings, Wishes(more=more, leads_rollouts=True)) as component:
+    async with running_component(process, settings, ComponentOptions(leads_rollouts=True)) as component:
         manager = Manager(component, pace)
+        process.status.add(manager.status)
         async with Tasks() as tasks:
             manager.start(tasks)
             await process.stopped()
@@ -107,12 +103,12 @@ class Manager:
         for watching in self._watching:
             tasks.start(f"watch {watching.resource}", watching.run())
         tasks.start("ready", self._settled())
-        tasks.start("lead", self._component.lead(LEASE, self._lead))
+        tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
         return {
-            "leader": self._component.leadership(),
+            "leader": self._component.leadership.status(),
             "nodes": len(self.view.nodes.objects),
             "waiting": len(self.queue),
             **status_of(self._component.unreadable),

@@ -18,7 +18,7 @@ from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.packs import OWN
-from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, summary_of
+from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial import Request, Trials, TrialsLost, Verdict
 from koordpolicy.runtime.trial.wire import unpacked
 from koordpolicy.source.revision import Revision
@@ -29,7 +29,7 @@ Prepare = Callable[[RuleGraph], None]
 """What a component does with a graph before it decides, such as lowering its columns; raises `Unfit`."""
 
 
-class Aside:
+class BackgroundCompiler:
     """One compiler in one thread, which remembers from revision to revision what did not change."""
 
     def __init__(
@@ -74,10 +74,10 @@ class Aside:
 
     def _compile(self, revision: Revision, asked: Iterable[str]) -> Candidate | Rejected:
         if revision.found.has_errors:
-            return self._reject(revision, Reason.READ_FAILED, Compilation(None, revision.found, (), {}))
+            return self._reject(revision, Reason.READ_FAILED, Compilation(None, Diagnostics(), (), {}))
         if not revision.files:
             message = "the tree holds no policies (*.yaml, *.yml); an empty tree is taken for an accident"
-            nothing = Compilation(None, revision.found, (), {})
+            nothing = Compilation(None, Diagnostics(), (), {})
             return self._reject(revision, Reason.NO_POLICIES, nothing, message)
         compilation = Compilation(None, Diagnostics(), (), {})
         try:
@@ -150,18 +150,15 @@ class Aside:
         found.extend(revision.found)
         found.extend(compilation.found)
         sources = compilation.sources or dict(revision.files)
-        rejected = Rejected(revision, reason, message, found, sources, self._now(), bundle_of(compilation))
-        if message:
-            return rejected
-        told = summary_of(rejected.errors)
-        return Rejected(revision, reason, told, found, sources, rejected.at, rejected.bundle)
+        message = message or summary_of(errors_of(found))
+        return Rejected(revision, reason, message, found, sources, self._now(), bundle_of(compilation))
 
 
 def _accept(revision: Revision, graph: RuleGraph, compilation: Compilation) -> Candidate:
     found = Diagnostics()
     found.extend(revision.found)
     found.extend(compilation.found)
-    return Candidate(graph, revision, Compilation(graph, found, compilation.units, compilation.sources))
+    return Candidate(graph, revision, compilation.sources, found, bundle_of(compilation))
 
 
 def _make_ready(graph: RuleGraph, asked: Iterable[str]) -> None:

@@ -4,11 +4,11 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.backoff import Backoff
@@ -24,11 +24,12 @@ from koordpolicy.runtime.compiling import Prepare
 from koordpolicy.runtime.decision_file import MOST_BYTES, open_sink
 from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog
 from koordpolicy.runtime.fixed import FixedSource
-from koordpolicy.runtime.health import More, health_routes
+from koordpolicy.runtime.health import health_routes
 from koordpolicy.runtime.http import Route
 from koordpolicy.runtime.lastgood import LastGood
-from koordpolicy.runtime.leader import Callbacks, Election, own_identity
-from koordpolicy.runtime.live import Gate, LivePolicies, Options
+from koordpolicy.runtime.leader import own_identity
+from koordpolicy.runtime.leadership import Leadership
+from koordpolicy.runtime.live import LivePolicies, Options
 from koordpolicy.runtime.objects import ClusterSource
 from koordpolicy.runtime.packs import BARE
 from koordpolicy.runtime.presence import Presence, RollCall
@@ -82,9 +83,9 @@ class Settings:
     """Bytes after which the file is put aside; 0 for never."""
     policy_tests: bool = True
     trials: Trials | None = None
+    """Where revisions are tried before this process takes them."""
     max_cost: int = DEFAULT_BUDGET
     """Units that a decision may cost at most, whatever a bundle says."""
-    """Where revisions are tried before this process takes them."""
     instance: str = field(default_factory=lambda: os.uname().nodename)
     node: str = ""
     unready_after: float = GRACE
@@ -97,57 +98,36 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a component wants of its surroundings: see `LivePolicies` and `health_routes`.
+class ComponentOptions:
+    """How a component differs from others.
 
-    `leads_rollouts` says that this component's leader advances rollouts and says how revisions are, for all
-    components; one does. `gate` takes the place of the rollouts that revisions ask for. `events` is for components
-    that have more to tell than usual.
+    `prepare` makes graphs ready for it, see `LivePolicies`. `leads_rollouts` says that its leader advances rollouts and
+    says how revisions are, for all components; one does. `events` is for components that have more to tell than usual.
     """
 
     prepare: Prepare | None = None
-    gate: Gate | None = None
     leads_rollouts: bool = False
-    more: More = dict
-    routes: Sequence[Route] = ()
     events: EventLimits | None = None
 
 
-USUAL: Final = Wishes()
+USUAL: Final = ComponentOptions()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Component:
-    """The surroundings, while they stand. `source` is there where policies are objects in the cluster."""
+    """What a component works with while it runs. `source` is there where policies are objects in the cluster."""
 
     process: Process
-    settings: Settings
     cluster: Cluster
     reviews: Reviews
     live: LivePolicies
     source: ClusterSource | None
-    reporter: Reporter
+    leadership: Leadership
     recorder: Recorder
     counts: DecisionCounts
     log: DecisionLog | None
-    tasks: Tasks
     unreadable: UnreadableObjects
     troubles: Troubles
-    identity: str
-    """What this process is called in leases: its instance's name, with what tells it from others of that name."""
-    election: Election | None = None
-
-    @property
-    def leads(self) -> bool:
-        """Whether this replica does what only one may do."""
-        if self.election is None:
-            return not self.settings.leader_elect
-        return self.election.leading
-
-    def leadership(self) -> dict[str, Any]:
-        """What `/statusz` shows of it: whether this replica leads, who does as far as is known, and our own name."""
-        holder = "" if self.election is None else self.election.leader
-        return {"leading": self.leads, "holder": holder, "identity": self.identity}
 
     def revision_of(self, digest: str) -> str:
         """What people call the revision of a graph: the active one or the candidate; else the digest itself."""
@@ -166,95 +146,78 @@ class Component:
         """A number from 0 to `count` - 1, each as likely as the others."""
         return random.randrange(count)  # noqa: S311  # ties, no secrets
 
-    async def lead(self, name: str, work: Callable[[], Awaitable[None]]) -> None:
-        """Run `work` while this replica leads, for ever."""
-        metrics = self.process.metrics
-        if not self.settings.leader_elect:
-            metrics.set("koordpolicy_leader", 1, lease=name)
-            await work()
-            return
-
-        def changed(leads: int) -> None:
-            metrics.set("koordpolicy_leader", leads, lease=name)
-            self.reporter.again()
-            if leads:
-                self.unreadable.again()
-
-        changed(0)
-        self.election = Election(
-            self.cluster,
-            self.settings.namespace,
-            name,
-            self.identity,
-            jitter=random.random,
-            callbacks=Callbacks(started=lambda: changed(1), stopped=lambda: changed(0)),
-        )
-        await self.election.run(work)
-
 
 @asynccontextmanager
-async def surroundings(
-    process: Process, settings: Settings, wishes: Wishes = USUAL
+async def running_component(
+    process: Process, settings: Settings, options: ComponentOptions = USUAL
 ) -> AsyncIterator[Component]:
     """Put everything together, run what runs beside, and take it down in order. Raises `CannotStart`."""
     metrics = process.metrics
     process.readiness.wait_for("policies", "no revision is active yet")
+    who = Who(process.component, settings.instance, settings.node)
     async with AsyncExitStack() as stack:
         sight = ServerSight(RequestCounts(metrics), monotonic)
         cluster = await stack.enter_async_context(_cluster(process, settings, sight))
-        sync = None if settings.repository is None else make_sync(settings.repository)
-        source, objects = _source(settings, cluster, sync)
-        store = LastGood(settings.state_directory) if settings.state_directory else None
-        options = Options(
-            prepare=wishes.prepare,
-            tests=settings.policy_tests,
-            quiet=True,
-            trials=settings.trials,
-            max_cost=settings.max_cost,
+        leadership = Leadership(
+            cluster,
+            settings.namespace,
+            own_identity(settings.instance),
+            metrics,
+            elect=settings.leader_elect,
         )
-        component: Component | None = None
+
+        def leads() -> bool:
+            return leadership.leads
 
         def leads_rollouts() -> bool:
-            return wishes.leads_rollouts and component is not None and component.leads
+            return options.leads_rollouts and leadership.leads
 
-        rollouts = cluster_gate(
-            cluster,
-            metrics,
-            f"{process.component}-{settings.instance}",
-            node=settings.node,
-            leads=leads_rollouts,
-            reporter=lambda: None if component is None else component.reporter,
-            recorder=lambda: None if component is None else component.recorder,
-        )
-        live = LivePolicies(source, metrics, store=store, gate=wishes.gate or rollouts, options=options)
-        rollouts.attach(live)
-        live.subscribe(lambda _: process.readiness.reached("policies"))
-        counts = DecisionCounts(metrics)
-        log = _log(process, settings, stack)
-        routes = (*health_routes(process, live, _more(wishes, sync)), *wishes.routes)
-        if sync is not None:
-            observe(sync, metrics)
-            if settings.webhook_secret is not None:
-                routes = (*routes, hook_route(sync, metrics, settings.webhook_secret))
-        reviews = ClusterReviews(cluster)
-        if settings.http is not None:
-            server = await serve(stack, settings.http, routes, metrics, reviews=reviews)
-            process.note_address(settings.http.host, server.port)
         recorder = Recorder(
             cluster,
             component=f"koordpolicy-{process.component}",
             instance=settings.instance,
             now_ns=now_ns,
             backoff=Component.backoff(),
-            limits=wishes.events,
+            limits=options.events,
         )
         metrics.count_elsewhere("koordpolicy_events_dropped_total", recorder)
-        who, identity = (
-            Who(process.component, settings.instance, settings.node),
-            own_identity(settings.instance),
+        sync = None if settings.repository is None else make_sync(settings.repository)
+        source, objects = _source(settings, cluster, sync)
+        live = LivePolicies(
+            source,
+            metrics,
+            store=LastGood(settings.state_directory) if settings.state_directory else None,
+            gate=cluster_gate(
+                cluster,
+                metrics,
+                recorder,
+                f"{process.component}-{settings.instance}",
+                node=settings.node,
+                leads=leads_rollouts,
+            ),
+            options=Options(
+                prepare=options.prepare,
+                tests=settings.policy_tests,
+                quiet=True,
+                trials=settings.trials,
+                max_cost=settings.max_cost,
+            ),
         )
+        live.subscribe(lambda _: process.readiness.reached("policies"))
+        counts = DecisionCounts(metrics)
+        log = _log(process, settings, stack)
+        reviews = ClusterReviews(cluster)
+        routes = (*health_routes(process, live), *_sync_routes(process, settings, sync))
+        if settings.http is not None:
+            server = await serve(stack, settings.http, routes, metrics, reviews=reviews)
+            process.note_address(settings.http.host, server.port)
         presence = Presence(
-            cluster, settings.namespace, who.member, identity, jitter=random.random, wall_ns=now_ns
+            cluster,
+            settings.namespace,
+            who.member,
+            leadership.identity,
+            jitter=random.random,
+            wall_ns=now_ns,
         )
         reporter = Reporter(
             RevisionObjects(cluster, metrics, now_ns),
@@ -265,32 +228,28 @@ async def surroundings(
             leads=leads_rollouts,
             recorder=recorder,
         )
+        unreadable = unreadable_objects(metrics, recorder, leads)
+        troubles = Troubles(metrics, live, recorder, leads=leads, now=now_ns)
+        leadership.subscribe(lambda _: reporter.again())
+        leadership.subscribe(lambda leading: unreadable.again() if leading else None)
         tasks = await stack.enter_async_context(Tasks())
-
-        def leads() -> bool:
-            return component is not None and component.leads
-
-        component = Component(
-            process,
-            settings,
-            cluster,
-            reviews,
-            live,
-            objects,
-            reporter,
-            recorder,
-            counts,
-            log,
-            tasks,
-            unreadable_objects(metrics, recorder, leads),
-            Troubles(metrics, live, recorder, leads=leads, now=now_ns),
-            identity,
-        )
         tasks.start("api server", follow(sight, process.readiness, settings.unready_after))
         tasks.start("events", recorder.run())
         tasks.start("policies", live.run())
         reporting = [tasks.start("presence", presence.run()), tasks.start("report", reporter.run())]
-        yield component
+        yield Component(
+            process,
+            cluster,
+            reviews,
+            live,
+            objects,
+            leadership,
+            recorder,
+            counts,
+            log,
+            unreadable,
+            troubles,
+        )
         for task in reporting:
             task.cancel()
         await asyncio.wait(reporting)
@@ -320,8 +279,15 @@ async def _cluster(process: Process, settings: Settings, sight: ServerSight) -> 
         yield cluster
 
 
-def _more(wishes: Wishes, sync: GitSync | None) -> More:
-    return wishes.more if sync is None else lambda: {**wishes.more(), **status_of(sync)}
+def _sync_routes(process: Process, settings: Settings, sync: GitSync | None) -> tuple[Route, ...]:
+    """Show how a repository is kept in step, and listen to its host where messages can be told from others'."""
+    if sync is None:
+        return ()
+    process.status.add(lambda: status_of(sync))
+    observe(sync, process.metrics)
+    if settings.webhook_secret is None:
+        return ()
+    return (hook_route(sync, process.metrics, settings.webhook_secret),)
 
 
 def _source(

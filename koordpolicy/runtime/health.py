@@ -1,6 +1,6 @@
 """What every process tells of itself over HTTP: alive, ready, metrics, status."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -16,11 +16,8 @@ from koordpolicy.runtime.process import Process
 
 _SHOWN: Final = 20
 
-More = Callable[[], Mapping[str, Any]]
-"""What a component adds to the status: JSON values by name."""
 
-
-def health_routes(process: Process, live: LivePolicies | None = None, more: More = dict) -> tuple[Route, ...]:
+def health_routes(process: Process, live: LivePolicies | None = None) -> tuple[Route, ...]:
     """`/healthz`, `/readyz`, `/metrics` and `/statusz` (JSON with `?format=json` or by `Accept`)."""
 
     async def healthy(_: Request) -> Response:
@@ -36,7 +33,7 @@ def health_routes(process: Process, live: LivePolicies | None = None, more: More
         return Response(200, process.metrics.text(), CONTENT_TYPE)
 
     async def status(request: Request) -> Response:
-        told = status_of(process, live, more)
+        told = status_of(process, live)
         wanted = request.query.get("format", "")
         if wanted == "json" or (not wanted and "json" in request.headers.get("accept", "")):
             text = json_text(told, indent=2, default=str)
@@ -51,7 +48,7 @@ def health_routes(process: Process, live: LivePolicies | None = None, more: More
     )
 
 
-def status_of(process: Process, live: LivePolicies | None = None, more: More = dict) -> dict[str, Any]:
+def status_of(process: Process, live: LivePolicies | None = None) -> dict[str, Any]:
     """The status as JSON values. Times are seconds since 1970."""
     told: dict[str, Any] = {
         "component": process.component,
@@ -63,7 +60,7 @@ def status_of(process: Process, live: LivePolicies | None = None, more: More = d
     }
     if live is not None:
         told["policies"] = _policies(live)
-    told.update(more())
+    told.update(process.status.told())
     return told
 
 

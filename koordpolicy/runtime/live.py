@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -12,15 +13,16 @@ from koordpolicy.graph.layers import PackFinder
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import monotonic, now_ns
-from koordpolicy.runtime.compiling import Aside, Prepare
+from koordpolicy.runtime.compiling import BackgroundCompiler, Prepare
+from koordpolicy.runtime.gating import Admission, Gate, Stage
 from koordpolicy.runtime.lastgood import LastGood, StoreError
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.packs import find_pack
-from koordpolicy.runtime.revisions import Active, Candidate, Gate, Past, Reason, Rejected, Unfit
+from koordpolicy.runtime.revisions import Active, Candidate, Past, Reason, Rejected, Unfit
 from koordpolicy.runtime.trial import Trials
 from koordpolicy.source.revision import Revision, Source, SourceTrouble
 
-__all__ = ["Active", "Candidate", "Gate", "LivePolicies", "NoPolicies", "Reason", "Rejected", "Unfit"]
+__all__ = ["Active", "Candidate", "LivePolicies", "NoPolicies", "Reason", "Rejected", "Unfit"]
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -29,9 +31,6 @@ HISTORY: Final = 32
 LONGEST_WAIT: Final = 60.0
 """Seconds between two looks at the clock while an exception is to begin or end."""
 
-Choose = Callable[[str, Mapping[str, str]], RuleGraph]
-"""Which graph decides about a node, by its name and labels."""
-
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -39,7 +38,8 @@ class Options:
 
     `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
     bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `trials`
-    tries each revision before this process takes it, `max_cost` is what a decision may cost at most, `patience` is how many seconds a start waits for the source before it takes the kept tree.
+    tries each revision before this process takes it, `max_cost` is what a decision may cost at most, `patience` is how
+    many seconds a start waits for the source before it takes the kept tree.
     """
 
     packs: PackFinder = find_pack
@@ -64,8 +64,9 @@ class LivePolicies:
 
     `graph` is a plain attribute: whoever decides reads it once, and finishes on what was read. It has the
     PolicyExceptions of the present moment in force and is replaced when one begins or ends. During a rollout some
-    nodes may be ahead: who decides about nodes asks `graph_for`. `active` is the running revision with all that is known of it, `rejected` the newest revision where that one is no good, `candidate` the
-    one that a gate holds back for now, `trouble` why the source has nothing to give.
+    nodes may be ahead: who decides about nodes asks `graph_for`. `active` is the running revision with all that is
+    known of it, `rejected` the newest revision where that one is no good, `candidate` the one that a gate holds back
+    for now, `stage` how far it is let go, `trouble` why the source has nothing to give.
 
     Everything is told and swapped on the loop that runs `run`; reading is safe from any thread.
     """
@@ -84,6 +85,7 @@ class LivePolicies:
         self.active: Active | None = None
         self.rejected: Rejected | None = None
         self.candidate: Candidate | None = None
+        self.stage: Stage | None = None
         self.trouble: SourceTrouble | None = None
         self.history: deque[Past] = deque(maxlen=HISTORY)
         self.skipped = 0
@@ -93,7 +95,7 @@ class LivePolicies:
         """Set once a revision is active, for good."""
         self._source = source
         self._metrics = metrics
-        self._aside = Aside(
+        self._compiler = BackgroundCompiler(
             options.packs,
             options.now,
             prepare=options.prepare,
@@ -113,9 +115,10 @@ class LivePolicies:
         self._to_keep: Revision | None = None
         self._keeping = asyncio.Event()
         self._dates = asyncio.Event()
-        self._choose: Choose | None = None
-        self._activated: list[Callable[[Active], None]] = []
-        self._refused: list[Callable[[Rejected], None]] = []
+        self._graph_for: Callable[[str, Mapping[str, str]], RuleGraph] | None = None
+        self._on_active: list[Callable[[Active], None]] = []
+        self._on_rejected: list[Callable[[Rejected], None]] = []
+        self._on_stage: list[Callable[[Stage], None]] = []
 
     def __getattr__(self, name: str) -> RuleGraph:
         # Reached only while `graph` is not set, so that reading it costs nothing more afterwards.
@@ -125,38 +128,29 @@ class LivePolicies:
 
     def graph_for(self, node: str, labels: Mapping[str, str]) -> RuleGraph:
         """The graph that decides about a node: the candidate's for nodes that a rollout lets go ahead."""
-        choose = self._choose
-        return self.graph if choose is None else choose(node, labels)
-
-    def stage(self, graph: RuleGraph, choose: Choose | None) -> None:
-        """For the gate: let another graph decide in place of the active one, and `choose` for nodes.
-
-        It lasts until the gate has spoken, or until exceptions begin or end; listeners are told of it.
-        """
-        self._choose = choose
-        if self.active is not None and self.graph is not graph:
-            self.graph = graph
-            self._tell(replace(self.active, graph=graph))
-
-    def _unstage(self) -> None:
-        self.candidate = None
-        if self.active is not None:
-            self.stage(self.active.graph, None)
+        graph_for = self._graph_for
+        return self.graph if graph_for is None else graph_for(node, labels)
 
     def subscribe(self, callback: Callable[[Active], None]) -> Callable[[], None]:
         """Tell of each activation, on the loop, after the swap; of the active one at once. Gives the way to end it.
 
-        Also told is when exceptions begin or end: the same revision with another graph.
+        Also told is when exceptions begin or end, and when a stage of a rollout lets another graph decide here: the
+        same revision with another graph.
         """
-        self._activated.append(callback)
+        self._on_active.append(callback)
         if self.active is not None:
             callback(self.active)
-        return lambda: self._activated.remove(callback)
+        return lambda: self._on_active.remove(callback)
 
     def subscribe_rejected(self, callback: Callable[[Rejected], None]) -> Callable[[], None]:
         """Tell of each revision that is rejected, on the loop. Gives the way to end it."""
-        self._refused.append(callback)
-        return lambda: self._refused.remove(callback)
+        self._on_rejected.append(callback)
+        return lambda: self._on_rejected.remove(callback)
+
+    def subscribe_stage(self, callback: Callable[[Stage], None]) -> Callable[[], None]:
+        """Tell of each stage of a candidate, on the loop. Gives the way to end it."""
+        self._on_stage.append(callback)
+        return lambda: self._on_stage.remove(callback)
 
     async def run(self) -> None:
         """Follow the source until cancelled."""
@@ -171,7 +165,7 @@ class LivePolicies:
                     group.create_task(self._write(self._store), name="policies: keep")
         finally:
             await self._drop_held()
-            self._aside.close()
+            self._compiler.close()
             if self._store is not None and self._to_keep is not None:
                 self._save(self._store, self._to_keep)  # the loop may end before a thread has begun
 
@@ -216,7 +210,7 @@ class LivePolicies:
             await self._start_from_store()
 
     async def _take(self, revision: Revision, arrived: float) -> None:
-        outcome = await self._aside.compile(revision, self._asked())
+        outcome = await self._compiler.compile(revision, self._asked())
         seconds = monotonic() - arrived
         self._metrics.observe("koordpolicy_reload_duration_seconds", seconds)
         if isinstance(outcome, Rejected):
@@ -224,15 +218,17 @@ class LivePolicies:
             return
         await self._drop_held()
         outcome = replace(outcome, graph=outcome.graph.at(Timestamp(self._now())))
-        active = self.active
-        if self._gate is None or active is None or active.graph.digest == outcome.graph.digest:
-            self._activate(outcome, Reason.SUCCEEDED, seconds)
-            self._keep(revision)
-        else:
+        gate, active = self._gate, self.active
+        if gate is not None and active is not None and active.graph.digest != outcome.graph.digest:
             self.candidate = outcome
             self._held = asyncio.create_task(
-                self._hold(self._gate, outcome, active, arrived), name="policies: gate"
+                self._hold(gate, outcome, active, arrived), name="policies: gate"
             )
+            return
+        self._activate(outcome, Reason.SUCCEEDED, seconds)
+        self._keep(revision)
+        if gate is not None and active is not None:
+            self._held = asyncio.create_task(self._revert(gate), name="policies: gate")
 
     def _asked(self) -> tuple[str, ...]:
         return () if self.active is None else self.active.graph.asked
@@ -241,28 +237,39 @@ class LivePolicies:
 
     async def _hold(self, gate: Gate, candidate: Candidate, active: Active, arrived: float) -> None:
         try:
-            verdict = await gate.admit(candidate, active)
+            admission = await self._stages(gate, candidate, active)
         except Exception as error:
             LOG.exception("the gate failed on revision %s", candidate.revision.name)
-            message = f"the rollout failed ({type(error).__name__}: {error})"
-            self._turn_back(candidate, message, monotonic() - arrived)
-            return
-        finally:
-            self._unstage()
-        if verdict.accepted:
+            admission = Admission(False, f"the rollout failed ({type(error).__name__}: {error})")
+        if admission.accepted:
             self._activate(candidate, Reason.SUCCEEDED, monotonic() - arrived)
             self._keep(candidate.revision)
         else:
-            self._turn_back(candidate, verdict.message, monotonic() - arrived)
+            self._release()
+            self._turn_back(candidate, admission.message, monotonic() - arrived)
+
+    async def _stages(self, gate: Gate, candidate: Candidate, active: Active) -> Admission:
+        """Let each stage of a candidate decide where it says; the gate's last word."""
+        async with aclosing(gate.admit(candidate, active)) as answers:
+            async for answer in answers:
+                if isinstance(answer, Admission):
+                    return answer
+                self._enter(answer)
+        raise RuntimeError("it came to no end")
+
+    async def _revert(self, gate: Gate) -> None:
+        try:
+            await gate.reverted()
+        except Exception:
+            LOG.exception("the gate failed when the policies went back")
 
     def _turn_back(self, candidate: Candidate, message: str, seconds: float) -> None:
-        compilation = candidate.compilation
         rejected = Rejected(
             candidate.revision,
             Reason.GUARD_REFUSED,
             message,
-            compilation.found,
-            compilation.sources,
+            candidate.found,
+            candidate.sources,
             self._now(),
             candidate.bundle,
         )
@@ -273,23 +280,60 @@ class LivePolicies:
         if held is not None and not held.done():
             held.cancel()
             await asyncio.wait([held])  # unlike `await held`, it lets through that we are cancelled ourselves
-        self._unstage()
+        self._release()
+
+    # --- what decides -----------------------------------------------------------------------------
+
+    def _enter(self, stage: Stage) -> None:
+        """Let a stage's graphs decide."""
+        before, self.stage = self.stage, stage
+        if before is None or not stage.decides_like(before):
+            self._swap()
+        for tell in tuple(self._on_stage):
+            try:
+                tell(stage)
+            except Exception:
+                LOG.exception("a listener failed on a stage")
+
+    def _release(self) -> None:
+        """Hold nothing back any more: the active revision decides everywhere."""
+        self.candidate = self.stage = None
+        if self.active is not None:
+            self._swap()
+
+    def _swap(self) -> None:
+        """Let decide what decides at this moment, by the active revision, the candidate and its stage."""
+        active, candidate, stage = self.active, self.candidate, self.stage
+        assert active is not None
+        old, self._graph_for = active.graph, None
+        graph = old
+        if candidate is not None and stage is not None:
+            new = candidate.graph.at(Timestamp(self._now()))
+            if stage.observe is not None:
+                old, new = stage.observe(old, new)
+            graph = new if stage.here else old
+            if (ahead := stage.nodes) is not None:
+                self._graph_for = lambda node, labels: new if ahead(node, labels) else old
+        if self.graph is not graph:
+            self.graph = graph
+            self._tell(replace(active, graph=graph))
 
     # --- outcomes ---------------------------------------------------------------------------------
 
     def _activate(self, candidate: Candidate, reason: Reason, seconds: float) -> None:
-        revision, compilation = candidate.revision, candidate.compilation
+        revision = candidate.revision
         active = Active(
             candidate.graph.at(Timestamp(self._now())),
             revision,
-            compilation.sources,
+            candidate.sources,
             self._now(),
-            compilation.found,
+            candidate.found,
             candidate.bundle,
             reason,
         )
         before, self.rejected = self.active, None
-        self.active, self.graph, self._choose = active, active.graph, None
+        self.active, self.graph, self._graph_for = active, active.graph, None
+        self.candidate = self.stage = None
         self._note(True, revision, reason, "", seconds)
         metrics = self._metrics
         metrics.only("koordpolicy_active_revision_info", 1, revision=revision.name, digest=revision.digest)
@@ -311,7 +355,7 @@ class LivePolicies:
         self._tell(active)
 
     def _tell(self, active: Active) -> None:
-        for tell in tuple(self._activated):
+        for tell in tuple(self._on_active):
             try:
                 tell(active)
             except Exception:
@@ -345,8 +389,8 @@ class LivePolicies:
         ):
             for one in terms:
                 LOG.info("%s of %s %s (until %s)", one.document, one.owner, word, one.until)
-        self.active, self.graph, self._choose = replace(active, graph=graph), graph, None
-        self._tell(self.active)
+        self.active = replace(active, graph=graph)
+        self._swap()
 
     def _reject(self, rejected: Rejected, seconds: float) -> None:
         revision = rejected.revision
@@ -368,7 +412,7 @@ class LivePolicies:
             kept,
             extra={"revision": revision.name, "digest": revision.digest, "reason": rejected.reason.value},
         )
-        for tell in tuple(self._refused):
+        for tell in tuple(self._on_rejected):
             try:
                 tell(rejected)
             except Exception:
@@ -424,7 +468,7 @@ class LivePolicies:
             return
         if revision is None:
             return
-        outcome = await self._aside.compile(revision)
+        outcome = await self._compiler.compile(revision)
         if isinstance(outcome, Rejected):
             LOG.warning("the kept policies are of no use: %s", outcome.message)
             return

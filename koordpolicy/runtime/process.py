@@ -5,7 +5,7 @@ import contextlib
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Any, Final, Self
@@ -59,6 +59,21 @@ class Readiness:
         return {name: why for name, why in self.conditions.items() if why is not None}
 
 
+class StatusPage:
+    """What `/statusz` shows of the parts of a process; each adds its own when it is there."""
+
+    def __init__(self) -> None:
+        self._parts: list[Callable[[], Mapping[str, Any]]] = []
+
+    def add(self, part: Callable[[], Mapping[str, Any]]) -> None:
+        """Show what a part says of itself, as JSON values by name, after what is shown already."""
+        self._parts.append(part)
+
+    def told(self) -> dict[str, Any]:
+        """All of it, as it is now."""
+        return {name: value for part in self._parts for name, value in part().items()}
+
+
 class Tasks:
     """Work that runs beside a block: what it raises ends the block, and the block's end cancels it, last first."""
 
@@ -97,6 +112,7 @@ class Process:
         self.instance = instance
         self.metrics = metrics
         self.readiness = Readiness(metrics)
+        self.status = StatusPage()
         self.started = monotonic()
         self.address: tuple[str, int] | None = None
         self._stopping = asyncio.Event()

@@ -4,7 +4,6 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostics
@@ -12,7 +11,6 @@ from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import Conflict, KubeError, NotFound
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Object
-from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.policy_revision import (
     Condition,
     Instance,
@@ -22,9 +20,17 @@ from koordpolicy.model.policy_revision import (
     status_to_json,
 )
 from koordpolicy.runtime.conditions import failed, good, shown, time_text, under_way
+from koordpolicy.runtime.gating import Stage
 from koordpolicy.runtime.live import Active, LivePolicies, Rejected
 from koordpolicy.runtime.presence import RollCall
-from koordpolicy.runtime.revision_objects import ATTEMPTS, RevisionObjects, Who, entry_of, is_judged
+from koordpolicy.runtime.revision_objects import (
+    ATTEMPTS,
+    RevisionObjects,
+    Who,
+    entry_of,
+    is_judged,
+    reference_to,
+)
 from koordpolicy.runtime.revisions import Candidate, Reason
 from koordpolicy.runtime.speaking import KEPT, Report, Speaker
 from koordpolicy.source.revision import Revision
@@ -35,14 +41,6 @@ REFRESH: Final = 300.0
 """Seconds after which everything is looked at again, whether or not something happened."""
 LOOK: Final = 10.0
 """Seconds between two looks at which processes there are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How a candidate that is held back is shown. Where its rollout stands, the rollout itself writes."""
-
-    state: InstanceState = InstanceState.SHADOW
-    message: str = "the revision is being rolled out"
 
 
 class Reporter:
@@ -78,15 +76,8 @@ class Reporter:
         """Whether this process speaks for all."""
         self._changed = asyncio.Event()
         self._ours: set[str] | None = None
-        self._held = Shown()
         self._rejected: deque[Rejected] = deque(maxlen=KEPT)
         """What was rejected and is not written yet: in a quick run of revisions, more than the newest."""
-
-    def show(self, held: Shown) -> None:
-        """Show the candidate that is held back like this from now on."""
-        if held != self._held:
-            self._held = held
-            self._changed.set()
 
     def again(self) -> None:
         """Look at everything again, as after becoming the leader."""
@@ -97,6 +88,7 @@ class Reporter:
         end = [
             self._live.subscribe(lambda _: self._changed.set()),
             self._live.subscribe_rejected(self._note),
+            self._live.subscribe_stage(lambda _: self._changed.set()),
         ]
         clock = asyncio.get_running_loop().time
         failures, refreshed = 0, clock()
@@ -179,7 +171,7 @@ class Reporter:
         if live.active is not None:
             reports.append(self._of_active(live.active))
         if live.candidate is not None:
-            reports.append(self._of_candidate(live.candidate))
+            reports.append(self._of_candidate(live.candidate, live.stage or Stage()))
         if live.rejected is not None:
             reports.append(self._of_rejected(live.rejected))
         seen: dict[str, Report] = {}
@@ -204,17 +196,17 @@ class Reporter:
             good(str(active.reason), message),
         )
 
-    def _of_candidate(self, candidate: Candidate) -> Report:
-        compilation = candidate.compilation
+    def _of_candidate(self, candidate: Candidate, stage: Stage) -> Report:
+        """As the stage says. Where the rollout stands, the rollout itself writes."""
         rules = sum(len(decision.rules) for decision in candidate.graph.decisions.values())
-        status = _diagnosed(compilation.found, compilation.sources, rules)
+        status = _diagnosed(candidate.found, candidate.sources, rules)
         return self._report(
             candidate.bundle,
             candidate.revision,
             status,
-            self._held.state,
+            stage.state,
             self._objects.now(),
-            under_way("Progressing", self._held.message),
+            under_way("Progressing", stage.message),
         )
 
     def _of_rejected(self, rejected: Rejected) -> Report:
@@ -296,14 +288,9 @@ class Reporter:
 
     def _tell(self, obj: Object, report: Report) -> None:
         """The audit trail: each outcome of a revision, by the one that speaks for all."""
-        name = report.revision.name
         if self._recorder is None:
             return
-        about = {
-            "apiVersion": POLICY_REVISIONS.api_version,
-            "kind": POLICY_REVISIONS.kind,
-            "metadata": {"name": name, "uid": obj["metadata"].get("uid", "")},
-        }
+        about = reference_to(report.revision.name, obj["metadata"].get("uid", ""))
         ready = report.conditions[0]
         if report.instance.state is InstanceState.REJECTED:
             message = f"{ready.reason}: {ready.message}"

@@ -151,6 +151,15 @@ class RevisionObjects:
             return
 
 
+def reference_to(name: str, uid: str = "") -> Object:
+    """As much of the object as Events need to speak of it."""
+    return {
+        "apiVersion": POLICY_REVISIONS.api_version,
+        "kind": POLICY_REVISIONS.kind,
+        "metadata": {"name": name, **({"uid": uid} if uid else {})},
+    }
+
+
 def generation_of(obj: Object) -> int:
     """The generation that a status speaks of."""
     return int(obj["metadata"].get("generation", 1))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Severity
 from koordpolicy.graph import Compilation, RuleGraph
@@ -38,16 +38,15 @@ class Unfit(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A revision that compiles: ready to decide, not deciding yet."""
+    """A revision that compiles: ready to decide, not deciding yet. `sources` are all texts by path, packs included."""
 
     graph: RuleGraph
     revision: Revision
-    compilation: Compilation
-
-    @property
-    def bundle(self) -> str:
-        """The name of its PolicyBundle, "policies" where there is none."""
-        return bundle_of(self.compilation)
+    sources: Mapping[str, str]
+    found: Diagnostics
+    """Warnings and notes: what compiles has no errors."""
+    bundle: str
+    """The name of its PolicyBundle, "policies" where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +79,6 @@ class Rejected:
     def errors(self) -> tuple[Diagnostic, ...]:
         """The findings that keep it from deciding."""
         return errors_of(self.found)
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What a gate says of a candidate; the message is one phrase for people."""
-
-    accepted: bool
-    reason: str = Reason.SUCCEEDED
-    message: str = ""
-
-
-class Gate(Protocol):
-    """Decides whether, and when, a candidate takes over."""
-
-    async def admit(self, candidate: Candidate, active: Active) -> Verdict:
-        """Wait as long as it takes; cancelled when a newer revision compiles, or the process stops."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,7 +140,8 @@ async def run_sync(process: Process, sync: GitSync, service: Service, max_failur
     sync.subscribe(published)
     async with contextlib.AsyncExitStack() as stack:
         if service.http is not None:
-            routes = list(health_routes(process, more=lambda: status_of(sync)))
+            process.status.add(lambda: status_of(sync))
+            routes = list(health_routes(process))
             if service.hook:
                 routes.append(hook_route(sync, process.metrics, service.secret_file))
             server = await serve(stack, service.http, routes, process.metrics)

@@ -6,7 +6,6 @@ extender every replica answers.
 
 import asyncio
 import logging
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,7 +13,7 @@ from typing import Any, Final
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.events import EventLimits
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.runtime.component import Component, Settings, Wishes, surroundings
+from koordpolicy.runtime.component import Component, ComponentOptions, Settings, running_component
 from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.serving import Endpoint, serve
@@ -69,10 +68,6 @@ class Choice:
 
 async def run_scheduler(process: Process, settings: Settings, choice: Choice = Choice()) -> None:
     """Run until the process is told to stop. Raises `CannotStart`."""
-    running: Running | Answering | None = None
-
-    def more() -> Mapping[str, Any]:
-        return {} if running is None else running.status()
 
     def prepare(graph: RuleGraph) -> None:
         try:
@@ -81,19 +76,20 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
             raise Unfit(str(problem)) from None
 
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
-    async with surroundings(
-        process, settings, Wishes(prepare=prepare, more=more, events=_EVENTS)
-    ) as component:
+    options = ComponentOptions(prepare=prepare, events=_EVENTS)
+    async with running_component(process, settings, options) as component:
         if not await _has_policies(component):
             return
         async with Tasks() as tasks:
             if choice.extender is None:
                 running = Running(component, choice)
+                process.status.add(running.status)
                 running.start(tasks)
                 await process.stopped()
             else:
-                running = Answering(component, choice)
-                await running.run(tasks, choice.extender)
+                answering = Answering(component, choice)
+                process.status.add(answering.status)
+                await answering.run(tasks, choice.extender)
 
 
 async def _has_policies(component: Component) -> bool:
@@ -165,13 +161,13 @@ class Running:
     def start(self, tasks: Tasks) -> None:
         """Listen, and stand for election."""
         self._listening.start(tasks)
-        tasks.start("lead", self._component.lead(_lease(self._choice), self._lead))
+        tasks.start("lead", self._component.leadership.run(_lease(self._choice), self._lead))
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
         shard = self._choice.shard
         return {
-            "leader": self._component.leadership(),
+            "leader": self._component.leadership.status(),
             "profile": self._choice.profile,
             **({} if shard is None else {"shard": f"{shard[0]}/{shard[1]}"}),
             "nodes": len(self.scheduler.cache),
@@ -217,7 +213,7 @@ class Answering:
         self._listening.start(tasks)
         end = self._listening.follow_policies()
         # Someone has to speak for all of them where only one may, in reports.
-        tasks.start("lead", self._component.lead(EXTENDER_LEASE, _for_ever))
+        tasks.start("lead", self._component.leadership.run(EXTENDER_LEASE, _for_ever))
         tasks.start("answer", self._when_ready())
         process = self._component.process
         async with AsyncExitStack() as stack:

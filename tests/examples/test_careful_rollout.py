@@ -11,7 +11,7 @@ from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.runtime.live import LivePolicies, Options
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.rollout.gate import RolloutGate, Surroundings
+from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
 from koordpolicy.runtime.rollout.state import Phase
 from koordpolicy.runtime.rollout.store import FileStore
 from koordpolicy.source import open_source
@@ -42,10 +42,9 @@ class Play:
         self.state = state
         self.now = 1_800_000_000 * 10**9
         metrics = Metrics("example")
-        self.gate = RolloutGate(Quick(state), metrics, Surroundings(lambda: self.now))
+        self.gate = RolloutGate(Quick(state), metrics, GateContext(lambda: self.now))
         source = open_source(str(directory))
         self.live = LivePolicies(source, metrics, gate=self.gate, options=Options(now=lambda: self.now))
-        self.gate.attach(self.live)
 
     def commit(self, share: str) -> None:
         """Change one number in Git, so to speak."""

@@ -1,19 +1,23 @@
-"""The gate before a new revision: it is let through step by step, as the old one says, or turned back."""
+"""The gate before a new revision: it is let through step by step, as the old one says, or turned back.
+
+The gate says which stage a rollout is in (`Stage`) and how it ends (`Admission`); whoever asks it lets graphs decide
+accordingly.
+"""
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final
 
-from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.model.policy_revision import revision_name
-from koordpolicy.runtime.live import Active, Candidate, LivePolicies
+from koordpolicy.model.policy_revision import InstanceState, revision_name
+from koordpolicy.runtime.gating import Admission, GoesAhead, Stage
 from koordpolicy.runtime.metric_table import MetricKind
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Reason, Verdict
+from koordpolicy.runtime.revisions import Active, Candidate
 from koordpolicy.runtime.rollout.canary import goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
@@ -22,7 +26,6 @@ from koordpolicy.runtime.rollout.plan import KIND, Plan, Step, plan_of
 from koordpolicy.runtime.rollout.shadow import Comparison
 from koordpolicy.runtime.rollout.state import Entry, Phase, State, Subject
 from koordpolicy.runtime.rollout.store import Store, StoreTrouble
-from koordpolicy.source.revision import Revision
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -41,50 +44,47 @@ def _tell_nobody(_state: State, _entry: Entry) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class GateContext:
     """What the gate knows of its process.
 
     `leads` says whether this process advances rollouts (one does, all others follow). `node` and `labels` are those
     of the node that the process belongs to, "" where it decides about many. `now` gives nanoseconds since 1970.
-    `show` is told where the rollout stands, and whether the new revision decides about something here.
     """
 
     now: Callable[[], int]
     leads: Callable[[], bool] = lambda: True
     notify: Notify = _tell_nobody
-    show: Callable[[State, bool], None] = lambda _state, _ahead: None
     node: str = ""
     labels: Callable[[], Mapping[str, str]] = dict
 
 
 @dataclass(slots=True)
 class _Going:
-    """A rollout that this process takes part in; `steps` are those up to the present one, as they were staged."""
+    """A rollout that this process takes part in; `steps` are those up to the present one, which `stage` stands for."""
 
-    candidate: Candidate
+    active: Active
     comparison: Comparison
     state: State | None = None
     steps: tuple[Step, ...] = ()
+    stage: Stage | None = None
     baseline: Baseline = field(default_factory=Baseline)
     waiting: str = ""
     since: int = 0
 
 
 class RolloutGate:
-    """Holds candidates back while their rollout goes on. `attach` it to the policies before they run.
+    """Holds candidates back while their rollout goes on.
 
     `state` is the rollout that this process takes part in, None when there is none; `comparison` what it compares.
     """
 
-    def __init__(self, store: Store, metrics: Metrics, around: Surroundings) -> None:
+    def __init__(self, store: Store, metrics: Metrics, context: GateContext) -> None:
         self._store = store
         self._metrics = metrics
-        self._around = around
-        self._live: LivePolicies | None = None
+        self._context = context
         self._going: _Going | None = None
-        self._staging = False
-        self._left: tuple[State | None, Revision] = (None, Revision({}, ""))
-        self._tidying: asyncio.Task[None] | None = None
+        self._left: State | None = None
+        """Where the rollout stood that this process left last."""
 
     @property
     def state(self) -> State | None:
@@ -96,46 +96,58 @@ class RolloutGate:
         """What both revisions are compared by."""
         return None if self._going is None else self._going.comparison
 
-    def attach(self, live: LivePolicies) -> None:
-        """Name the policies whose gate this is."""
-        self._live = live
-        live.subscribe(self._activated)
-
-    async def admit(self, candidate: Candidate, active: Active) -> Verdict:
+    async def admit(self, candidate: Candidate, active: Active) -> AsyncGenerator[Stage | Admission, None]:
         """See `Gate.admit`."""
         if not active.graph.subjects(KIND):
-            return Verdict(True)  # nothing to go by, and no cluster to ask for it
+            yield Admission(True)  # nothing to go by, and no cluster to ask for it
+            return
         subject = _subject(candidate, active)
         differing = await asyncio.to_thread(changes, active.graph, candidate.graph)
         comparison = Comparison(active.graph, candidate.graph, differing.decisions)
-        going = self._going = _Going(candidate, comparison, since=self._around.now())
+        going = self._going = _Going(active, comparison, since=self._context.now())
         draining = asyncio.create_task(self._drain(comparison), name="rollout: compare")
         try:
-            return await self._accompany(going, subject, differing)
+            while True:
+                before = going.stage
+                try:
+                    plan = await self._once(going, subject, differing)
+                except StoreTrouble as trouble:
+                    self._wait_for(going, f"the rollout cannot be followed: {trouble}")
+                    await asyncio.sleep(1.0)
+                    continue
+                if going.stage is not None and going.stage != before:
+                    yield going.stage
+                state = going.state
+                if plan is None or (state is not None and state.phase is Phase.COMPLETE):
+                    yield Admission(True)
+                    return
+                if state is not None and state.phase.is_end:
+                    yield Admission(False, f"the rollout was {_ended(state)}")
+                    return
+                await self._store.news(plan.every / _SECOND)
         finally:
-            self._left, self._going = (going.state, active.revision), None
+            self._left, self._going = going.state, None
             draining.cancel()
             await asyncio.gather(draining, return_exceptions=True)
 
-    async def _accompany(self, going: _Going, subject: Subject, differing: Changes) -> Verdict:
-        while True:
-            try:
-                plan = await self._once(going, subject, differing)
-            except StoreTrouble as trouble:
-                self._wait_for(going, f"the rollout cannot be followed: {trouble}")
-                await asyncio.sleep(1.0)
-                continue
-            state = going.state
-            if plan is None or (state is not None and state.phase is Phase.COMPLETE):
-                return Verdict(True)
-            if state is not None and state.phase.is_end:
-                return Verdict(False, Reason.GUARD_REFUSED, f"the rollout was {_ended(state)}")
-            await self._store.news(plan.every / _SECOND)
+    async def reverted(self) -> None:
+        """See `Gate.reverted`. Who comes next ends what cannot be shown now."""
+        left, context = self._left, self._context
+        if left is None or left.phase.is_end or not context.leads():
+            return
+        ended = supersede(left, context.now(), f"the policies went back to {left.subject.previous}")
+        try:
+            await self._store.save(ended)
+        except StoreTrouble as trouble:
+            LOG.warning("the end of a rollout cannot be kept: %s", trouble)
+        else:
+            self._tell(ended, left.history)
+        self._left = None
 
     async def _once(self, going: _Going, subject: Subject, differing: Changes) -> Plan | None:
         """One look: advance or follow. None where the revision needs no rollout. Raises `StoreTrouble`."""
-        now = self._around.now()
-        graph = self._active_graph(going)
+        now = self._context.now()
+        graph = going.active.graph.at(Timestamp(now))
         numbers = self._metrics.numbers()
         gathered = Gathered()
         try:
@@ -155,7 +167,7 @@ class RolloutGate:
             return Plan(())
         if not plan.concerns(differing.kinds):
             return None
-        if self._around.leads():
+        if self._context.leads():
             command = None if going.state is None else await self._store.command(subject)
             seen = Seen(judge(graph, plan, facts, now), command)
             state = await self._started(subject, plan, now) if going.state is None else going.state
@@ -182,7 +194,7 @@ class RolloutGate:
             return None
         if not loaded.phase.is_end or loaded.subject.previous == subject.previous:
             return loaded
-        if self._around.leads() or self._around.now() - going.since < _GRACE:
+        if self._context.leads() or self._context.now() - going.since < _GRACE:
             return None
         return loaded
 
@@ -206,7 +218,7 @@ class RolloutGate:
     # --- what decides -----------------------------------------------------------------------------
 
     def _stage(self, going: _Going, plan: Plan, numbers: Mapping[str, float]) -> None:
-        """Let the step's graphs decide; a new step counts from nothing."""
+        """Bring the stage to the rollout's step; a new step counts from nothing."""
         state = going.state
         if state is None:
             return
@@ -222,68 +234,32 @@ class RolloutGate:
         if not before or before[-1].name != step.name:
             going.comparison.begin(step.sample, step.keep)
             going.baseline = Baseline(dict(numbers))
-        if before != steps:
+        if going.stage is None or before != steps:
             going.comparison.sample = step.sample
-            self._let_decide(going, steps)
-        self._around.show(state, self._ahead(steps))
+            going.stage = self._stage_of(going.comparison, steps)
+        going.stage = replace(
+            going.stage,
+            state=InstanceState.CANARY if self._ahead(steps) else InstanceState.SHADOW,
+            message=_standing_at(state),
+        )
 
-    def _let_decide(self, going: _Going, steps: tuple[Step, ...]) -> None:
-        live, comparison = self._live, going.comparison
-        if live is None:
-            return
-        old: RuleGraph = comparison.active
-        new: RuleGraph = comparison.candidate
-        if steps[-1].sample > 0.0:
-            old, new = comparison.watched(old), comparison.watched(new)
-
-        def choose(node: str, labels: Mapping[str, str]) -> RuleGraph:
-            return new if goes_ahead(steps, node, labels) else old
-
-        around = self._around
-        own = choose(around.node, around.labels()) if around.node else old
-        self._staging = True
-        try:
-            live.stage(own, choose if any(step.has_canary for step in steps) else None)
-        finally:
-            self._staging = False
-
-    def _activated(self, active: Active) -> None:
-        """Exceptions began or ended while a rollout goes on: both revisions are as they are now.
-
-        Or the policies went back to the old revision, which no gate is asked about: then the rollout is over.
-        """
-        going = self._going
-        left, was_active = self._left
-        if going is None and left is not None and active.revision is not was_active:
-            self._left = (None, active.revision)
-            if not left.phase.is_end and self._around.leads():
-                self._tidying = asyncio.create_task(self._superseded(left), name="rollout: end")
-        if self._staging or going is None or not going.steps or self._live is None:
-            return
-        moment = Timestamp(self._around.now())
-        going.comparison.active = active.graph.at(moment)
-        going.comparison.candidate = going.candidate.graph.at(moment)
-        self._let_decide(going, going.steps)
-
-    async def _superseded(self, state: State) -> None:
-        """Show that a rollout was left; who comes next ends what could not be shown."""
-        ended = supersede(state, self._around.now(), f"the policies went back to {state.subject.previous}")
-        try:
-            await self._store.save(ended)
-        except StoreTrouble as trouble:
-            LOG.warning("the end of a rollout cannot be kept: %s", trouble)
-        else:
-            self._tell(ended, state.history)
+    def _stage_of(self, comparison: Comparison, steps: tuple[Step, ...]) -> Stage:
+        nodes: GoesAhead | None = None
+        if any(step.has_canary for step in steps):
+            nodes = partial(goes_ahead, steps)
+        context = self._context
+        return Stage(
+            nodes,
+            here=bool(context.node) and goes_ahead(steps, context.node, context.labels()),
+            observe=comparison.observe if steps[-1].sample > 0.0 else None,
+        )
 
     def _ahead(self, steps: tuple[Step, ...]) -> bool:
         """Whether the new revision decides about something here."""
-        around = self._around
-        if not around.node:
+        context = self._context
+        if not context.node:
             return any(step.has_canary for step in steps)
-        return goes_ahead(steps, around.node, around.labels())
-
-    def _active_graph(self, going: _Going) -> RuleGraph:
-        return going.comparison.active
+        return goes_ahead(steps, context.node, context.labels())
 
     # --- telling ----------------------------------------------------------------------------------
 
@@ -292,7 +268,7 @@ class RolloutGate:
         for entry in state.history:
             if entry not in known:
                 LOG.info("rollout of %s: %s", state.subject.revision, entry.message)
-                self._around.notify(state, entry)
+                self._context.notify(state, entry)
 
     def _show(self, state: State) -> None:
         self._metrics.only(
@@ -347,3 +323,9 @@ def _before(subject: Subject, now: int) -> State:
 
 def _ended(state: State) -> str:
     return f"{state.phase.lower()}: {state.message}" if state.message else state.phase.lower()
+
+
+def _standing_at(state: State) -> str:
+    """Where it stands, for people."""
+    paused = "paused" if state.phase is Phase.PAUSED else "in"
+    return f"{paused} step `{state.step}`" + (f": {state.message}" if state.message else "")

@@ -53,7 +53,8 @@ class Comparison:
     """Compares the changed `decisions` of two revisions.
 
     `sample` (percent points) and `keep` may be set at any time. `watched` gives either graph with programs that
-    offer their inputs; `drain` compares what was offered. Offering is for one thread, draining for another.
+    offer their inputs, `observe` both, from then on compared as they are given; `drain` compares what was offered.
+    Offering is for one thread, draining for another.
     """
 
     def __init__(
@@ -84,6 +85,11 @@ class Comparison:
     def watched(self, graph: RuleGraph) -> RuleGraph:
         """The graph, equal in all its answers, whose programs offer their inputs."""
         return graph.watched(self._wrapped)
+
+    def observe(self, active: RuleGraph, candidate: RuleGraph) -> tuple[RuleGraph, RuleGraph]:
+        """Both graphs as they are from now on, watched: see `gating.Observe`."""
+        self.active, self.candidate = active, candidate
+        return self.watched(active), self.watched(candidate)
 
     def _wrapped(self, name: str, program: RowProgram) -> RowProgram:
         if name not in self._decisions:

@@ -6,10 +6,10 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 from koordpolicy.runtime.fixed import FixedSource
+from koordpolicy.runtime.gating import Gate
 from koordpolicy.runtime.lastgood import LastGood
 from koordpolicy.runtime.live import LivePolicies, Options
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Gate
 
 BUNDLE = """\
 apiVersion: koordpolicy.io/v1alpha1

@@ -133,7 +133,8 @@ def test_health_readiness_metrics_and_status() -> None:
         process.readiness.wait_for("policies", "no revision is active yet")
         source = FixedSource("memory", tree(1))
         live = live_of(source, process.metrics)
-        routes = health_routes(process, live, lambda: {"nodes": 3})
+        process.status.add(lambda: {"nodes": 3})
+        routes = health_routes(process, live)
         async with running(live.run()), Server("127.0.0.1", 0, routes, process.metrics) as server:
             assert (await ask(server, "/healthz"))[:2] == (200, "ok\n")
             assert (await ask(server, "/readyz"))[:2] == (503, "policies: no revision is active yet\n")

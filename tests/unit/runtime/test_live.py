@@ -3,7 +3,6 @@
 import asyncio
 import json
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.lastgood import FILE, LastGood
 from koordpolicy.runtime.live import LivePolicies, NoPolicies
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Active, Candidate, Reason, Rejected, Unfit, Verdict
+from koordpolicy.runtime.revisions import Active, Reason, Rejected, Unfit
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 from tests.unit.runtime.scenes import broken, live_of, running, target, tree, until
 
@@ -426,114 +425,6 @@ def test_keeping_leaves_nothing_else_behind(tmp_path: Path) -> None:
     kept = store.load()
     assert kept is not None
     assert kept.files == tree(2)
-
-
-# --- the gate
-
-
-class Door:
-    """A gate that opens when told. `asked` are the candidates it was asked about, `dropped` those it lost."""
-
-    def __init__(self) -> None:
-        self.verdicts: asyncio.Queue[Verdict | Exception] = asyncio.Queue()
-        self.asked: list[Candidate] = []
-        self.dropped: list[Candidate] = []
-
-    async def admit(self, candidate: Candidate, active: Active) -> Verdict:
-        self.asked.append(candidate)
-        try:
-            verdict = await self.verdicts.get()
-        except asyncio.CancelledError:
-            self.dropped.append(candidate)
-            raise
-        if isinstance(verdict, Exception):
-            raise verdict
-        return verdict
-
-
-def answers(candidates: Sequence[Candidate]) -> list[object]:
-    return [one.graph.value("CPUSuppress.target", node={}) for one in candidates]
-
-
-def test_a_gate_holds_back_all_but_the_first_revision() -> None:
-    async def scene() -> None:
-        door, source = Door(), FixedSource("memory", tree(1))
-        live = live_of(source, gate=door)
-        async with running(live.run()):
-            await until(live.ready.is_set)
-            source.give(tree(2))
-            await until(lambda: door.asked)
-            assert live.candidate is door.asked[0]
-            assert target(live) == 1
-            door.verdicts.put_nowait(Verdict(accepted=True))
-            await until(lambda: target(live) == 2)
-            await until(lambda: live.candidate is None)
-            source.give(tree(3))
-            await until(lambda: len(door.asked) == 2)
-            door.verdicts.put_nowait(Verdict(accepted=False, message="too many nodes change"))
-            await until(lambda: live.rejected)
-            assert live.rejected is not None
-            assert (live.rejected.reason, live.rejected.message) == (
-                Reason.GUARD_REFUSED,
-                "too many nodes change",
-            )
-            assert target(live) == 2
-
-    asyncio.run(scene())
-
-
-def test_a_newer_good_revision_takes_the_place_of_a_held_one_and_a_bad_one_does_not() -> None:
-    async def scene() -> None:
-        door, source = Door(), FixedSource("memory", tree(1))
-        live = live_of(source, gate=door)
-        async with running(live.run()):
-            await until(live.ready.is_set)
-            source.give(tree(2))
-            await until(lambda: len(door.asked) == 1)
-            source.give(broken())
-            await until(lambda: live.rejected)
-            assert door.dropped == []
-            source.give(tree(3))
-            await until(lambda: len(door.asked) == 2)
-            assert answers(door.asked) == [2, 3]
-            assert answers(door.dropped) == [2]
-            source.give(tree(1))  # back to what decides: nothing to hold back any more
-            await until(lambda: len(door.dropped) == 2)
-            await until(lambda: live.candidate is None)
-            assert target(live) == 1
-
-    asyncio.run(scene())
-
-
-def test_a_gate_that_fails_turns_the_revision_back(caplog: pytest.LogCaptureFixture) -> None:
-    async def scene() -> None:
-        door, source = Door(), FixedSource("memory", tree(1))
-        live = live_of(source, gate=door)
-        async with running(live.run()):
-            await until(live.ready.is_set)
-            source.give(tree(2))
-            door.verdicts.put_nowait(RuntimeError("no metrics"))
-            await until(lambda: live.rejected)
-            assert live.rejected is not None
-            assert live.rejected.reason is Reason.GUARD_REFUSED
-            assert target(live) == 1
-
-    asyncio.run(scene())
-    assert "the gate failed" in caplog.text
-
-
-def test_a_restart_carries_no_candidate_past_its_gate(tmp_path: Path) -> None:
-    async def scene() -> None:
-        store = LastGood(tmp_path)
-        await keep(store, 1)
-        door = Door()
-        live = live_of(FixedSource("memory", tree(2)), store=store, gate=door)
-        async with running(live.run()):
-            await until(lambda: door.asked)
-            assert target(live) == 1
-        assert answers(door.dropped) == [2]
-
-    asyncio.run(scene())
 
 
 # --- atomicity

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,12 +16,13 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import EVENTS, LEASES, NAMESPACES, POLICY_REVISIONS
 from koordpolicy.model.policy_revision import InstanceState, revision_name
 from koordpolicy.runtime.fixed import FixedSource
+from koordpolicy.runtime.gating import Admission, Stage
 from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.presence import Presence, RollCall
-from koordpolicy.runtime.reporting import Reporter, Shown
+from koordpolicy.runtime.reporting import Reporter
 from koordpolicy.runtime.revision_objects import RevisionObjects, Who
-from koordpolicy.runtime.revisions import Active, Candidate, Verdict
+from koordpolicy.runtime.revisions import Active, Candidate
 from koordpolicy.runtime.speaking import KEPT
 from tests.unit.runtime.scenes import Ticks, broken, live_of, running, tree, until
 
@@ -264,23 +265,30 @@ def test_old_revisions_are_removed_but_not_those_that_run() -> None:
 
 
 class Ajar:
-    """A gate that never decides."""
+    """A gate that never decides. `stages` are those it tells of."""
 
-    async def admit(self, candidate: Candidate, active: Active) -> Verdict:
-        await asyncio.Event().wait()
-        raise AssertionError
+    def __init__(self) -> None:
+        self.stages: asyncio.Queue[Stage] = asyncio.Queue()
+
+    async def admit(self, candidate: Candidate, active: Active) -> AsyncGenerator[Stage | Admission, None]:
+        while True:
+            yield await self.stages.get()
+
+    async def reverted(self) -> None:
+        pass
 
 
 def test_a_candidate_is_shown_as_it_is_held() -> None:
     async def scene() -> None:
         world = World()
-        async with Replica(world, "m1", leads=True, gate=Ajar()).played() as replica:
+        ajar = Ajar()
+        async with Replica(world, "m1", leads=True, gate=ajar).played() as replica:
             one, two = revision_name("fleet", ONE), revision_name("fleet", TWO)
             replica.source.give(tree(1), ONE)
             await until(lambda: world.instances(one) == {"m1": "Active"})
             replica.source.give(tree(2), TWO)
             await until(lambda: replica.live.candidate)
-            replica.reporter.show(Shown(InstanceState.CANARY, "10 % of the nodes"))
+            ajar.stages.put_nowait(Stage(state=InstanceState.CANARY, message="10 % of the nodes"))
             await until(lambda: world.instances(two) == {"m1": "Canary"})
             await until(lambda: world.conditions(two).get("Reconciling") == ("True", "Progressing"))
             ready = next(

@@ -19,7 +19,7 @@ from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.revisions import Reason
 from koordpolicy.runtime.rollout.cluster_store import ClusterStore
-from koordpolicy.runtime.rollout.gate import RolloutGate, Surroundings
+from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
 from koordpolicy.runtime.rollout.state import Action, Entry, Phase, State
 from koordpolicy.runtime.rollout.store import FileStore, Store
 from tests.unit.runtime.scenes import live_of, running, target, tree, until
@@ -84,10 +84,9 @@ class Scene:
         self.source = FixedSource("memory")
         self.metrics = Metrics("test")
         self.told: list[str] = []
-        around = Surroundings(clock, leads, self._notify, node=node)
-        self.gate = RolloutGate(store, self.metrics, around)
+        context = GateContext(clock, leads, self._notify, node=node)
+        self.gate = RolloutGate(store, self.metrics, context)
         self.live: LivePolicies = live_of(self.source, self.metrics, gate=self.gate, now=clock, store=kept)
-        self.gate.attach(self.live)
 
     def _notify(self, state: State, entry: Entry) -> None:
         self.told.append(f"{state.subject.revision[:1]}: {entry.event}")
