@@ -7,6 +7,7 @@ would spend; programs spend less. What an error costs that a loop absorbs is not
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.casts import CAST
@@ -118,12 +119,20 @@ def estimate(
     return Estimate(cost.low, cost.high, tuple(loops))
 
 
+def _by_id(functions: Mapping[str, Function]) -> dict[str, Overload]:
+    """All signatures of a table, by their ids."""
+    return {overload.id: overload for row in functions.values() for overload in row.overloads}
+
+
+_OVERLOADS: Final = _by_id(FUNCTIONS)
+
+
 class _Estimator:
     """Costs and sizes of nodes, operands first."""
 
     def __init__(self, bounds: Bounds, functions: Mapping[str, Function]) -> None:
         self.bounds = bounds
-        self.overloads = {o.id: o for row in functions.values() for o in row.overloads}
+        self.overloads = _OVERLOADS if functions is FUNCTIONS else _by_id(functions)
         self.costs: dict[int, _Range] = {}
         self.sizes: dict[int, _Sizes] = {}
         self.loops: list[Loop] = []
