@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from koordpolicy.algorithms.strategic_merge import merge_pod
 from koordpolicy.model.protocol import QOS_CLASS, SUB_PRIORITY
 from koordpolicy.model.reading import NO_TEXT, Json, mapping, texts
+from koordpolicy.model.shapes import POD
+from koordpolicy.model.strategic_merge import strategic_merge
 
 ALWAYS: Final = 100
 
@@ -80,7 +81,7 @@ def apply_profile(pod: Json, effect: ProfileEffect) -> Json:
         labels[SUB_PRIORITY] = str(effect.sub_priority)
     named = {**metadata, **_unless_empty("labels", labels), **_unless_empty("annotations", annotations)}
     changed: Json = {**pod, "metadata": named, "spec": spec}
-    return changed if effect.patch is None else merge_pod(changed, effect.patch)
+    return changed if effect.patch is None else strategic_merge(changed, effect.patch, POD)
 
 
 def _prioritise(spec: dict[str, object], found: PriorityClass) -> None:

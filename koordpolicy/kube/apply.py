@@ -20,7 +20,7 @@ from koordpolicy.kube.ownership import (
     show,
     write_managers,
 )
-from koordpolicy.kube.shapes import Shape
+from koordpolicy.model.shapes import Shape
 
 _SHOWN_CONFLICTS: Final = 10
 _ABSENT: Final = object()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from koordpolicy.kube.errors import Rejected
-from koordpolicy.kube.shapes import DEFAULTS_OF_KEYS, Shape
+from koordpolicy.model.shapes import DEFAULTS_OF_KEYS, Shape
 
 Path: TypeAlias = tuple[str, ...]
 

@@ -12,7 +12,7 @@ from koordpolicy.kube.frozen import freeze, thaw
 from koordpolicy.kube.port import JsonPatch, MergePatch, StrategicPatch
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.shapes import shape_of
-from koordpolicy.kube.strategic import strategic_merge
+from koordpolicy.model.strategic_merge import PatchError, strategic_merge
 
 MAX_OPERATIONS: Final = 10_000
 """How many operations one JSON patch may have."""
@@ -39,7 +39,10 @@ def patched(
                     code=415,
                     reason="UnsupportedMediaType",
                 )
-            return strategic_merge(obj, thaw(freeze(body)), shape_of(resource))
+            try:
+                return strategic_merge(obj, thaw(freeze(body)), shape_of(resource))
+            except PatchError as error:
+                raise Rejected(f"the strategic merge patch cannot be applied: {error}") from error
         case JsonPatch(operations):
             return _as_object(json_patch(obj, operations))
 

@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.algorithms.strategic_merge import PatchError
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import EventType, KubeError, WatchEvent, resources
@@ -32,6 +31,7 @@ from koordpolicy.manager.controllers.view import ClusterView
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
 from koordpolicy.manager.webhooks.profiles import ProfileError
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.strategic_merge import PatchError
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.runtime.http import Request

@@ -1,4 +1,4 @@
-"""Patches as pure functions. Cases stand in `cases/`; those of strategic merge are what an API server answers."""
+"""Patches as pure functions. Cases stand in `cases/`; those of strategic merge in `tests/contract/cases`."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from koordpolicy.kube import Invalid, JsonPatch, KubeError, MergePatch, Rejected, StrategicPatch, freeze, thaw
 from koordpolicy.kube.patch import MAX_COPIED, MAX_OPERATIONS, merge, patched
-from koordpolicy.kube.resources import NODE_METRICS, POD_DISRUPTION_BUDGETS, PODS
+from koordpolicy.kube.resources import NODE_METRICS, PODS
 
 CASES = Path(__file__).parent / "cases"
 FORMS: dict[str, Any] = {
     "json_patch": JsonPatch,
     "merge_patch": MergePatch,
-    "strategic_patch": StrategicPatch,
 }
 ERRORS = {"Invalid": Invalid, "Rejected": Rejected}
 
@@ -67,39 +66,14 @@ def test_without_keyed_lists_a_strategic_patch_is_a_merge_patch(
     assert patched(numbers_only(target), StrategicPatch(patch), PODS) == as_merge
 
 
-containers = st.lists(
-    st.fixed_dictionaries(
-        {"name": names}, optional={"image": st.sampled_from("xy"), "args": st.lists(names, max_size=2)}
-    ),
-    unique_by=lambda item: item["name"],
-    max_size=4,
-)
-
-
-@given(containers, containers)
-def test_a_strategic_patch_keeps_each_item_once_and_both_orders(
-    present: list[dict[str, Any]], patch: list[dict[str, Any]]
-) -> None:
-    pod = {"spec": {"containers": present}}
-    merged = patched(thaw(pod), StrategicPatch({"spec": {"containers": patch}}), PODS)["spec"]["containers"]
-    found = [item["name"] for item in merged]
-    ours, theirs = [item["name"] for item in patch], [item["name"] for item in present]
-    assert sorted(found) == sorted({*ours, *theirs})
-    assert [name for name in found if name in ours] == ours
-    assert [name for name in found if name not in ours] == [name for name in theirs if name not in ours]
-    for item in patch:
-        assert item.items() <= next(entry for entry in merged if entry["name"] == item["name"]).items()
-
-
-def test_a_budgets_selector_is_replaced() -> None:
-    budget = {"spec": {"selector": {"matchLabels": {"a": "b"}}}}
-    patch = StrategicPatch({"spec": {"selector": {"matchLabels": {"c": "d"}}}})
-    assert patched(budget, patch, POD_DISRUPTION_BUDGETS)["spec"]["selector"] == {"matchLabels": {"c": "d"}}
-
-
 def test_custom_resources_take_no_strategic_patch() -> None:
     with pytest.raises(Rejected, match="merge patch"):
         patched({}, StrategicPatch({"spec": {}}), NODE_METRICS)
+
+
+def test_a_strategic_patch_that_cannot_be_applied_is_rejected() -> None:
+    with pytest.raises(Rejected, match=r"cannot be applied: spec.containers: every item needs"):
+        patched({"spec": {"containers": []}}, StrategicPatch({"spec": {"containers": [{}]}}), PODS)
 
 
 def test_patches_have_limits() -> None:
