@@ -4,6 +4,11 @@ _MOST_CAUSES = 3
 """Members of an exception group that are named."""
 
 
+def unanswered(error: BaseException, within: float) -> str:
+    """Why something asked within so many seconds was not answered: what the error says, or that there was none."""
+    return f"no answer within {within:g} s" if isinstance(error, TimeoutError) else worded(error)
+
+
 def worded(error: BaseException) -> str:
     """What the exception says; its type where that alone says nothing, as `TimeoutError()` does.
 

@@ -14,6 +14,7 @@ from koordpolicy.language.cel.types import DYN
 from koordpolicy.language.cel.values import Optional
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.decision_file import Sink
+from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metrics import Metrics, Sample
 
 LOG: Final = logging.getLogger(__name__)
@@ -79,7 +80,7 @@ class DecisionLog:
         self._component = component
         self._every = every
         self._seen: dict[str, int] = {}
-        self._trouble = ""
+        self._trouble = LoggedOnce(LOG)
         self._waiting: queue.Queue[dict[str, Any] | None] = queue.Queue(QUEUE)
         self._thread = threading.Thread(target=self._write, name="decision-log", daemon=True)
         self._thread.start()
@@ -126,11 +127,9 @@ class DecisionLog:
                 if self._waiting.empty():
                     self._out.flush()
                 self._metrics.add("koordpolicy_decision_log_total", result="written")
-                self._trouble = ""
-            except (OSError, ValueError) as error:
-                if self._trouble != str(error):  # a full disk stays full for a while
-                    LOG.warning("the decision log cannot be written: %s", error)
-                self._trouble = str(error)
+                self._trouble.over()
+            except (OSError, ValueError) as error:  # a full disk stays full for a while
+                self._trouble.met(str(error), "the decision log cannot be written: %s", error)
                 self._metrics.add("koordpolicy_decision_log_total", result="dropped")
 
 

@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.diagnostics.wording import worded
+from koordpolicy.diagnostics.wording import unanswered
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Object
 from koordpolicy.kube.leases import Sighting, Terms, claim, first_claim, handed_back, look, may_claim
 from koordpolicy.kube.resources import LEASES
 from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.logs import LoggedOnce
 
 _log: Final = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ class Election:
         self._seen: Sighting | None = None
         self._lease: Object | None = None
         """As we wrote it last; None when somebody else may have written since."""
-        self._trouble = ""
+        self._trouble = LoggedOnce(_log)
 
     @property
     def leader(self) -> str:
@@ -158,14 +159,10 @@ class Election:
                 ours = await self._write()
         except (KubeError, TimeoutError) as error:
             self._lease = None
-            trouble = worded(error)
-            if isinstance(error, TimeoutError):
-                trouble = f"no answer within {self._terms.answer:g} s"
-            if self._trouble != trouble:  # once, not every two seconds
-                _log.warning("lease %s/%s: %s", self._namespace, self._name, trouble)
-            self._trouble = trouble
+            trouble = unanswered(error, self._terms.answer)
+            self._trouble.met(trouble, "lease %s/%s: %s", self._namespace, self._name, trouble)
             return False
-        self._trouble = ""
+        self._trouble.over()
         return ours
 
     async def _write(self) -> bool:
@@ -209,7 +206,7 @@ class Election:
                 if look(None, lease, 0.0).holder == self.identity:
                     self._took(await self._cluster.update(LEASES, handed_back(lease, self._wall_ns())))
         except (KubeError, TimeoutError) as error:
-            why = f"no answer within {_RELEASE:g} s" if isinstance(error, TimeoutError) else worded(error)
+            why = unanswered(error, _RELEASE)
             _log.info("lease %s/%s was not given back: %s", self._namespace, self._name, why)
         finally:
             self._lease = None

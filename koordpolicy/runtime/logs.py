@@ -31,6 +31,24 @@ def set_up_logging(format: LogFormat, *, verbose: bool = False, out: TextIO | No
     logging.getLogger("koordpolicy").setLevel(logging.DEBUG if verbose else logging.INFO)
 
 
+class LoggedOnce:
+    """A trouble that lasts: a warning when it begins and when it becomes another one, not each time it is met."""
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._trouble = ""
+
+    def met(self, trouble: str, text: str = "%s", *values: object) -> None:
+        """Warn of a trouble, unless it is the one that was met last; without `text`, the trouble says all."""
+        if trouble != self._trouble:
+            self._log.warning(text, *(values or (trouble,)))
+        self._trouble = trouble
+
+    def over(self) -> None:
+        """All is well: the next trouble is news, whatever it is."""
+        self._trouble = ""
+
+
 def _moment(record: logging.LogRecord) -> str:
     moment = datetime.fromtimestamp(record.created, UTC)
     return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"

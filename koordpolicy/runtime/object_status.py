@@ -10,7 +10,6 @@ An object is in force (Ready) when the active revision holds it as it stands. Wh
 Blame waits for a moment: a tool applies objects one by one, and what breaks halfway is not wrong.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,14 +18,16 @@ from typing import Any, Final
 from koordpolicy.diagnostics import Diagnostic, Severity
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError, NotFound
-from koordpolicy.kube.port import ApplyPatch, Cluster, Object
-from koordpolicy.kube.resources import POLICIES, Resource
+from koordpolicy.kube.port import Cluster, Object
+from koordpolicy.kube.resources import POLICIES
 from koordpolicy.model.policy_revision import Condition, RevisionStatus, ShownDiagnostic, status_to_json
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.conditions import failed, good, settled, shown, stands, under_way
 from koordpolicy.runtime.live import Active, LivePolicies, Rejected
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.objects import ClusterSource
+from koordpolicy.runtime.reconciling import ReconcileLoop
+from koordpolicy.runtime.status_patches import apply_status
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -100,33 +101,25 @@ class StatusWriter:
         self._source = source
         self._live = live
         self._metrics = metrics
-        self._backoff = backoff
         self._now = now
         self._grace = grace
-        self._changed = asyncio.Event()
+        self._loop = ReconcileLoop(self._reconcile, backoff)
 
     async def run(self) -> None:
         """Write until cancelled."""
         end = [
-            self._live.subscribe(lambda _: self._changed.set()),
-            self._live.subscribe_rejected(lambda _: self._changed.set()),
-            self._source.subscribe(self._changed.set),
+            self._live.subscribe(lambda _: self._loop.trigger()),
+            self._live.subscribe_rejected(lambda _: self._loop.trigger()),
+            self._source.subscribe(self._loop.trigger),
         ]
-        failures = 0
         try:
-            while True:
-                self._changed.clear()
-                failed_ones = await self.write()
-                failures = failures + 1 if failed_ones else 0
-                wait = self._backoff.delay(failures) if failures else self._due()
-                try:
-                    async with asyncio.timeout(wait):
-                        await self._changed.wait()
-                except TimeoutError:
-                    pass
+            await self._loop.run()
         finally:
             for unsubscribe in end:
                 unsubscribe()
+
+    async def _reconcile(self) -> float | None:
+        return None if await self.write() else self._due()
 
     async def write(self) -> int:
         """Write every status that differs; how many could not be written."""
@@ -145,7 +138,7 @@ class StatusWriter:
                 LOG.warning("the status of %s cannot be read: %s", path.removesuffix(".yaml"), body.reason)
                 continue
             try:
-                await self._apply(_BY_KIND[kind], obj, body)
+                await apply_status(self._cluster, _BY_KIND[kind], obj["metadata"]["name"], body, MANAGER)
                 self._metrics.add("koordpolicy_policy_status_writes_total", kind=kind, result="written")
             except NotFound:
                 continue
@@ -192,16 +185,6 @@ class StatusWriter:
         elif status.get("revision"):
             told["revision"] = status["revision"]
         return told
-
-    async def _apply(self, resource: Resource, obj: Object, status: dict[str, Any]) -> None:
-        body = {
-            "apiVersion": resource.api_version,
-            "kind": resource.kind,
-            "metadata": {"name": obj["metadata"]["name"]},
-            "status": status,
-        }
-        patch = ApplyPatch(body, MANAGER, force=True)
-        await self._cluster.patch(resource, obj["metadata"]["name"], patch, subresource="status")
 
 
 def _names(one: Diagnostic, path: str) -> bool:

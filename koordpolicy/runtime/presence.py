@@ -14,11 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from koordpolicy.diagnostics.wording import worded
+from koordpolicy.diagnostics.wording import unanswered
 from koordpolicy.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from koordpolicy.kube.leases import Sighting, Terms, claim, first_claim, look
 from koordpolicy.kube.port import Cluster, Object, Preconditions
 from koordpolicy.kube.resources import LEASES
+from koordpolicy.runtime.logs import LoggedOnce
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -76,7 +77,7 @@ class Presence:
         self._wall_ns = wall_ns
         self._terms = terms
         self._lease: Object | None = None
-        self._trouble = ""
+        self._trouble = LoggedOnce(LOG)
         self._others: set[str] = set()
 
     async def run(self) -> None:
@@ -85,20 +86,17 @@ class Presence:
             try:
                 async with asyncio.timeout(self._terms.answer):
                     await self._renew()
-                self._trouble = ""
+                self._trouble.over()
             except (KubeError, TimeoutError) as error:
                 self._lease = None
-                trouble = worded(error)
-                if isinstance(error, TimeoutError):
-                    trouble = f"no answer within {self._terms.answer:g} s"
-                if trouble != self._trouble:
-                    LOG.warning(
-                        "lease %s/%s cannot be renewed: %s; others will count this process as gone",
-                        self._namespace,
-                        self._member.lease,
-                        trouble,
-                    )
-                self._trouble = trouble
+                trouble = unanswered(error, self._terms.answer)
+                self._trouble.met(
+                    trouble,
+                    "lease %s/%s cannot be renewed: %s; others will count this process as gone",
+                    self._namespace,
+                    self._member.lease,
+                    trouble,
+                )
             await asyncio.sleep(self._terms.pause(self._jitter()))
 
     async def withdraw(self) -> None:

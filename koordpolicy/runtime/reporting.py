@@ -23,13 +23,14 @@ from koordpolicy.runtime.conditions import failed, good, shown, time_text, under
 from koordpolicy.runtime.gating import Stage
 from koordpolicy.runtime.live import Active, LivePolicies, Rejected
 from koordpolicy.runtime.presence import RollCall
+from koordpolicy.runtime.reconciling import ReconcileLoop
 from koordpolicy.runtime.revision_objects import (
     ATTEMPTS,
     RevisionObjects,
     Who,
     entry_of,
     is_judged,
-    reference_to,
+    regarding,
 )
 from koordpolicy.runtime.revisions import Candidate, Reason
 from koordpolicy.runtime.speaking import KEPT, Report, Speaker
@@ -67,67 +68,65 @@ class Reporter:
         self._objects = objects
         self._live = live
         self._who = who
-        self._backoff = backoff
         self._leads = leads
         self._recorder = recorder
         self._look = look
         self._speaker = Speaker(objects, roll, who.member)
         self.speaking = False
         """Whether this process speaks for all."""
-        self._changed = asyncio.Event()
+        self._loop = ReconcileLoop(self._reconcile, backoff)
+        self._due = 0.0
+        """When to report whatever has happened, by the loop's clock."""
+        self._failing = False
         self._ours: set[str] | None = None
         self._rejected: deque[Rejected] = deque(maxlen=KEPT)
         """What was rejected and is not written yet: in a quick run of revisions, more than the newest."""
 
     def again(self) -> None:
         """Look at everything again, as after becoming the leader."""
-        self._changed.set()
+        self._due = 0.0
+        self._loop.trigger()
 
     async def run(self) -> None:
         """Report until cancelled."""
         end = [
-            self._live.subscribe(lambda _: self._changed.set()),
+            self._live.subscribe(lambda _: self.again()),
             self._live.subscribe_rejected(self._note),
-            self._live.subscribe_stage(lambda _: self._changed.set()),
+            self._live.subscribe_stage(lambda _: self.again()),
         ]
-        clock = asyncio.get_running_loop().time
-        failures, refreshed = 0, clock()
         try:
-            while True:
-                self._changed.clear()
-                try:
-                    await self.report()
-                    failures, refreshed = 0, clock()
-                    await self._until_news(refreshed + REFRESH)
-                except KubeError as error:
-                    failures += 1
-                    if failures == 1:
-                        LOG.warning("the policy revision cannot be reported: %s", error)
-                    self._objects.failed()
-                    await self._backoff.sleep(self._backoff.delay(failures))
+            await self._loop.run()
         finally:
             for unsubscribe in end:
                 unsubscribe()
 
     def _note(self, rejected: Rejected) -> None:
         self._rejected.append(rejected)
-        self._changed.set()
+        self.again()
 
-    async def _until_news(self, until: float) -> None:
-        """Wait for something to report, looking now and then at who is there."""
-        clock = asyncio.get_running_loop().time
-        while (left := until - clock()) > 0:
-            try:
-                async with asyncio.timeout(min(left, self._look)):
-                    await self._changed.wait()
-                return
-            except TimeoutError:
-                pass
-            await self._look_around()
-            if self.speaking != self._speaker.speaks(leads=self._leads()):
-                return
-            if self.speaking and self._speaker.news:
-                return
+    async def _reconcile(self) -> float | None:
+        """Report where something happened, or it is time, and look now and then at who is there."""
+        now = asyncio.get_running_loop().time()
+        try:
+            if now < self._due:
+                await self._look_around()
+            if now >= self._due or self._has_news():
+                self._due = now + REFRESH
+                await self.report()
+        except KubeError as error:
+            if not self._failing:
+                LOG.warning("the policy revision cannot be reported: %s", error)
+            self._failing, self._due = True, 0.0
+            self._objects.failed()
+            return None
+        self._failing = False
+        return self._look
+
+    def _has_news(self) -> bool:
+        """Whether the last look has shown that somebody else is to speak, or that others run something else."""
+        if self.speaking != self._speaker.speaks(leads=self._leads()):
+            return True
+        return self.speaking and self._speaker.news
 
     async def _look_around(self) -> None:
         """See who is there, and where we speak, what is left of those who are not."""
@@ -290,7 +289,7 @@ class Reporter:
         """The audit trail: each outcome of a revision, by the one that speaks for all."""
         if self._recorder is None:
             return
-        about = reference_to(report.revision.name, obj["metadata"].get("uid", ""))
+        about = regarding(report.revision.name, obj["metadata"].get("uid", ""))
         ready = report.conditions[0]
         if report.instance.state is InstanceState.REJECTED:
             message = f"{ready.reason}: {ready.message}"

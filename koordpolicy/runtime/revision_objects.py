@@ -5,13 +5,12 @@ manager, whoever speaks. A status is never left without conditions: the API serv
 and people cannot tell one without conditions from one that nobody has looked at.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from koordpolicy.kube.errors import AlreadyExists, Conflict, NotFound
-from koordpolicy.kube.port import ApplyPatch, Cluster, Object, Preconditions
+from koordpolicy.kube.port import Cluster, Object, Preconditions
 from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.policy_revision import (
     InstanceState,
@@ -23,6 +22,7 @@ from koordpolicy.model.policy_revision import (
 from koordpolicy.runtime.conditions import NOT_RUN, READY, REPORTED, reported, settled
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.presence import Member
+from koordpolicy.runtime.status_patches import apply_status, field_manager
 
 SPEAKER: Final = "koordpolicy-manager"
 """The field manager of what is said of a revision as a whole: one name, so that who speaks next can take it back."""
@@ -31,15 +31,11 @@ ATTEMPTS: Final = 5
 """How often a write is tried on an object that others write or remove at the same time."""
 
 _WRITES: Final = "koordpolicy_policy_status_writes_total"
-_LONGEST_MANAGER: Final = 128
 
 
 def manager_of(member: Member) -> str:
     """The field manager of a process's entries: one an instance, since applying lets go what is no longer said."""
-    name = f"koordpolicy-{member.component}-{member.instance}"
-    if len(name) <= _LONGEST_MANAGER:
-        return name
-    return f"{name[: _LONGEST_MANAGER - 13]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
+    return field_manager(f"koordpolicy-{member.component}-{member.instance}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,31 +68,13 @@ class RevisionObjects:
         self._metrics = metrics
         self.now = now
 
-    async def get(self, name: str) -> Object | None:
-        """An object as it is now; None where there is none."""
-        try:
-            return await self._cluster.get(POLICY_REVISIONS, name)
-        except NotFound:
-            return None
-
     async def all(self) -> Sequence[Object]:
         """All of them."""
         return (await self._cluster.list(POLICY_REVISIONS)).items
 
     async def of(self, revision: PolicyRevision) -> Object:
         """The object of a revision, made where there is none."""
-        found = await self.get(revision.name)
-        if found is not None:
-            return found
-        bare = to_json(
-            PolicyRevision(
-                revision.bundle, revision.revision, revision.digest, revision.commit, revision.origin
-            )
-        )
-        try:
-            return await self._cluster.create(POLICY_REVISIONS, bare, field_manager="koordpolicy")
-        except AlreadyExists:
-            return await self._cluster.get(POLICY_REVISIONS, revision.name)
+        return await ensured(self._cluster, revision)
 
     async def begun(self, obj: Object, who: Who) -> None:
         """Give an object its first conditions where nobody has judged it; Conflict where somebody does just now."""
@@ -111,7 +89,7 @@ class RevisionObjects:
     async def release(self, name: str, member: Member) -> None:
         """Take back a process's entry, ours or that of one that is gone."""
         for left in reversed(range(ATTEMPTS)):
-            obj = await self.get(name)
+            obj = await found(self._cluster, name)
             if obj is None or entry_of(obj, member) is None:
                 return
             try:
@@ -126,15 +104,7 @@ class RevisionObjects:
 
     async def apply(self, name: str, status: Mapping[str, Any], manager: str, *, version: str = "") -> None:
         """Say something in a status, as a field manager; with `version`, of the object as it was read."""
-        body = {
-            "apiVersion": POLICY_REVISIONS.api_version,
-            "kind": POLICY_REVISIONS.kind,
-            "metadata": {"name": name, **({"resourceVersion": version} if version else {})},
-            "status": status,
-        }
-        await self._cluster.patch(
-            POLICY_REVISIONS, name, ApplyPatch(body, manager, force=True), subresource="status"
-        )
+        await apply_status(self._cluster, POLICY_REVISIONS, name, status, manager, version=version)
         self._metrics.add(_WRITES, kind="PolicyRevision", result="written")
 
     def failed(self) -> None:
@@ -151,8 +121,28 @@ class RevisionObjects:
             return
 
 
-def reference_to(name: str, uid: str = "") -> Object:
-    """As much of the object as Events need to speak of it."""
+async def found(cluster: Cluster, name: str) -> Object | None:
+    """An object as it is now; None where there is none. Raises KubeError."""
+    try:
+        return await cluster.get(POLICY_REVISIONS, name)
+    except NotFound:
+        return None
+
+
+async def ensured(cluster: Cluster, revision: PolicyRevision) -> Object:
+    """The object of a revision, made where there is none, without a status. Raises KubeError."""
+    standing = await found(cluster, revision.name)
+    if standing is not None:
+        return standing
+    bare = replace(revision, status=RevisionStatus())
+    try:
+        return await cluster.create(POLICY_REVISIONS, to_json(bare), field_manager="koordpolicy")
+    except AlreadyExists:
+        return await cluster.get(POLICY_REVISIONS, revision.name)
+
+
+def regarding(name: str, uid: str = "") -> Object:
+    """As much of an object as Events need to speak of it."""
     return {
         "apiVersion": POLICY_REVISIONS.api_version,
         "kind": POLICY_REVISIONS.kind,

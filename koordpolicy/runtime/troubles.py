@@ -15,7 +15,7 @@ from koordpolicy.kube.events import Recorder
 from koordpolicy.model.policy_revision import revision_name
 from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revision_objects import reference_to
+from koordpolicy.runtime.revision_objects import regarding
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -144,9 +144,7 @@ class Troubles:
     def _tell_revision(self, found: Trouble) -> None:
         for known in (self._live.active, self._live.candidate):
             if known is not None and known.graph.digest == found.digest:
-                about = reference_to(
-                    revision_name(known.bundle, known.revision.commit or known.revision.digest)
-                )
+                about = regarding(revision_name(known.bundle, known.revision.commit or known.revision.digest))
                 message = f"{found.decision} cannot be decided, first for {found.example}: {found.text}"
                 self._recorder.record(about, REASON, message, type="Warning", action="Decide")
                 return

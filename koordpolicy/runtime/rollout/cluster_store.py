@@ -1,24 +1,23 @@
 """Rollouts in PolicyRevision objects: `status.rollout` for everybody to see, annotations as commands."""
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from koordpolicy.kube.errors import AlreadyExists, KubeError, NotFound
-from koordpolicy.kube.port import ApplyPatch, Cluster, MergePatch, Object
+from koordpolicy.kube.errors import KubeError, NotFound
+from koordpolicy.kube.port import Cluster, MergePatch, Object
 from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.policy_revision import InstanceState, PolicyRevision
-from koordpolicy.model.policy_revision import to_json as revision_to_json
 from koordpolicy.model.protocol import ROLLOUT, ROLLOUT_BY, ROLLOUT_ID
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.runtime.revision_objects import ensured, found
 from koordpolicy.runtime.rollout.counts import Counts, counts_from_json, counts_to_json, sum_of
 from koordpolicy.runtime.rollout.judging import Gathered
 from koordpolicy.runtime.rollout.state import Action, Command, State, Subject, from_json, to_json
 from koordpolicy.runtime.rollout.store import StoreTrouble
+from koordpolicy.runtime.status_patches import apply_status, field_manager
 
 MANAGER: Final = "koordpolicy-rollout"
-_LONGEST_MANAGER: Final = 128
 _PUBLISH: Final = 30.0
 """Seconds between two reports of one process, and between two looks at the whole."""
 
@@ -40,6 +39,7 @@ class ClusterStore:
     ) -> None:
         self._cluster = cluster
         self._instance = instance
+        self._manager = field_manager(f"{MANAGER}-{instance}")
         self._monotonic = monotonic
         self._publish_every = publish_every
         self._poll = poll
@@ -67,8 +67,8 @@ class ClusterStore:
         """See `Store.save`. Makes the object where nobody has yet."""
         subject = state.subject
         try:
-            if await self._get(subject.name) is None:
-                await self._create(subject)
+            revision = PolicyRevision(subject.bundle, subject.revision, subject.digest, subject.commit)
+            await ensured(self._cluster, revision)
             await self._apply(subject.name, to_json(state), MANAGER)
         except KubeError as error:
             raise StoreTrouble(str(error)) from None
@@ -121,38 +121,14 @@ class ClusterStore:
         """See `Store.news`: a look now and then; a rollout has time."""
         await asyncio.sleep(min(self._poll, seconds))
 
-    @property
-    def _manager(self) -> str:
-        name = f"{MANAGER}-{self._instance}"
-        if len(name) <= _LONGEST_MANAGER:
-            return name
-        return f"{name[: _LONGEST_MANAGER - 13]}-{hashlib.sha256(name.encode()).hexdigest()[:12]}"
-
     async def _get(self, name: str) -> Object | None:
         try:
-            return await self._cluster.get(POLICY_REVISIONS, name)
-        except NotFound:
-            return None
+            return await found(self._cluster, name)
         except KubeError as error:
             raise StoreTrouble(str(error)) from None
 
-    async def _create(self, subject: Subject) -> None:
-        told = PolicyRevision(subject.bundle, subject.revision, subject.digest, subject.commit)
-        try:
-            await self._cluster.create(POLICY_REVISIONS, revision_to_json(told), field_manager="koordpolicy")
-        except AlreadyExists:
-            return
-
     async def _apply(self, name: str, rollout: Mapping[str, Any], manager: str) -> None:
-        body = {
-            "apiVersion": POLICY_REVISIONS.api_version,
-            "kind": POLICY_REVISIONS.kind,
-            "metadata": {"name": name},
-            "status": {"rollout": rollout},
-        }
-        await self._cluster.patch(
-            POLICY_REVISIONS, name, ApplyPatch(body, manager, force=True), subresource="status"
-        )
+        await apply_status(self._cluster, POLICY_REVISIONS, name, {"rollout": rollout}, manager)
 
 
 def subject_of(obj: Object) -> Subject:

@@ -15,6 +15,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.policy_revision import InstanceState, revision_name
 from koordpolicy.runtime.gating import Admission, GoesAhead, Stage
+from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metric_table import MetricKind
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.revisions import Active, Candidate
@@ -68,7 +69,7 @@ class _Going:
     steps: tuple[Step, ...] = ()
     stage: Stage | None = None
     baseline: Baseline = field(default_factory=Baseline)
-    waiting: str = ""
+    trouble: LoggedOnce = field(default_factory=lambda: LoggedOnce(LOG))
     since: int = 0
 
 
@@ -112,7 +113,7 @@ class RolloutGate:
                 try:
                     plan = await self._once(going, subject, differing)
                 except StoreTrouble as trouble:
-                    self._wait_for(going, f"the rollout cannot be followed: {trouble}")
+                    going.trouble.met(f"the rollout cannot be followed: {trouble}")
                     await asyncio.sleep(1.0)
                     continue
                 if going.stage is not None and going.stage != before:
@@ -163,7 +164,7 @@ class RolloutGate:
             facts = rollout_facts(state, gathered, increase(numbers, self._gauges, going.baseline), now)
             plan = plan_of(graph, facts, now)
         except CelError as error:
-            self._wait_for(going, f"the Rollout in force cannot be told: {error.message}")
+            going.trouble.met(f"the Rollout in force cannot be told: {error.message}")
             return Plan(())
         if not plan.concerns(differing.kinds):
             return None
@@ -284,11 +285,6 @@ class RolloutGate:
             self._metrics.set("koordpolicy_rollout_compared", total.compared)
             self._metrics.set("koordpolicy_rollout_disagreements", total.different)
             self._metrics.set("koordpolicy_rollout_dropped", comparison.dropped)
-
-    def _wait_for(self, going: _Going, why: str) -> None:
-        if going.waiting != why:
-            LOG.warning("%s", why)
-            going.waiting = why
 
     @property
     def _gauges(self) -> frozenset[str]:

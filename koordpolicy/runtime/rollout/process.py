@@ -6,7 +6,7 @@ from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Cluster
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revision_objects import reference_to
+from koordpolicy.runtime.revision_objects import regarding
 from koordpolicy.runtime.rollout.cluster_store import ClusterStore
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
 from koordpolicy.runtime.rollout.state import SYSTEM, Entry, State
@@ -28,7 +28,7 @@ def cluster_gate(
     def notify(state: State, entry: Entry) -> None:
         by = "" if entry.by == SYSTEM or entry.by in entry.message else f" ({entry.by})"
         recorder.record(
-            reference_to(state.subject.name),
+            regarding(state.subject.name),
             f"Rollout{entry.event}",
             entry.message + by,
             type="Warning" if entry.event in _BAD else "Normal",

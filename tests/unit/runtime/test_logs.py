@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from koordpolicy.runtime.logs import LogFormat, set_up_logging
+from koordpolicy.runtime.logs import LogFormat, LoggedOnce, set_up_logging
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +85,14 @@ def test_nothing_that_is_logged_moves_a_cursor_or_forges_a_line(format: LogForma
     assert all(line.startswith(("{", "  ")) or "koordpolicy: pol" in line for line in lines)
     if format is LogFormat.JSON:
         assert json.loads(text)["message"].count("\n") == 1
+
+
+def test_a_trouble_that_lasts_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    trouble = LoggedOnce(logging.getLogger("koordpolicy.test"))
+    for met in ("full", "full", "gone", "", "gone", "gone"):
+        if met:
+            trouble.met(met, "the disk is %s", met)
+        else:
+            trouble.over()
+    trouble.met("100 % full")
+    assert caplog.messages == ["the disk is full", "the disk is gone", "the disk is gone", "100 % full"]
