@@ -3,11 +3,11 @@
 import argparse
 from collections.abc import Iterator
 
+from koordpolicy.cli.at_flag import add_moment, moment_of
 from koordpolicy.cli.bundle import OWN, add_paths, compile_paths
 from koordpolicy.cli.command import FINDINGS, OK, Command
 from koordpolicy.cli.exceptions import told_exceptions
 from koordpolicy.cli.max_cost import add_max_cost
-from koordpolicy.cli.moment import add_moment, moment_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render

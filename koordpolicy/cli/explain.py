@@ -4,10 +4,10 @@ import argparse
 import re
 from importlib import import_module
 
+from koordpolicy.cli.at_flag import add_moment, moment_of
 from koordpolicy.cli.bundle import add_paths, graph_of
 from koordpolicy.cli.command import OK, CannotRunError, Command
-from koordpolicy.cli.given import GivenFacts, add_given, read_given
-from koordpolicy.cli.moment import add_moment, moment_of
+from koordpolicy.cli.facts_flag import GivenFacts, add_given, read_given
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.catalogue import UnknownCodeError, page
 from koordpolicy.diagnostics.escaping import json_text

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of, graph_of_files
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.moment import moment_of
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError, NotFound
