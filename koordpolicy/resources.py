@@ -19,11 +19,6 @@ def policies() -> Path:
     return _directory("policies")
 
 
-def schemas() -> Path:
-    """The directory of the generated JSON Schemas."""
-    return _directory("schemas")
-
-
 def examples() -> Path:
     """The directory of the runnable examples."""
     return _directory("examples")

@@ -27,16 +27,6 @@ def takes_part(request: Amounts) -> bool:
     return requests_anything(request)
 
 
-def classic(resources: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts) -> int:
-    """Balance of one node with the pod on it, 0 to 100."""
-    return classic_one(resources, request)(allocatable, requested)
-
-
-def delta(resources: Sequence[str], request: Amounts, allocatable: Amounts, requested: Amounts) -> int:
-    """How the pod changes one node's balance: 75 not at all, up to 100 better, down to 50 worse."""
-    return delta_one(resources, request)(allocatable, requested)
-
-
 Balance = Callable[[Amounts, Amounts], int]
 """The score of a node of what it has and what is requested there."""
 

@@ -9,36 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Amount, Columns, Mask
-from koordpolicy.algorithms.verdict import Verdict
 from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended
 from koordpolicy.model.reading import Amounts
 
 _FIRST: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
-
-
-@dataclass(frozen=True, slots=True)
-class Shortage:
-    """A resource a node has too little of; amounts in the resource's unit, `pods` counted in pods."""
-
-    resource: str
-    wanted: int
-    used: int
-    allocatable: int
-
-    @property
-    def verdict(self) -> Verdict:
-        """Unresolvable when even the empty node is too small. A full pod count never is."""
-        if self.resource != PODS and self.wanted > self.allocatable:
-            return Verdict.UNRESOLVABLE
-        return Verdict.UNSCHEDULABLE
-
-    @property
-    def reason(self) -> str:
-        """The text that Kubernetes' scheduler gives."""
-        return shortage_reason(self.resource)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,27 +29,6 @@ class Fit:
     count: int
     short: Mask | None = None
     unresolvable: Mask | None = None
-
-    @property
-    def passes(self) -> Mask:
-        """For each node, whether the pod fits."""
-        if self.short is None:
-            return np.ones(self.count, dtype=np.bool_)
-        return np.asarray(~self.short.any(axis=0), dtype=np.bool_)
-
-    @property
-    def verdicts(self) -> NDArray[np.int8]:
-        """For each node, its `Verdict` as a number."""
-        found = np.zeros(self.count, dtype=np.int8)
-        if self.short is not None and self.unresolvable is not None:
-            found += self.short.any(axis=0)
-            found += self.unresolvable
-        return found
-
-    def reasons(self, index: int) -> tuple[str, ...]:
-        """Why the node at an index has no room, in the order of the checks."""
-        fails = () if self.short is None else np.flatnonzero(self.short[:, index]).tolist()
-        return tuple(shortage_reason(self.resources[at]) for at in fails)
 
 
 def shortage_reason(resource: str) -> str:
@@ -132,36 +87,6 @@ def fit_one(
     return (PODS, *resources), lacking
 
 
-def fit(
-    request: Amounts,
-    allocatable: Amounts,
-    requested: Amounts,
-    pod_count: int,
-    ignored: Collection[str] = (),
-    ignored_groups: Collection[str] = (),
-) -> tuple[Shortage, ...]:
-    """What one node lacks for a pod; empty when the pod fits.
-
-    `requested` is the sum over the `pod_count` pods on the node. A resource that the node does not
-    publish counts as 0, the number of pods too.
-    """
-    resources, lacking = fit_one(request, ignored, ignored_groups)
-    found = lacking(allocatable, requested, pod_count)
-    if found is None:
-        return ()
-    wanted, used = {**request, PODS: 1}, {**requested, PODS: pod_count}
-    return tuple(
-        Shortage(resource, wanted[resource], used.get(resource, 0), allocatable.get(resource, 0))
-        for resource, lacks in zip(resources, found[0], strict=True)
-        if lacks
-    )
-
-
-def verdict(shortages: Collection[Shortage]) -> Verdict:
-    """The node's verdict: the worst of its shortages."""
-    return max((shortage.verdict for shortage in shortages), default=Verdict.PASS)
-
-
 def fit_all(
     request: Amounts,
     allocatable: Columns,
@@ -170,7 +95,10 @@ def fit_all(
     ignored: Collection[str] = (),
     ignored_groups: Collection[str] = (),
 ) -> Fit:
-    """`fit` for all nodes at once."""
+    """What each of all nodes lacks for a pod.
+
+    A resource that a node does not publish counts as 0, the number of pods too.
+    """
     resources = (PODS, *checked_resources(request, ignored, ignored_groups))
     count = len(pod_count.numbers)
     short: Mask | None = None

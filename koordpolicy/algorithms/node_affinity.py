@@ -56,11 +56,6 @@ def matches(placement: Placement, name: str, labels: Mapping[str, str]) -> bool:
     return placement.required is None or any(_holds(term, name, labels) for term in placement.required)
 
 
-def preference(preferred: Sequence[PreferredTerm], name: str, labels: Mapping[str, str]) -> int:
-    """The weights of the wishes that a node fulfils."""
-    return sum(wish.weight for wish in preferred if _holds(wish.term, name, labels))
-
-
 def _holds(term: NodeTerm, name: str, labels: Mapping[str, str]) -> bool:
     if not term.labels and not term.fields:
         return False

@@ -66,11 +66,6 @@ def parse_labels(text: str) -> LabelSelector:
         raise Rejected(f"label selector `{text}`: {error}") from error
 
 
-def selector_text(selector: LabelSelector) -> str:
-    """The wire form of a selector; `parse_labels` reads it back."""
-    return ",".join(_requirement_text(requirement) for requirement in selector.requirements)
-
-
 def is_label_key(text: str) -> bool:
     """Whether the text is a qualified name: `name` or `dns.prefix/name`, name of at most 63 characters."""
     prefix, _, name = text.rpartition("/")
@@ -156,18 +151,6 @@ def parse_fields(text: str) -> FieldSelector:
         value = _ESCAPED.sub(r"\1", match[3].strip())
         found.append(FieldRequirement(match[1], value, negated=match[2] == "!="))
     return FieldSelector(tuple(found))
-
-
-def _requirement_text(requirement: Requirement) -> str:
-    if requirement.operator is Operator.EXISTS:
-        return requirement.key
-    if requirement.operator is Operator.DOES_NOT_EXIST:
-        return f"!{requirement.key}"
-    wanted = requirement.operator is Operator.IN
-    values = sorted(requirement.values)
-    if len(values) == 1:
-        return f"{requirement.key}{'=' if wanted else '!='}{values[0]}"
-    return f"{requirement.key} {'in' if wanted else 'notin'} ({','.join(values)})"
 
 
 def _checked(selector: LabelSelector) -> LabelSelector:

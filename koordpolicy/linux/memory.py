@@ -51,11 +51,3 @@ def ended_first() -> Iterator[None]:
     finally:
         with suppress(OSError):
             _OOM_SCORE.write_text(before)
-
-
-def resident() -> int | None:
-    """Bytes of memory that this process really holds, None where the system does not say."""
-    try:
-        return int(_STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        return None

@@ -1,7 +1,6 @@
 """Sets of CPUs in the kernel's list format: `0-3,8,10-11`. The empty set is empty text."""
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 HIGHEST_CPU: Final = 65_535
@@ -31,17 +30,3 @@ def parse_cpuset(source: str) -> frozenset[int]:
             raise ValueError(f"CPU {last} is beyond the highest possible, {HIGHEST_CPU}")
         cpus.update(range(first, last + 1))
     return frozenset(cpus)
-
-
-def format_cpuset(cpus: Iterable[int]) -> str:
-    """The shortest list of these CPUs, ascending: `0-3,8`."""
-    parts: list[str] = []
-    first = last = -2
-    for cpu in [*sorted(set(cpus)), None]:
-        if cpu is not None and cpu == last + 1:
-            last = cpu
-            continue
-        if first >= 0:
-            parts.append(str(first) if first == last else f"{first}-{last}")
-        first = last = cpu if cpu is not None else -2
-    return ",".join(parts)

@@ -16,15 +16,6 @@ _LOAD: Final = paths("load", BASIC)
 _PROD_LOAD: Final = paths("load.prod", BASIC)
 _ESTIMATE: Final = paths("estimate", BASIC)
 
-LOAD_PATHS: Final = (
-    *(path for path, _ in (*_LOAD, *_PROD_LOAD)),
-    "resources.load",
-    "resources.prodLoad",
-    "resources.filterLoad",
-    "resources.scoreLoad",
-)
-"""The facts that `load_facts` gives."""
-
 
 class Loads(NamedTuple):
     """The load of a node: by the last measurement, of prod pods alone, and over the windows that policy

@@ -3,20 +3,12 @@
 import re
 from typing import Final
 
-_DECIMAL: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _PREFIXED: Final = re.compile(
     r"([+-]?)(?:0[xX](_?[0-9a-fA-F](?:_?[0-9a-fA-F])*)|0[bB](_?[01](?:_?[01])*)"
     r"|0[oO]?(_?[0-7](?:_?[0-7])*)|(0|[1-9](?:_?[0-9])*))",
     re.ASCII,
 )
 _LONGEST: Final = 64
-
-
-def parse_int(source: str, bits: int = 64) -> int:
-    """A decimal integer of so many bits. Raises ValueError when it is none or does not fit."""
-    if len(source) > _LONGEST or _DECIMAL.fullmatch(source) is None:
-        raise ValueError(f"`{source[:_LONGEST]}` is not a whole number")
-    return _fitting(int(source), bits)
 
 
 def parse_int_any_base(source: str, bits: int = 64) -> int:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.model.cpuset import parse_cpuset
-from koordpolicy.model.pod import Condition, larger, read_condition
+from koordpolicy.model.pod import Condition, read_condition
 from koordpolicy.model.protocol import (
     CPU,
     CPU_NORMALIZATION_RATIO,
@@ -38,7 +38,6 @@ from koordpolicy.model.reading import (
 from koordpolicy.model.time import parse_duration
 
 APPLY_DEFAULT: Final = "Default"
-APPLY_RESERVED_CPUS_ONLY: Final = "ReservedCPUsOnly"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +204,6 @@ def physical_allocatable(node: Node) -> Amounts:
         return {**node.allocatable, **raw_allocatable(node.annotations)}
     except ObjectError:
         return node.allocatable
-
-
-def reserved(node: Node) -> Amounts:
-    """The larger of kubelet's and the annotation's reservation of cpu and memory.
-
-    How the annotation applies does not matter here; an unreadable one counts as none.
-    """
-    return larger(node.kubelet_reserved, annotation_reserved(node))
 
 
 def annotation_reserved(node: Node) -> Amounts:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.workload import EAGER, SERVICE, Wave
 
-DAY = 86_400.0
 CORRELATION = 0.58
 CORRELATION_STEP = 300.0
 """Seconds over which deviations correlate by `CORRELATION`."""

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from tests.differential_scheduling.oracle.evaluate import best
-
 from tests.differential_scheduling.case import Judgement, Room
 from tests.differential_scheduling.oracle import Cluster
+from tests.differential_scheduling.oracle.evaluate import best
 
 
 def differences(ours: Judgement, oracle: Judgement, cluster: Cluster) -> Iterator[str]:

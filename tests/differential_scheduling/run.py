@@ -5,12 +5,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from tests.differential_scheduling.oracle.evaluate import best, refusals
-
 from koordpolicy.model.reading import ObjectError
 from tests.differential_scheduling.case import Case, Judgement, Object, name_of
 from tests.differential_scheduling.compare import deviates, differences, real_differences
 from tests.differential_scheduling.oracle import Cluster, judgement
+from tests.differential_scheduling.oracle.evaluate import best, refusals
 from tests.differential_scheduling.ours import Ours
 from tests.differential_scheduling.real import PreparedDecision, Real
 

@@ -8,7 +8,6 @@ from koordpolicy.cli.simulation.words import CYAN, DIM, Page, bar, clock, length
 
 Report = Mapping[str, Any]
 _MOST_REASONS = 8
-_BAR = 30
 
 
 def render(report: Report, page: Page) -> str:

@@ -78,7 +78,6 @@ class Domain:
         return replace(self, excluded=self.excluded | {value})
 
 
-ANY = Domain()
 PRESENT = Domain(present=True)
 ABSENT = Domain(present=False)
 

@@ -12,10 +12,6 @@ from koordpolicy.graph.state import State
 from koordpolicy.language.kinds.plugins import PLUGINS
 
 _ENTRY = re.compile(r"(?P<list>filters|scores)\[(?P<name>[^\]]*)\]\.(?P<rest>.+)\Z")
-_COMPARED = frozenset(("_==_", "_!=_", "@in"))
-_KUBERNETES = ("Guaranteed", "Burstable", "BestEffort")
-_OPERATIONS = ("CREATE", "UPDATE", "DELETE")
-_OTHERS = frozenset(("parameters", "variables", "constants", "catalogue"))
 
 
 def names(state: State) -> None:

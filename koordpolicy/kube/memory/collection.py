@@ -71,10 +71,6 @@ class Collection:
         """The keys of one namespace, in order."""
         return self._order[self._start(namespace) : bisect_left(self._order, (namespace + "\0", ""))]
 
-    def on_value(self, value: str) -> list[FrozenDict]:
-        """The objects whose indexed field has this text, ordered."""
-        return [self.objects[key] for key in sorted(self._index.get(value, ()))]
-
     def watch(self, selection: Selection, since: int | None, revision: int, *, bookmarks: bool) -> Watch:
         """Begin to watch: after revision `since`, or with the present objects first when it is None.
 

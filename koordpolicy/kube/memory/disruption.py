@@ -6,13 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Cause, Rejected
 from koordpolicy.kube.memory.pods import is_ready, with_condition
 from koordpolicy.kube.selectors import selector_of
 from koordpolicy.model.time import NANOSECONDS, parse_time, time_text
 
-_BUDGETS: Final = resources.POD_DISRUPTION_BUDGETS
 _EVICTION_TIMEOUT: Final = 120
 """Seconds after which a pod that an eviction was granted for counts again, when it did not go."""
 

@@ -66,12 +66,6 @@ def price_of_compared(a: str | bytes, b: str | bytes) -> int:
     return min(len(a), len(b)) // _COMPARED
 
 
-def texts_equal(meter: Meter, a: str, b: str) -> bool:
-    """`==` of texts."""
-    charge(meter, price_of_compared(a, b))
-    return a == b
-
-
 def numbers_equal(a: float, b: float) -> bool:
     """`==` across int, uint and double."""
     if type(a) is float:

@@ -1,14 +1,10 @@
-"""Between run-time values and plain data (what JSON and YAML hold)."""
+"""From run-time values to plain data (what JSON and YAML hold)."""
 
 import base64
 import math
-from collections.abc import Mapping
 
-from koordpolicy.language.cel.errors import InvalidArgument
 from koordpolicy.language.cel.values import (
     CIDR,
-    INT_MAX,
-    INT_MIN,
     IP,
     NONE,
     URL,
@@ -17,37 +13,10 @@ from koordpolicy.language.cel.values import (
     Quantity,
     Timestamp,
     TypeValue,
-    UInt,
     Value,
     key_value,
 )
 from koordpolicy.language.cel.values_time import format_duration, format_timestamp
-
-_DEPTH_LIMIT = 64
-
-
-def from_plain(data: object, depth: int = 0) -> Value:
-    """The run-time value of JSON data: objects become maps, numbers int or double.
-
-    Raises InvalidArgument for an integer outside int64, a key that is not text, nesting deeper
-    than 64, or an object that JSON doesn't know.
-    """
-    if depth > _DEPTH_LIMIT:
-        raise InvalidArgument(f"data nested deeper than {_DEPTH_LIMIT} levels")
-    if data is None or isinstance(data, (bool, str, float, bytes, UInt)):
-        return data
-    if isinstance(data, int):
-        if not INT_MIN <= data <= INT_MAX:
-            raise InvalidArgument(f"{data} does not fit int64")
-        return data
-    if isinstance(data, (list, tuple)):
-        return [from_plain(element, depth + 1) for element in data]
-    if isinstance(data, Mapping):
-        for key in data:
-            if not isinstance(key, str):
-                raise InvalidArgument(f"{key!r} as a key is no text")
-        return {key: from_plain(value, depth + 1) for key, value in data.items()}
-    raise InvalidArgument(f"{type(data).__name__} is no plain data")
 
 
 def to_plain(value: Value) -> object:

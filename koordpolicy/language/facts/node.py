@@ -28,7 +28,6 @@ from koordpolicy.language.facts.table import (
 _AGENT = Component.AGENT
 _NODE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, _AGENT, Component.DESCHEDULER})
 _PLANNERS: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.DESCHEDULER})
-_ALL = {**NATIVE, **TIERS}
 _COUNTED = {**NATIVE, "pods": INT, **TIERS}
 
 NODE = Record(

@@ -3,8 +3,7 @@
 Slow and obvious on purpose: it shares no code with the scheduler that it is compared with.
 """
 
-from tests.differential_scheduling.oracle.evaluate import judgement
-
 from tests.differential_scheduling.oracle.cluster import Cluster
+from tests.differential_scheduling.oracle.evaluate import judgement
 
 __all__ = ["Cluster", "judgement"]

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.algorithms.fit import Shortage, checked_resources, fit, fit_all, verdict
-from koordpolicy.algorithms.verdict import Verdict
+from koordpolicy.algorithms.fit import checked_resources, fit_all, fit_one
 from tests.unit.algorithms.clusters import LIST, NODES, RESOURCES, RandomNode, amount, columns
 
 IGNORED = st.sets(st.sampled_from(RESOURCES), max_size=2)
@@ -23,17 +22,21 @@ def test_all_nodes_at_once_answer_as_one_by_one(
         ignored,
         groups,
     )
-    for index, node in enumerate(nodes):
-        short = fit(request, node.allocatable, node.requested, node.pod_count, ignored, groups)
-        assert found.reasons(index) == tuple(one.reason for one in short)
-        assert found.verdicts[index] == verdict(short)
-        assert found.passes[index] == (not short)
+    resources, lacking = fit_one(request, ignored, groups)
+    assert found.resources == resources
+    one_by_one = [lacking(node.allocatable, node.requested, node.pod_count) for node in nodes]
+    if found.short is None or found.unresolvable is None:
+        assert not any(one_by_one)
+        return
+    together = list(zip(map(tuple, found.short.T.tolist()), found.unresolvable.tolist(), strict=True))
+    assert [one or ((False,) * len(resources), False) for one in one_by_one] == together
 
 
 @given(LIST, NODES)
 def test_a_pod_that_fits_never_overfills(request: dict[str, int], nodes: list[RandomNode]) -> None:
+    _, lacking = fit_one(request)
     for node in nodes:
-        if not fit(request, node.allocatable, node.requested, node.pod_count):
+        if lacking(node.allocatable, node.requested, node.pod_count) is None:
             for resource, asked in request.items():
                 used = node.requested.get(resource, 0) + asked
                 assert resource == "pods" or asked == 0 or used <= node.allocatable.get(resource, 0)
@@ -55,18 +58,14 @@ def test_own_resources_cannot_be_ignored() -> None:
     assert checked_resources(request, request, {"kubernetes.io"}) == ("kubernetes.io/batch-cpu",)
 
 
-def test_one_hopeless_shortage_makes_the_node_unresolvable() -> None:
-    short = fit({"cpu": 500, "memory": 9}, {"cpu": 600, "memory": 8, "pods": 1}, {"cpu": 200}, 1)
-    assert short == (Shortage("pods", 1, 1, 1), Shortage("cpu", 500, 200, 600), Shortage("memory", 9, 0, 8))
-    assert [one.verdict for one in short] == [
-        Verdict.UNSCHEDULABLE,
-        Verdict.UNSCHEDULABLE,
-        Verdict.UNRESOLVABLE,
-    ]
-    assert verdict(short).word == "UnschedulableAndUnresolvable"
-    assert verdict(()) is Verdict.PASS
+def test_a_node_is_unresolvable_where_one_resource_is_short_when_it_is_empty() -> None:
+    resources, lacking = fit_one({"cpu": 500, "memory": 9})
+    assert resources == ("pods", "cpu", "memory")
+    assert lacking({"cpu": 600, "memory": 9, "pods": 2}, {"cpu": 100}, 1) is None
+    assert lacking({"cpu": 600, "memory": 9, "pods": 1}, {"cpu": 200}, 1) == ((True, True, False), False)
+    assert lacking({"cpu": 600, "memory": 8, "pods": 1}, {"cpu": 200}, 1) == ((True, True, True), True)
+    assert lacking({}, {}, 0) == ((True, True, True), True)
 
 
 def test_no_nodes() -> None:
-    found = fit_all({"cpu": 1}, columns([]), columns([]), amount())
-    assert (found.passes.shape, found.verdicts.shape) == ((0,), (0,))
+    assert fit_all({"cpu": 1}, columns([]), columns([]), amount()).short is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from koordpolicy.algorithms.amplified import short_of_cpu
+from koordpolicy.algorithms.amplified import short_of_cpu, short_of_cpu_one
 from koordpolicy.algorithms.fit_plus import FitPlus, fit_plus_requests
 from koordpolicy.algorithms.fit_score import Strategy
 from koordpolicy.algorithms.scarce import kinds_of, scarce_score
@@ -71,6 +71,24 @@ def test_pods_that_own_cpus_cost_more_where_cpu_is_amplified() -> None:
     assert short_of_cpu(5000, binds=False, **nodes).tolist() == [False, False, False, False]
     assert short_of_cpu(4500, binds=True, **nodes).tolist() == [False, False, True, False]
     assert short_of_cpu(0, binds=True, **nodes).tolist() == [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("ratio", "requested", "bound", "request_", "binds", "short"),
+    [
+        (1.5, 0, 0, 64_000, True, False),
+        (1.5, 0, 0, 64_001, True, True),
+        (1.5, 0, 0, 96_000, False, False),
+        (1.5, 32_000, 32_000, 48_000, False, False),
+        (1.5, 32_000, 32_000, 48_001, False, True),
+        (1.0, 96_000, 96_000, 1, True, False),
+        (2.0, 99_000, 0, 0, True, False),
+    ],
+)
+def test_owned_cpus_count_at_their_amplified_size(
+    ratio: float, requested: int, bound: int, request_: int, binds: bool, short: bool
+) -> None:
+    assert short_of_cpu_one(request_, binds=binds)(ratio, 96_000, requested, bound) is short
 
 
 @pytest.mark.parametrize("ratio", [float("inf"), 1e30])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.backoff import backoff
-from koordpolicy.algorithms.node_affinity import matches, matches_all, preference, preference_all
+from koordpolicy.algorithms.node_affinity import matches, matches_all, preference_all
 from koordpolicy.algorithms.normalize import normalized
 from koordpolicy.algorithms.sampling import first_found, nodes_to_find
 from koordpolicy.algorithms.toleration import avoided, tolerates_all
@@ -79,7 +79,14 @@ def test_all_nodes_at_once_are_the_nodes_one_by_one(
 ) -> None:
     required = [matches(placement, f"n{at}", labels) for at, labels in enumerate(nodes)]
     assert matches_all(placement, Labels(nodes)).tolist() == required
-    wished = [preference(placement.preferred, f"n{at}", labels) for at, labels in enumerate(nodes)]
+    wished = [
+        sum(
+            wish.weight
+            for wish in placement.preferred
+            if matches(Placement(required=(wish.term,)), f"n{at}", labels)
+        )
+        for at, labels in enumerate(nodes)
+    ]
     assert preference_all(placement.preferred, Labels(nodes)).tolist() == wished
 
 

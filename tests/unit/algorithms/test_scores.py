@@ -56,8 +56,8 @@ def test_balance_of_all_nodes_is_that_of_each(
     classic = balanced.classic_all(names, request, *totals, len(nodes)).tolist()
     delta = balanced.delta_all(names, request, *totals, len(nodes)).tolist()
     each = [(node.allocatable, node.requested) for node in nodes]
-    assert classic == [balanced.classic(names, request, *one) for one in each]
-    assert delta == [balanced.delta(names, request, *one) for one in each]
+    assert classic == [balanced.classic_one(names, request)(*one) for one in each]
+    assert delta == [balanced.delta_one(names, request)(*one) for one in each]
     assert all(0 <= score <= 100 for score in (*classic, *delta))
 
 
@@ -106,12 +106,12 @@ def test_balance_of_three_resources_is_a_population_deviation() -> None:
     node = dict.fromkeys(names, 100)
     used = {"cpu": 10, "memory": 40, "nvidia.com/gpu": 60}
     expected = int((1 - float(np.std([0.2, 0.4, 0.7]))) * 100)
-    assert balanced.classic(names, {"cpu": 10, "nvidia.com/gpu": 10}, node, used) == expected
+    assert balanced.classic_one(names, {"cpu": 10, "nvidia.com/gpu": 10})(node, used) == expected
 
 
 def test_nothing_to_compare_is_balanced() -> None:
-    assert balanced.classic(["cpu"], {"cpu": 1}, {}, {}) == 100
-    assert balanced.delta(["cpu"], {"cpu": 1}, {}, {}) == 75
+    assert balanced.classic_one(["cpu"], {"cpu": 1})({}, {}) == 100
+    assert balanced.delta_one(["cpu"], {"cpu": 1})({}, {}) == 75
     assert balanced.classic_all(["cpu"], {"cpu": 1}, columns([{}, {}]), columns([{}, {}]), 2).tolist() == [
         100,
         100,

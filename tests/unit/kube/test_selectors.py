@@ -16,7 +16,6 @@ from koordpolicy.kube.selectors import (
     parse_fields,
     parse_labels,
     selector_of,
-    selector_text,
 )
 
 keys = st.sampled_from(["app", "tier", "example.org/zone", "a.b_c-d"])
@@ -57,7 +56,6 @@ def means(selector: dict[str, Any], labels: dict[str, str]) -> bool:
 def test_objects_and_wire_form_mean_the_same(selector: dict[str, Any], labels: dict[str, str]) -> None:
     read = selector_of(selector)
     assert read.matches(labels) is means(selector, labels)
-    assert parse_labels(selector_text(read)).matches(labels) is means(selector, labels)
 
 
 @given(label_maps)
@@ -65,7 +63,6 @@ def test_a_missing_selector_matches_nothing_and_an_empty_one_all(labels: dict[st
     assert not selector_of(None).matches(labels)
     assert selector_of({}).matches(labels)
     assert parse_labels("").matches(labels)
-    assert not parse_labels(selector_text(selector_of(None))).matches(labels)
 
 
 @pytest.mark.parametrize(

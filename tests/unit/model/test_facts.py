@@ -11,7 +11,6 @@ from koordpolicy.language.facts import FACTS
 from koordpolicy.model import protocol as wire
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts_load import (
-    LOAD_PATHS,
     Loads,
     estimate_facts,
     estimation_facts,
@@ -193,10 +192,6 @@ def test_what_is_unknown_is_missing_rather_than_zero() -> None:
     partial = metric_facts(NodeMetric("n", node_usage={"cpu": 1}), 5, TIMES)
     assert {"usage.total.memory", "usage.p95.cpu"}.isdisjoint(partial)
     assert "reported.band" not in pod_usage_facts({}, None)
-
-
-def test_load_facts_are_those_that_go_when_there_is_no_metric() -> None:
-    assert set(load_facts(Loads(USED, {}, {}, {}))) == set(LOAD_PATHS)
 
 
 def test_limits_and_wishes_that_cannot_be_read_are_absent() -> None:

@@ -15,7 +15,6 @@ from koordpolicy.model.node import (
     physical_allocatable,
     raw_allocatable,
     read_node,
-    reserved,
     usage_thresholds,
 )
 from koordpolicy.model.pod import Condition, Container, Owner, read_pod
@@ -222,7 +221,6 @@ def test_a_malformed_reservation_is_an_error_and_counts_as_none(text: str) -> No
         node_reservation(annotations)
     node = read_node({"metadata": {"annotations": annotations}, "status": {"capacity": {"cpu": 4}}})
     assert annotation_reserved(node) == {"cpu": 0, "memory": 0}
-    assert reserved(node) == {"cpu": 4000, "memory": 0}
 
 
 def test_raw_allocatable_overrides_what_is_published() -> None:

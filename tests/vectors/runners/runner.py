@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from tests.vectors.compare import EXACT, Comparison
 
+SUCCESS, UNSCHEDULABLE, UNRESOLVABLE = "Success", "Unschedulable", "UnschedulableAndUnresolvable"
+"""The words of kube-scheduler for what a filter says of a node."""
+
 
 class Unsupported(Exception):
     """Raised by a runner for an input that the project cannot answer yet."""

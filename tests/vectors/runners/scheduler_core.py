@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from koordpolicy.algorithms.backoff import backoff as backoff_time
-from koordpolicy.algorithms.node_affinity import matches, preference
+from koordpolicy.algorithms.node_affinity import matches
 from koordpolicy.algorithms.normalize import normalized
 from koordpolicy.algorithms.pod_request import effective_requests, nonzero_requests
 from koordpolicy.algorithms.sampling import nodes_to_find
-from koordpolicy.algorithms.verdict import Verdict
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.loads import LoadPolicy
 from koordpolicy.cluster.nodes import TAINTS, node_schema, taint_text
@@ -24,7 +23,7 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.facts_node import NodeDemand, node_facts
 from koordpolicy.model.metric import AggregatedUsage, NodeMetric, PodMetric
 from koordpolicy.model.node import Node, Taint
-from koordpolicy.model.placement import read_placement
+from koordpolicy.model.placement import Placement, read_placement
 from koordpolicy.model.pod import Condition, Container, Owner, Pod
 from koordpolicy.model.protocol import (
     CONDITION_INITIALIZED,
@@ -46,7 +45,7 @@ from koordpolicy.scheduler.profile import KIND, Profile, profile_of, records_for
 from tests.vectors import inputs
 from tests.vectors.compare import AMOUNTS
 from tests.vectors.policies import document, graph
-from tests.vectors.runners.runner import Runner
+from tests.vectors.runners.runner import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, Runner
 
 Given = Mapping[str, Any]
 
@@ -308,15 +307,9 @@ def fit_filter(given: Given) -> Given:
     verdicts = evaluation.verdicts[[one.name for one in profile.filters].index("NodeResourcesFit")]
     assert verdicts is not None
     refused = verdicts.refused[:, 0]
-    verdict = (
-        Verdict.UNRESOLVABLE
-        if verdicts.unresolvable[0]
-        else Verdict.UNSCHEDULABLE
-        if refused.any()
-        else Verdict.PASS
-    )
+    status = UNRESOLVABLE if verdicts.unresolvable[0] else UNSCHEDULABLE if refused.any() else SUCCESS
     reasons = [reason for reason, fails in zip(verdicts.reasons, refused, strict=True) if fails]
-    return {"status": verdict.word, "reasons": reasons}
+    return {"status": status, "reasons": reasons}
 
 
 def fit_score(given: Given) -> Given:
@@ -446,7 +439,11 @@ def node_affinity_score(given: Given) -> Given:
         [one.name for one in profile_of(graph(), PROFILE).scores].index("NodeAffinity")
     ]
     for at, node in enumerate(given["nodes"]):
-        alone = preference(placement.preferred, node["name"], node.get("labels", {}))
+        alone = sum(
+            wish.weight
+            for wish in placement.preferred
+            if matches(Placement(required=(wish.term,)), node["name"], node.get("labels", {}))
+        )
         assert alone == (0 if scores is None else scores[at]), "one node, all nodes"
     return _normalized("NodeAffinity", spec, given["nodes"])
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from koordpolicy.algorithms.interpod import NOT_APART, NOT_NEAR, OTHERS_OBJECT
-from koordpolicy.algorithms.verdict import Verdict
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
@@ -18,7 +17,7 @@ from koordpolicy.scheduler.cycle import Cycle, evaluate, ranked
 from koordpolicy.scheduler.plugins import Parameters
 from koordpolicy.scheduler.plugins.interpod import interpod_wishes
 from koordpolicy.scheduler.plugins.spread import spread_crowding
-from tests.vectors.runners.runner import Runner
+from tests.vectors.runners.runner import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, Runner
 from tests.vectors.runners.scheduler_core import PROFILE, overlay
 
 Given = Mapping[str, Any]
@@ -97,8 +96,8 @@ def _weighted(terms: Sequence[Given] | None) -> list[Given] | None:
 # --- answers -------------------------------------------------------------------------------------
 
 
-def _refused(scheduler: Scheduler, cycle: Cycle, name: str) -> dict[str, tuple[str, Verdict]]:
-    """The reason and verdict of the filter of a name about each node; those it refuses only."""
+def _refused(scheduler: Scheduler, cycle: Cycle, name: str) -> dict[str, tuple[str, str]]:
+    """The reason and status of the filter of a name about each node; those it refuses only."""
     table = scheduler.cache.table
     verdicts = evaluate(cycle, table).verdicts[[one.name for one in cycle.profile.filters].index(name)]
     if verdicts is None:
@@ -106,8 +105,8 @@ def _refused(scheduler: Scheduler, cycle: Cycle, name: str) -> dict[str, tuple[s
     found = {}
     for reason, refused in zip(verdicts.reasons, verdicts.refused, strict=True):
         for row in np.flatnonzero(refused):
-            verdict = Verdict.UNRESOLVABLE if verdicts.unresolvable[row] else Verdict.UNSCHEDULABLE
-            found[table.name(int(row))] = (reason, verdict)
+            status = UNRESOLVABLE if verdicts.unresolvable[row] else UNSCHEDULABLE
+            found[table.name(int(row))] = (reason, status)
     return found
 
 
@@ -141,7 +140,7 @@ def spread_filter(given: Given) -> Given:
     cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
     refused = _refused(scheduler, cycle, "PodTopologySpread")
     names = [node["name"] for node in given["nodes"]]
-    return {"nodes": {name: refused.get(name, ("", Verdict.PASS))[1].word for name in names}}
+    return {"nodes": {name: refused.get(name, ("", SUCCESS))[1] for name in names}}
 
 
 def spread_score(given: Given) -> Given:

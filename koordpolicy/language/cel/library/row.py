@@ -97,8 +97,3 @@ def reads_twice(*positions: int, base: int = METERED_CALL) -> Cost:
 def walks(*positions: int, step: int = 1, base: int = METERED_CALL) -> Cost:
     """`step` for each element of the lists at `positions`."""
     return lambda sizes: base + step * sum(sizes[at].length for at in positions)
-
-
-def crosses(a: int, b: int, share: int = 1, base: int = METERED_CALL) -> Cost:
-    """The product of two lengths, each divided by `share`."""
-    return lambda sizes: base + -(-sizes[a].length // share) * -(-sizes[b].length // share)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from koordpolicy.algorithms import balanced
-from koordpolicy.algorithms.fit import fit, fit_all, verdict
+from koordpolicy.algorithms.amplified import short_of_cpu_one
+from koordpolicy.algorithms.fit import fit_all, fit_one, shortage_reason
 from koordpolicy.algorithms.fit_score import FitScore, Strategy
-from koordpolicy.algorithms.node_capacity import AmplifiedCpu, trimmed_allocatable
+from koordpolicy.algorithms.node_capacity import trimmed_allocatable
 from koordpolicy.algorithms.pod_request import effective_requests, nonzero_requests
-from koordpolicy.algorithms.verdict import Verdict
 from koordpolicy.model.node import Node, node_reservation, physical_allocatable
 from koordpolicy.model.protocol import (
     BATCH_CPU,
@@ -22,7 +22,7 @@ from koordpolicy.model.reading import ObjectError
 from tests.unit.algorithms.clusters import amount, columns
 from tests.vectors import inputs
 from tests.vectors.compare import AMOUNTS
-from tests.vectors.runners.runner import Runner
+from tests.vectors.runners.runner import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, Runner
 
 Given = Mapping[str, Any]
 
@@ -32,14 +32,24 @@ def fit_filter(given: Given) -> Given:
     request = effective_requests(inputs.pod(given["pod"]))
     allocatable, requested = inputs.resources(node["allocatable"]), inputs.resources(node.get("requested"))
     ignored = given.get("ignored_resources", ()), given.get("ignored_resource_groups", ())
-    short = fit(request, allocatable, requested, node["pod_count"], *ignored)
-    answer = {"status": verdict(short).word, "reasons": [one.reason for one in short]}
+    resources, lacking = fit_one(request, *ignored)
+    short = lacking(allocatable, requested, node["pod_count"])
     found = fit_all(
         request, columns([allocatable]), columns([requested]), amount(node["pod_count"]), *ignored
     )
-    in_columns = {"status": Verdict(found.verdicts[0]).word, "reasons": list(found.reasons(0))}
-    assert in_columns == answer, "both forms answer alike"
-    return answer
+    if short is None:
+        assert found.short is None, "both forms answer alike"
+        return {"status": SUCCESS, "reasons": []}
+    fails, unresolvable = short
+    assert found.resources == resources
+    assert found.short is not None
+    assert found.unresolvable is not None
+    in_columns = tuple(found.short[:, 0].tolist()), bool(found.unresolvable[0])
+    assert in_columns == (fails, unresolvable), "both forms answer alike"
+    return {
+        "status": UNRESOLVABLE if unresolvable else UNSCHEDULABLE,
+        "reasons": [shortage_reason(one) for one, lacks in zip(resources, fails, strict=True) if lacks],
+    }
 
 
 def fit_score(given: Given) -> Given:
@@ -62,8 +72,8 @@ def balanced_allocation(given: Given) -> Given:
         return {"skipped": True}
     totals = inputs.resources(node["allocatable"]), inputs.resources(node.get("requested"))
     answer = {
-        "classic": balanced.classic(names, request, *totals),
-        "delta": balanced.delta(names, request, *totals),
+        "classic": balanced.classic_one(names, request)(*totals),
+        "delta": balanced.delta_one(names, request)(*totals),
     }
     allocatable, requested = (columns([one]) for one in totals)
     in_columns = {
@@ -107,20 +117,16 @@ def _written_reservation(declared: Any) -> Any:
 
 
 def amplified_cpu_filter(given: Given) -> Given:
-    cpu = AmplifiedCpu(
-        given["ratio"],
-        given["node_allocatable_cpu"],
-        given["node_requested_cpu"],
-        1000 * given["cpuset_cpus_in_use"],
-    )
-    return {"pass": cpu.fits(given["pod_cpu"], binds=given["cpu_bind"])}
+    short = short_of_cpu_one(given["pod_cpu"], binds=given["cpu_bind"])
+    node = given["ratio"], given["node_allocatable_cpu"], given["node_requested_cpu"]
+    return {"pass": not short(*node, 1000 * given["cpuset_cpus_in_use"])}
 
 
 def amplified_cpu_filter_of_resources(given: Given) -> Given:
-    cpu = AmplifiedCpu(
+    short = short_of_cpu_one(given["podMilliCPU"], binds=given["podIsCPUBound"])
+    fits = not short(
         given["ratio"], given["nodeAllocatableMilli"], given["nodeRequestedMilli"], given["boundCPUsMilli"]
     )
-    fits = cpu.fits(given["podMilliCPU"], binds=given["podIsCPUBound"])
     return {"fits": fits, "reason": None if fits else "Insufficient amplified cpu"}
 
 

@@ -71,10 +71,6 @@ class Frame:
             found = space
         return found
 
-    def count_of(self, space: Space | None) -> str:
-        """The number of entries."""
-        return "1" if space is None else space.count
-
     def space_of_node(self, node: ir.Node) -> Space:
         """Where a node's entries lie: in the space of the elements that it names, else in that of rows."""
         free = self.numbering.free[self.numbering.of(node)]
