@@ -15,7 +15,7 @@ from koordpolicy.cli.simulation.words import Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.simulator.clock import SECOND
-from koordpolicy.simulator.simulation import Settings
+from koordpolicy.simulator.simulation import SimulationSettings
 from koordpolicy.simulator.traces import read_described
 from koordpolicy.simulator.workload import Workload, WorkloadError
 
@@ -49,7 +49,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     explain = (arguments.explain,) if arguments.explain else _job_at_noon(workload)
     told: dict[str, Any] = {}
     for key, colocation in (("without", False), ("with", True)):
-        settings = Settings(INTERVAL, None, colocation=colocation, explain=explain)
+        settings = SimulationSettings(INTERVAL, None, colocation=colocation, explain=explain)
         told[key] = simulated(graph, workload, settings, arguments.seed, terminal, f"{key} co-location")
         told[key]["policies"]["paths"] = [str(policies)]
     if arguments.output == "json":

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.cli.command import DIFFERENT, OK, CannotRunError, Command
-from koordpolicy.cli.difference import RENDERERS, OnCluster, Shown
+from koordpolicy.cli.difference import RENDERERS, OnCluster, ShownDifference
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
 from koordpolicy.cli.terminal import Terminal
@@ -58,7 +58,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     moment = snapshot.taken if snapshot is not None else now_ns()
     before, after = (_at(compiled_side(side, arguments.compiler).graph, moment) for side in (old, new))
     difference = compare(before, after)
-    shown = Shown(
+    shown = ShownDifference(
         old.title,
         new.title,
         difference,

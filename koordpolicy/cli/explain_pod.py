@@ -37,7 +37,7 @@ from koordpolicy.source import read_tree
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ExplainedPod:
     """A pod with the decision on it, `profile` the one that was asked; `on` is where it is already."""
 
     pod: Pod
@@ -130,7 +130,7 @@ def _each(data: Any) -> Iterator[Mapping[str, Any]]:
 # --- the question ---------------------------------------------------------------------------------
 
 
-def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal: Terminal) -> Found:
+def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal: Terminal) -> ExplainedPod:
     graph, pod = policies.graph, _pod(cluster, name)
     wanted = scheduler_of(pod)
     profile = wanted if wanted in graph.subjects(KIND) else DEFAULT_PROFILE
@@ -151,7 +151,7 @@ def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal:
     view = scheduler.cycle(free).view
     table = placement(graph, scheduler.profile, Explained(0, decision, {}, dict(view.facts)))
     gates = () if pod.node_name else view.placement.gates
-    return Found(pod, pod.node_name, profile, decision, table, policies, gates)
+    return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates)
 
 
 def _pod(cluster: Snapshot, name: str) -> Pod:
@@ -176,7 +176,7 @@ def _key(obj: Object) -> tuple[str, str]:
 # --- the answer -----------------------------------------------------------------------------------
 
 
-def _plain(found: Found) -> dict[str, Any]:
+def _plain(found: ExplainedPod) -> dict[str, Any]:
     decision, preemption = found.decision, found.decision.preemption
     return {
         **{name: value for name, value in found.table.items() if name not in ("atSeconds", "node")},
@@ -198,7 +198,7 @@ def _plain(found: Found) -> dict[str, Any]:
     }
 
 
-def _lines(found: Found, page: Page) -> Iterator[str]:
+def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
     decision = found.decision
     name = "/".join(found.pod.key)
     if found.gates:

@@ -10,7 +10,7 @@ from koordpolicy.language.cel.values_time import NANOS, parse_duration
 from koordpolicy.model.quantity import QuantityError, amount
 from koordpolicy.source.git.signatures import Signers
 from koordpolicy.source.git.size import SyncLimits
-from koordpolicy.source.git.surroundings import Credentials
+from koordpolicy.source.git.surroundings import GitCredentials
 from koordpolicy.source.git.sync import SyncSettings
 from koordpolicy.source.limits import TreeLimits
 
@@ -164,7 +164,7 @@ def repository_settings(
         paths=tuple(_list(given("path"))),
         submodules=bool(given("submodules")),
         signers=signers if signers != Signers() else None,
-        credentials=Credentials(
+        credentials=GitCredentials(
             str(given("username")),
             _path(given("password-file")),
             _path(given("ssh-key")),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
-from koordpolicy.cli.rollouts.found import Directory, InCluster, Place, chosen
+from koordpolicy.cli.rollouts.found import Directory, InCluster, RolloutPlace, chosen
 from koordpolicy.cli.rollouts.text import as_data, details, planned, short, table
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
@@ -17,9 +17,8 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.rollout.judging import Gathered, rollout_facts
-from koordpolicy.runtime.rollout.plan import KIND, Plan, plan_of
-from koordpolicy.runtime.rollout.state import Action, Phase, State, Subject
-from koordpolicy.runtime.rollout.state import Command as Wish
+from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan, plan_of
+from koordpolicy.runtime.rollout.state import Action, Phase, RolloutCommand, RolloutProgress, Subject
 
 _WORDS: Mapping[str, str] = {
     "status": "where rollouts stand; of one revision with its history",
@@ -71,7 +70,7 @@ def _user() -> str:
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.what == "plan":
         return _plan(arguments, terminal)
-    place: Place = (
+    place: RolloutPlace = (
         Directory(arguments.state_dir)
         if arguments.state_dir
         else InCluster(arguments.kubeconfig, arguments.context)
@@ -81,7 +80,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return _ask(place, arguments, terminal)
 
 
-def _status(place: Place, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def _status(place: RolloutPlace, arguments: argparse.Namespace, terminal: Terminal) -> int:
     found = place.rollouts()
     if arguments.revision is not None:
         one = chosen(found, arguments.revision, None)
@@ -99,7 +98,7 @@ def _status(place: Place, arguments: argparse.Namespace, terminal: Terminal) -> 
     return OK
 
 
-def _ask(place: Place, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def _ask(place: RolloutPlace, arguments: argparse.Namespace, terminal: Terminal) -> int:
     action = Action(arguments.what)
     one = chosen(place.rollouts(), arguments.revision, action)
     state = one.state
@@ -110,7 +109,7 @@ def _ask(place: Place, arguments: argparse.Namespace, terminal: Terminal) -> int
         return OK
     if action is Action.RESUME and state.phase is not Phase.PAUSED:
         raise CannotRunError(f"the rollout of {short(state)} is not paused")
-    place.ask(one, Wish(action, arguments.by, uuid.uuid4().hex[:12]))
+    place.ask(one, RolloutCommand(action, arguments.by, uuid.uuid4().hex[:12]))
     terminal.print(f"{short(state)}: asked to {action}; `koordpolicy rollout status` shows when it is done")
     return OK
 
@@ -119,7 +118,7 @@ def _plan(arguments: argparse.Namespace, terminal: Terminal) -> int:
     now = now_ns()
     graph = graph_of(arguments.paths, arguments.compiler).at(Timestamp(now))
     subject = Subject("", "", "", "", "")
-    facts = rollout_facts(State(subject, Phase.PROGRESSING, "", 0, now, now), Gathered(), {}, now)
+    facts = rollout_facts(RolloutProgress(subject, Phase.PROGRESSING, "", 0, now, now), Gathered(), {}, now)
     try:
         plan = plan_of(graph, facts, now)
     except CelError as error:
@@ -128,7 +127,7 @@ def _plan(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return OK
 
 
-def _requirements(graph: RuleGraph, plan: Plan) -> dict[str, str]:
+def _requirements(graph: RuleGraph, plan: RolloutPlan) -> dict[str, str]:
     """The text of each guard's rule."""
     found = {}
     for guard in plan.guards:

@@ -21,7 +21,7 @@ from koordpolicy.model.time import parse_duration
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
-from koordpolicy.simulator.simulation import Settings, Simulation
+from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.traces import read_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
 
@@ -86,7 +86,7 @@ def _duration(text: str) -> int:
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     paths = arguments.policies or [str(resources.examples() / EXAMPLE)]
     graph = graph_of(paths)
-    settings = Settings(
+    settings = SimulationSettings(
         arguments.interval,
         arguments.until,
         colocation=not arguments.without_colocation,
@@ -115,7 +115,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def simulated(
     graph: RuleGraph,
     workload: Workload,
-    settings: Settings,
+    settings: SimulationSettings,
     seed: int,
     terminal: Terminal,
     what: str = "simulating",

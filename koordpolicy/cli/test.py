@@ -7,7 +7,7 @@ from pathlib import Path
 
 from koordpolicy.cli.bundle import add_paths, compiled
 from koordpolicy.cli.command import FINDINGS, OK, TESTS_FAILED, CannotRunError, Command
-from koordpolicy.cli.results import RENDERERS, Shown
+from koordpolicy.cli.results import RENDERERS, ShownRun
 from koordpolicy.cli.results.opinion import opinion_text
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compilation, RuleGraph
@@ -48,7 +48,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if not run.cases and not len(run.found):
         chosen = f" has `{arguments.filter}` in its name" if arguments.filter else "s here"
         raise CannotRunError(f"no test{chosen}; a `PolicyTest` document holds the cases")
-    shown = Shown(
+    shown = ShownRun(
         run,
         compilation.sources,
         width=terminal.width,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from koordpolicy.kube.errors import Conflict
 from koordpolicy.kube.frozen import thaw
 from koordpolicy.kube.ownership import (
-    Manager,
+    FieldManager,
     Path,
     field_values,
     item_element,
@@ -43,7 +43,7 @@ def applied(
     `force`.
     """
     desired, present = field_values(wanted, shape), field_values(live, shape)
-    mine = Manager(manager, "Apply", subresource, frozenset(desired), now)
+    mine = FieldManager(manager, "Apply", subresource, frozenset(desired), now)
     entries = read_managers(live)
     before = next((entry for entry in entries if entry.identity == mine.identity), None)
     others = [entry for entry in entries if entry.identity != mine.identity]
@@ -75,7 +75,9 @@ def applied(
     result.setdefault("metadata", {})
     left = _standing(field_values(result, shape))
     kept = [
-        Manager(entry.name, entry.operation, entry.subresource, (entry.fields - taken) & left, entry.time)
+        FieldManager(
+            entry.name, entry.operation, entry.subresource, (entry.fields - taken) & left, entry.time
+        )
         for entry in others
     ]
     if before and before.fields == mine.fields and not taken and not let_go:
@@ -103,11 +105,11 @@ def tracked(
     before, after = field_values(old, shape), field_values(new, shape)
     standing = _standing(after)
     changed = {path for path, value in after.items() if before.get(path, _ABSENT) != value}
-    mine = Manager(manager, "Update", subresource, frozenset(changed), now)
+    mine = FieldManager(manager, "Update", subresource, frozenset(changed), now)
     result = [
         _kept(entry, mine, standing)
         if entry.identity == mine.identity
-        else Manager(*entry.identity, (entry.fields - changed) & standing, entry.time)
+        else FieldManager(*entry.identity, (entry.fields - changed) & standing, entry.time)
         for entry in entries
     ]
     if manager and all(entry.identity != mine.identity for entry in entries):
@@ -120,10 +122,10 @@ def _standing(values: Mapping[Path, Any]) -> set[Path]:
     return {path[:end] for path in values for end in range(1, len(path) + 1)}
 
 
-def _kept(entry: Manager, change: Manager, standing: set[Path]) -> Manager:
+def _kept(entry: FieldManager, change: FieldManager, standing: set[Path]) -> FieldManager:
     """A manager's entry after another write of its own."""
     fields = change.fields | (entry.fields & standing)
-    return Manager(*entry.identity, fields, change.time if change.fields else entry.time)
+    return FieldManager(*entry.identity, fields, change.time if change.fields else entry.time)
 
 
 def _conflict_message(conflicts: list[tuple[str, Path]]) -> str:

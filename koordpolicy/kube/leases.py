@@ -20,7 +20,7 @@ _LATE: Final = 1.2
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTerms:
     """The times of an election, in seconds.
 
     A lease is good for `duration` after it was seen renewed. A leader that could not renew for
@@ -50,7 +50,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class LeaseSighting:
     """A record as one contender saw it: the Lease's spec, and when it first looked like that, on its own clock."""
 
     record: Mapping[str, Any]
@@ -61,7 +61,7 @@ class Sighting:
         """Who holds the lease; "" when it was given back."""
         return str(self.record.get("holderIdentity") or "")
 
-    def free_from(self, terms: Terms) -> float:
+    def free_from(self, terms: LeaseTerms) -> float:
         """The moment from which another may take it, on the clock of `at`."""
         if not self.holder:
             return -math.inf
@@ -69,20 +69,20 @@ class Sighting:
         return self.at + (float(seconds) if isinstance(seconds, int | float) else terms.duration)
 
 
-def look(before: Sighting | None, lease: Object, now: float) -> Sighting:
+def look(before: LeaseSighting | None, lease: Object, now: float) -> LeaseSighting:
     """What is known after reading the Lease: a record that did not change was seen when it was first seen."""
     record = lease.get("spec") or {}
     if before is not None and before.record == record:
         return before
-    return Sighting(record, now)
+    return LeaseSighting(record, now)
 
 
-def may_claim(seen: Sighting, identity: str, terms: Terms, now: float) -> bool:
+def may_claim(seen: LeaseSighting, identity: str, terms: LeaseTerms, now: float) -> bool:
     """Whether `identity` may write its name: it is there already, or nobody's time runs any more."""
     return seen.holder == identity or now >= seen.free_from(terms)
 
 
-def first_claim(namespace: str, name: str, identity: str, terms: Terms, wall_ns: int) -> dict[str, Any]:
+def first_claim(namespace: str, name: str, identity: str, terms: LeaseTerms, wall_ns: int) -> dict[str, Any]:
     """The Lease to create where there is none. `wall_ns` are nanoseconds since 1970, for people to read."""
     moment = micro_time(wall_ns)
     return {
@@ -99,7 +99,7 @@ def first_claim(namespace: str, name: str, identity: str, terms: Terms, wall_ns:
     }
 
 
-def claim(lease: Object, identity: str, terms: Terms, wall_ns: int) -> dict[str, Any]:
+def claim(lease: Object, identity: str, terms: LeaseTerms, wall_ns: int) -> dict[str, Any]:
     """The Lease with our name renewed or put in; whether that is permitted is for `may_claim` to say."""
     draft = thaw(lease)
     spec = draft.setdefault("spec", {})

@@ -37,7 +37,7 @@ _UNOWNED_METADATA: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
+class FieldManager:
     """One entry of `metadata.managedFields`: what a manager set by one way of writing.
 
     `operation` is `Apply` or `Update`; `time` is RFC 3339.
@@ -122,10 +122,10 @@ def show(path: Path) -> str:
     return text
 
 
-def read_managers(obj: Mapping[str, Any]) -> tuple[Manager, ...]:
+def read_managers(obj: Mapping[str, Any]) -> tuple[FieldManager, ...]:
     """The managers of a stored object, in order."""
     return tuple(
-        Manager(
+        FieldManager(
             entry.get("manager", ""),
             entry.get("operation", "Update"),
             entry.get("subresource", ""),
@@ -136,7 +136,7 @@ def read_managers(obj: Mapping[str, Any]) -> tuple[Manager, ...]:
     )
 
 
-def write_managers(managers: Iterable[Manager], api_version: str) -> list[dict[str, Any]]:
+def write_managers(managers: Iterable[FieldManager], api_version: str) -> list[dict[str, Any]]:
     """The wire form of `metadata.managedFields`; managers that own nothing are left out."""
     return [
         {

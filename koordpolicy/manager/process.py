@@ -11,13 +11,13 @@ from koordpolicy.kube.mirror import Change, Handler, Index, Mirror, key_of
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
-from koordpolicy.manager.controllers.overcommit import KIND, Calculation, Outcome, roots_of
+from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
 from koordpolicy.manager.controllers.view import BY_NODE, ClusterView, node_of_pod
 from koordpolicy.model.facts import Record
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.runtime.component import Component, ComponentOptions, Settings, running_component
-from koordpolicy.runtime.live import Active
+from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
+from koordpolicy.runtime.live import ActiveRevision
 from koordpolicy.runtime.object_status import StatusWriter
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.unreadable import status_of
@@ -54,7 +54,7 @@ async def run_manager(process: Process, settings: Settings, pace: Pace = Pace())
 class Manager:
     """The controllers and what they look at. Every replica looks; the leader writes."""
 
-    def __init__(self, component: Component, pace: Pace) -> None:
+    def __init__(self, component: RunningComponent, pace: Pace) -> None:
         self._component = component
         self._pace = pace
         metrics = component.process.metrics
@@ -154,7 +154,7 @@ class Manager:
             return False
         return bool(decided.writes)
 
-    def _changed(self, _: Active) -> None:
+    def _changed(self, _: ActiveRevision) -> None:
         """Another revision decides: every node may be another matter now."""
         self._all_nodes()
 
@@ -190,7 +190,7 @@ class Manager:
         counts, log = self._component.counts, self._component.log
         revision = self._component.revision_of(graph.digest)
         for one in calculations:
-            failed = one.outcome is Outcome.KEEP and bool(one.reason)
+            failed = one.outcome is PublishAction.KEEP and bool(one.reason)
             if one.failed:
                 self._component.troubles.add(
                     f"{KIND}/{one.resource}",

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.model.cpuset import parse_cpuset
-from koordpolicy.model.pod import Condition, read_condition
+from koordpolicy.model.pod import PodCondition, read_condition
 from koordpolicy.model.protocol import (
     CPU,
     CPU_NORMALIZATION_RATIO,
@@ -87,7 +87,7 @@ class Node:
     allocatable: Amounts = field(default_factory=lambda: NOTHING)
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
     resource_version: str = ""
     raw: Json = field(default_factory=dict, compare=False, repr=False)
 

@@ -75,7 +75,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class PodCondition:
     """A status condition. `since` is its last transition in nanoseconds since 1970."""
 
     type: str
@@ -117,7 +117,7 @@ class Pod:
     overhead: Amounts = field(default_factory=lambda: NOTHING)
     pod_requests: Amounts | None = None
     pod_limits: Amounts | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[PodCondition, ...] = ()
     created_at: int | None = None
     deleted_at: int | None = None
     started_at: int | None = None
@@ -161,7 +161,7 @@ class Pod:
         pending = self.condition(CONDITION_RESIZE_PENDING)
         return pending is not None and pending.reason == RESIZE_INFEASIBLE
 
-    def condition(self, type: str) -> Condition | None:
+    def condition(self, type: str) -> PodCondition | None:
         """The status condition of that type."""
         return next((found for found in self.conditions if found.type == type), None)
 
@@ -294,10 +294,10 @@ def read_owner(reference: Json) -> Owner:
     )
 
 
-def read_condition(found: Json) -> Condition:
+def read_condition(found: Json) -> PodCondition:
     """A status condition from its JSON, of a pod or a node."""
     at = "status.conditions"
-    return Condition(
+    return PodCondition(
         text(found, "type", at),
         text(found, "status", at),
         text(found, "reason", at),

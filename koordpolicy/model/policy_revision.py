@@ -38,7 +38,7 @@ class InstanceState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class StatusCondition:
     """One aspect of the state, as Kubernetes words them; `status` is True, False or Unknown, as text."""
 
     type: str
@@ -86,7 +86,7 @@ class RevisionStatus:
     """What became of the revision. `diagnostics` are the first of `diagnostics_total`."""
 
     observed_generation: int | None = None
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[StatusCondition, ...] = ()
     diagnostics: tuple[ShownDiagnostic, ...] = ()
     diagnostics_total: int | None = None
     rules: int | None = None
@@ -151,7 +151,7 @@ def status_to_json(status: RevisionStatus) -> dict[str, Any]:
     )
 
 
-def _condition_to_json(one: Condition) -> dict[str, Any]:
+def _condition_to_json(one: StatusCondition) -> dict[str, Any]:
     # The API server wants a message in every condition, an empty one too.
     return {
         "type": one.type,
@@ -220,9 +220,9 @@ def _status(status: Json) -> RevisionStatus:
     )
 
 
-def _condition(one: Json) -> Condition:
+def _condition(one: Json) -> StatusCondition:
     at = "status.conditions"
-    return Condition(
+    return StatusCondition(
         text(one, "type", at),
         text(one, "status", at),
         text(one, "reason", at),

@@ -18,8 +18,16 @@ from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.packs import OWN
-from koordpolicy.runtime.revisions import Candidate, Reason, Rejected, Unfit, bundle_of, errors_of, summary_of
-from koordpolicy.runtime.trial import Request, Trials, TrialsLost, Verdict
+from koordpolicy.runtime.revisions import (
+    CandidateRevision,
+    Reason,
+    RejectedRevision,
+    Unfit,
+    bundle_of,
+    errors_of,
+    summary_of,
+)
+from koordpolicy.runtime.trial import TrialRequest, Trials, TrialsLost, TrialVerdict
 from koordpolicy.runtime.trial.wire import unpacked
 from koordpolicy.source.revision import Revision
 
@@ -55,7 +63,9 @@ class BackgroundCompiler:
         """Of the newest that was good: a start with the kept tree is followed by the same from the source."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="compile")
 
-    async def compile(self, revision: Revision, asked: Iterable[str] = ()) -> Candidate | Rejected:
+    async def compile(
+        self, revision: Revision, asked: Iterable[str] = ()
+    ) -> CandidateRevision | RejectedRevision:
         """The revision as a candidate, or why it is none. Never raises for anything that a revision holds.
 
         `asked` names decisions whose programs are made ready too, so that the first question is not the slow one.
@@ -68,11 +78,11 @@ class BackgroundCompiler:
         """Let the thread end when it has done what it is doing."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _quietly(self, revision: Revision, asked: Iterable[str]) -> Candidate | Rejected:
+    def _quietly(self, revision: Revision, asked: Iterable[str]) -> CandidateRevision | RejectedRevision:
         with self._collector():
             return self._compile(revision, asked)
 
-    def _compile(self, revision: Revision, asked: Iterable[str]) -> Candidate | Rejected:
+    def _compile(self, revision: Revision, asked: Iterable[str]) -> CandidateRevision | RejectedRevision:
         if revision.found.has_errors:
             return self._reject(revision, Reason.READ_FAILED, Compilation(None, Diagnostics(), (), {}))
         if not revision.files:
@@ -121,16 +131,16 @@ class BackgroundCompiler:
         self._last = revision.files, graph, compilation
         return _accept(revision, graph, compilation)
 
-    def _tried(self, trials: Trials, revision: Revision, asked: Iterable[str]) -> Verdict:
+    def _tried(self, trials: Trials, revision: Revision, asked: Iterable[str]) -> TrialVerdict:
         try:
-            return trials.attempt(Request(revision.files, tuple(asked), self._tests))
+            return trials.attempt(TrialRequest(revision.files, tuple(asked), self._tests))
         except TrialsLost as lost:
             message = (
                 f"the process that tries revisions is gone ({lost}); restart this one to take new revisions"
             )
-            return Verdict(Reason.INTERNAL_ERROR, message)
+            return TrialVerdict(Reason.INTERNAL_ERROR, message)
 
-    def _refuse(self, revision: Revision, verdict: Verdict) -> Rejected:
+    def _refuse(self, revision: Revision, verdict: TrialVerdict) -> RejectedRevision:
         """The revision rejected as its trial says."""
         assert verdict.reason is not None
         if verdict.trace:
@@ -139,26 +149,28 @@ class BackgroundCompiler:
         found.extend(revision.found)
         found.extend(verdict.found)
         sources = {**verdict.packs, **revision.files}
-        return Rejected(
+        return RejectedRevision(
             revision, verdict.reason, verdict.message, found, sources, self._now(), verdict.bundle
         )
 
     def _reject(
         self, revision: Revision, reason: Reason, compilation: Compilation, message: str = ""
-    ) -> Rejected:
+    ) -> RejectedRevision:
         found = Diagnostics()
         found.extend(revision.found)
         found.extend(compilation.found)
         sources = compilation.sources or dict(revision.files)
         message = message or summary_of(errors_of(found))
-        return Rejected(revision, reason, message, found, sources, self._now(), bundle_of(compilation))
+        return RejectedRevision(
+            revision, reason, message, found, sources, self._now(), bundle_of(compilation)
+        )
 
 
-def _accept(revision: Revision, graph: RuleGraph, compilation: Compilation) -> Candidate:
+def _accept(revision: Revision, graph: RuleGraph, compilation: Compilation) -> CandidateRevision:
     found = Diagnostics()
     found.extend(revision.found)
     found.extend(compilation.found)
-    return Candidate(graph, revision, compilation.sources, found, bundle_of(compilation))
+    return CandidateRevision(graph, revision, compilation.sources, found, bundle_of(compilation))
 
 
 def _make_ready(graph: RuleGraph, asked: Iterable[str]) -> None:

@@ -114,7 +114,7 @@ USUAL: Final = ComponentOptions()
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class RunningComponent:
     """What a component works with while it runs. `source` is there where policies are objects in the cluster."""
 
     process: Process
@@ -150,7 +150,7 @@ class Component:
 @asynccontextmanager
 async def running_component(
     process: Process, settings: Settings, options: ComponentOptions = USUAL
-) -> AsyncIterator[Component]:
+) -> AsyncIterator[RunningComponent]:
     """Put everything together, run what runs beside, and take it down in order. Raises `CannotStart`."""
     metrics = process.metrics
     process.readiness.wait_for("policies", "no revision is active yet")
@@ -177,7 +177,7 @@ async def running_component(
             component=f"koordpolicy-{process.component}",
             instance=settings.instance,
             now_ns=now_ns,
-            backoff=Component.backoff(),
+            backoff=RunningComponent.backoff(),
             limits=options.events,
         )
         metrics.count_elsewhere("koordpolicy_events_dropped_total", recorder)
@@ -223,7 +223,7 @@ async def running_component(
             RevisionObjects(cluster, metrics, now_ns),
             live,
             who,
-            Component.backoff(),
+            RunningComponent.backoff(),
             RollCall(cluster, settings.namespace, clock=monotonic),
             leads=leads_rollouts,
             recorder=recorder,
@@ -237,7 +237,7 @@ async def running_component(
         tasks.start("events", recorder.run())
         tasks.start("policies", live.run())
         reporting = [tasks.start("presence", presence.run()), tasks.start("report", reporter.run())]
-        yield Component(
+        yield RunningComponent(
             process,
             cluster,
             reviews,
@@ -296,7 +296,7 @@ def _source(
     if sync is not None:
         return RepositorySource(sync), None
     if settings.policies_from_cluster:
-        objects = ClusterSource(cluster, Component.backoff(longest=15.0))
+        objects = ClusterSource(cluster, RunningComponent.backoff(longest=15.0))
         return objects, objects
     if settings.policies:
         return open_source(settings.policies), None

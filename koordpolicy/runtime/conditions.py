@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostic, Severity
-from koordpolicy.model.policy_revision import MOST_DIAGNOSTICS, Condition, ShownDiagnostic
+from koordpolicy.model.policy_revision import MOST_DIAGNOSTICS, ShownDiagnostic, StatusCondition
 from koordpolicy.runtime.manifest import field_at
 
 MOST_MESSAGE: Final = 4096
@@ -26,39 +26,45 @@ NOT_RUN: Final = "NotRun"
 """The reason of a revision that nobody runs and nobody has judged: newer ones came too soon."""
 
 
-def good(reason: str, message: str) -> tuple[Condition, ...]:
+def good(reason: str, message: str) -> tuple[StatusCondition, ...]:
     """It is in force."""
-    return (Condition(READY, "True", reason, message),)
+    return (StatusCondition(READY, "True", reason, message),)
 
 
-def reported(by: str) -> tuple[Condition, ...]:
+def reported(by: str) -> tuple[StatusCondition, ...]:
     """A process has it; nobody who speaks for all has judged it yet."""
-    return (Condition(READY, "Unknown", REPORTED, f"seen by {by}; not judged for all processes yet"),)
+    return (StatusCondition(READY, "Unknown", REPORTED, f"seen by {by}; not judged for all processes yet"),)
 
 
-def under_way(reason: str, message: str, *, ready: str = "Unknown") -> tuple[Condition, ...]:
+def under_way(reason: str, message: str, *, ready: str = "Unknown") -> tuple[StatusCondition, ...]:
     """It may come into force without anybody doing anything."""
-    return (Condition(READY, ready, reason, message), Condition(RECONCILING, "True", reason, message))
+    return (
+        StatusCondition(READY, ready, reason, message),
+        StatusCondition(RECONCILING, "True", reason, message),
+    )
 
 
-def failed(reason: str, message: str) -> tuple[Condition, ...]:
+def failed(reason: str, message: str) -> tuple[StatusCondition, ...]:
     """It will not come into force as it stands."""
-    return (Condition(READY, "False", reason, message), Condition(STALLED, "True", reason, message))
+    return (
+        StatusCondition(READY, "False", reason, message),
+        StatusCondition(STALLED, "True", reason, message),
+    )
 
 
-def superseded(message: str) -> tuple[Condition, ...]:
+def superseded(message: str) -> tuple[StatusCondition, ...]:
     """It was in force, or might have been; nobody waits for it any more."""
-    return (Condition(READY, "False", "Superseded", message),)
+    return (StatusCondition(READY, "False", "Superseded", message),)
 
 
-def not_run(message: str) -> tuple[Condition, ...]:
+def not_run(message: str) -> tuple[StatusCondition, ...]:
     """Nobody runs it, and whether it is any good was not found out."""
-    return (Condition(READY, "False", NOT_RUN, message),)
+    return (StatusCondition(READY, "False", NOT_RUN, message),)
 
 
 def settled(
-    wanted: Iterable[Condition], standing: Sequence[Mapping[str, Any]], generation: int, now: int
-) -> tuple[Condition, ...]:
+    wanted: Iterable[StatusCondition], standing: Sequence[Mapping[str, Any]], generation: int, now: int
+) -> tuple[StatusCondition, ...]:
     """The wanted conditions with the times at which their status became this one; `now` in nanoseconds since 1970."""
     known = {one.get("type"): one for one in standing}
     return tuple(
@@ -72,7 +78,7 @@ def settled(
     )
 
 
-def stands(wanted: Iterable[Condition], standing: Sequence[Mapping[str, Any]], generation: int) -> bool:
+def stands(wanted: Iterable[StatusCondition], standing: Sequence[Mapping[str, Any]], generation: int) -> bool:
     """Whether the object says all that already, and nothing else of ours."""
     said = {one.get("type"): (one.get("status"), one.get("reason"), one.get("message")) for one in standing}
     told = {one.type: (one.status, one.reason, cut(one.message)) for one in wanted}
@@ -101,7 +107,7 @@ def time_text(nanoseconds: int) -> str:
     return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _since(one: Condition, known: Mapping[str, Any] | None, now: int) -> str:
+def _since(one: StatusCondition, known: Mapping[str, Any] | None, now: int) -> str:
     if known is not None and known.get("status") == one.status and known.get("lastTransitionTime"):
         return str(known["lastTransitionTime"])
     return time_text(now)

@@ -37,7 +37,7 @@ _DROP: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """What clients may take: numbers of connections, bytes, seconds.
 
     `connections` at once, but never more than a quarter of the files that the process may open; `backlog` more may
@@ -72,7 +72,7 @@ class Limits:
         return min(self.connections, max(_LEAST, files // _SHARE))
 
 
-class Connection(web.RequestHandler):
+class HttpConnection(web.RequestHandler):
     """One connection, from when it is accepted. `certificate` is what the client has proved to be, by TLS."""
 
     __slots__ = ("_among", "_idle", "address", "certificate", "deadline", "socket", "starting")
@@ -160,7 +160,7 @@ class Connection(web.RequestHandler):
         self._among.forget(self)
 
 
-class Events(Protocol):
+class ConnectionObserver(Protocol):
     """What a server is told of its connections."""
 
     def closed(self, reason: str) -> None:
@@ -178,9 +178,9 @@ class Connections:
     def __init__(
         self,
         server: web.Server,
-        limits: Limits,
+        limits: ServerLimits,
         certificates: Certificates | None,
-        events: Events,
+        events: ConnectionObserver,
     ) -> None:
         self.server = server
         self.limits = limits
@@ -189,8 +189,8 @@ class Connections:
         self.events = events
         self._places = limits.places
         # Of each address those that wait, the longest first: insertion keeps the order.
-        self._waiting: dict[str, dict[Connection, None]] = {}
-        self._all: set[Connection] = set()
+        self._waiting: dict[str, dict[HttpConnection, None]] = {}
+        self._all: set[HttpConnection] = set()
         self._freed = asyncio.Event()
         self._starts: set[asyncio.Task[None]] = set()
 
@@ -214,19 +214,19 @@ class Connections:
             self.server.pre_shutdown()
             await self.server.shutdown(self.limits.seconds)
 
-    def works(self, connection: Connection) -> None:
+    def works(self, connection: HttpConnection) -> None:
         """It is not the client that is waited for."""
         waiting = self._waiting.get(connection.address)
         if waiting is not None and waiting.pop(connection, self) is None and not waiting:
             del self._waiting[connection.address]
 
-    def waits(self, connection: Connection) -> None:
+    def waits(self, connection: HttpConnection) -> None:
         """It is the client that is waited for, until the connection's deadline."""
         if connection in self._all:
             self._waiting.setdefault(connection.address, {})[connection] = None
             self._freed.set()
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: HttpConnection) -> None:
         """It is gone."""
         self._all.discard(connection)
         self._freed.set()
@@ -245,7 +245,7 @@ class Connections:
             while len(self._all) >= self._places and not self._make_room():
                 self._freed.clear()  # all of them work, and each has a time in which it is done
                 await self._freed.wait()
-            connection = Connection(self, accepted, str(peer[0]))
+            connection = HttpConnection(self, accepted, str(peer[0]))
             connection.deadline = self.now() + self.limits.handshake
             self._all.add(connection)
             self.waits(connection)
@@ -253,7 +253,7 @@ class Connections:
             self._starts.add(start)
             start.add_done_callback(self._starts.discard)
 
-    async def _start(self, connection: Connection) -> None:
+    async def _start(self, connection: HttpConnection) -> None:
         """Shake hands. What goes wrong here concerns nobody but the client."""
         loop, limits = asyncio.get_running_loop(), self.limits
         try:

@@ -9,7 +9,7 @@ from typing import Protocol, TypeAlias
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.policy_revision import InstanceState
-from koordpolicy.runtime.revisions import Active, Candidate
+from koordpolicy.runtime.revisions import ActiveRevision, CandidateRevision
 
 GoesAhead: TypeAlias = Callable[[str, Mapping[str, str]], bool]
 """Whether a candidate decides about a node, by the node's name and labels."""
@@ -51,7 +51,9 @@ class Admission:
 class Gate(Protocol):
     """Decides whether, when and by which stages a candidate takes over."""
 
-    def admit(self, candidate: Candidate, active: Active) -> AsyncGenerator[Stage | Admission, None]:
+    def admit(
+        self, candidate: CandidateRevision, active: ActiveRevision
+    ) -> AsyncGenerator[Stage | Admission, None]:
         """The stages as they come, however long that takes, and last an Admission.
 
         Closed, or cancelled, when a newer revision compiles, the policies go back, or the process stops.

@@ -17,7 +17,7 @@ from aiohttp import web
 from koordpolicy.runtime.authentication import Authenticator, Protection
 from koordpolicy.runtime.bodies import BodyProblem, Room, read_body
 from koordpolicy.runtime.certificates import Certificates, Tls
-from koordpolicy.runtime.connections import Connection, Connections, Limits, listen
+from koordpolicy.runtime.connections import Connections, HttpConnection, ServerLimits, listen
 from koordpolicy.runtime.metrics import Metrics
 
 LOG: Final = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ LOG: Final = logging.getLogger(__name__)
 TEXT: Final = "text/plain; charset=utf-8"
 JSON: Final = "application/json"
 
-_USUAL: Final = Limits()
+_USUAL: Final = ServerLimits()
 _KINDS: Final = 200
 """Kinds of failures that are told apart in the log; the metric counts all of them."""
 _WITH_BODY: Final = frozenset({"POST", "PUT", "PATCH"})
@@ -70,7 +70,7 @@ class Route:
     protection: Protection = Protection.WRITE
 
 
-class Server:
+class HttpServer:
     """Serves routes on one address while its `async with` block runs. Port 0 takes a free one.
 
     `authenticator` knows who may ask; without one, reading is for everyone and writing for nobody.
@@ -84,7 +84,7 @@ class Server:
         metrics: Metrics | None = None,
         *,
         tls: Tls | None = None,
-        limits: Limits = _USUAL,
+        limits: ServerLimits = _USUAL,
         authenticator: Authenticator | None = None,
     ) -> None:
         self.port = port
@@ -118,14 +118,14 @@ class Server:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.protocol
-        assert isinstance(connection, Connection)
+        assert isinstance(connection, HttpConnection)
         connection.asks()
         try:
             return await self._routed(request, connection)
         finally:
             connection.waits()
 
-    async def _routed(self, request: web.BaseRequest, connection: Connection) -> web.StreamResponse:
+    async def _routed(self, request: web.BaseRequest, connection: HttpConnection) -> web.StreamResponse:
         path = request.path
         route = self._routes.get((request.method, path))
         if route is None and request.method == "HEAD":
@@ -147,7 +147,7 @@ class Server:
         return self._said(known, response)
 
     async def _refused(
-        self, request: web.BaseRequest, route: Route, connection: Connection
+        self, request: web.BaseRequest, route: Route, connection: HttpConnection
     ) -> Response | None:
         """Why the caller may not ask; looked at before a byte of the body is taken."""
         authenticator = self._authenticator
@@ -166,7 +166,7 @@ class Server:
         headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else {}
         return Response(refused.status, f"{refused.message}\n".encode(), headers=headers)
 
-    async def _handled(self, request: web.BaseRequest, route: Route, connection: Connection) -> Response:
+    async def _handled(self, request: web.BaseRequest, route: Route, connection: HttpConnection) -> Response:
         """The answer of a route's handler. Raises `BodyProblem`."""
         body = b""
         try:

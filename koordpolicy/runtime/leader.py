@@ -13,7 +13,15 @@ from typing import Final
 
 from koordpolicy.diagnostics.wording import unanswered
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Object
-from koordpolicy.kube.leases import Sighting, Terms, claim, first_claim, handed_back, look, may_claim
+from koordpolicy.kube.leases import (
+    LeaseSighting,
+    LeaseTerms,
+    claim,
+    first_claim,
+    handed_back,
+    look,
+    may_claim,
+)
 from koordpolicy.kube.resources import LEASES
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.logs import LoggedOnce
@@ -56,7 +64,7 @@ class Election:
         identity: str,
         *,
         jitter: Callable[[], float],
-        terms: Terms | None = None,
+        terms: LeaseTerms | None = None,
         callbacks: Callbacks | None = None,
         wall_ns: Callable[[], int] = now_ns,
     ) -> None:
@@ -66,11 +74,11 @@ class Election:
         self._cluster = cluster
         self._namespace = namespace
         self._name = name
-        self._terms = terms or Terms()
+        self._terms = terms or LeaseTerms()
         self._callbacks = callbacks or Callbacks()
         self._jitter = jitter
         self._wall_ns = wall_ns
-        self._seen: Sighting | None = None
+        self._seen: LeaseSighting | None = None
         self._lease: Object | None = None
         """As we wrote it last; None when somebody else may have written since."""
         self._trouble = LoggedOnce(_log)
@@ -193,7 +201,7 @@ class Election:
         self._lease = lease
         self._see(look(self._seen, lease, asyncio.get_running_loop().time()))
 
-    def _see(self, seen: Sighting) -> None:
+    def _see(self, seen: LeaseSighting) -> None:
         before, self._seen = self.leader, seen
         if before != seen.holder:
             self._callbacks.leader(seen.holder)

@@ -18,11 +18,26 @@ from koordpolicy.runtime.gating import Admission, Gate, Stage
 from koordpolicy.runtime.lastgood import LastGood, StoreError
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.packs import find_pack
-from koordpolicy.runtime.revisions import Active, Candidate, Past, Reason, Rejected, Unfit
+from koordpolicy.runtime.revisions import (
+    ActiveRevision,
+    CandidateRevision,
+    Past,
+    Reason,
+    RejectedRevision,
+    Unfit,
+)
 from koordpolicy.runtime.trial import Trials
 from koordpolicy.source.revision import Revision, Source, SourceTrouble
 
-__all__ = ["Active", "Candidate", "LivePolicies", "NoPolicies", "Reason", "Rejected", "Unfit"]
+__all__ = [
+    "ActiveRevision",
+    "CandidateRevision",
+    "LivePolicies",
+    "NoPolicies",
+    "Reason",
+    "RejectedRevision",
+    "Unfit",
+]
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -82,9 +97,9 @@ class LivePolicies:
         gate: Gate | None = None,
         options: Options = USUAL,
     ) -> None:
-        self.active: Active | None = None
-        self.rejected: Rejected | None = None
-        self.candidate: Candidate | None = None
+        self.active: ActiveRevision | None = None
+        self.rejected: RejectedRevision | None = None
+        self.candidate: CandidateRevision | None = None
         self.stage: Stage | None = None
         self.trouble: SourceTrouble | None = None
         self.history: deque[Past] = deque(maxlen=HISTORY)
@@ -116,8 +131,8 @@ class LivePolicies:
         self._keeping = asyncio.Event()
         self._dates = asyncio.Event()
         self._graph_for: Callable[[str, Mapping[str, str]], RuleGraph] | None = None
-        self._on_active: list[Callable[[Active], None]] = []
-        self._on_rejected: list[Callable[[Rejected], None]] = []
+        self._on_active: list[Callable[[ActiveRevision], None]] = []
+        self._on_rejected: list[Callable[[RejectedRevision], None]] = []
         self._on_stage: list[Callable[[Stage], None]] = []
 
     def __getattr__(self, name: str) -> RuleGraph:
@@ -131,7 +146,7 @@ class LivePolicies:
         graph_for = self._graph_for
         return self.graph if graph_for is None else graph_for(node, labels)
 
-    def subscribe(self, callback: Callable[[Active], None]) -> Callable[[], None]:
+    def subscribe(self, callback: Callable[[ActiveRevision], None]) -> Callable[[], None]:
         """Tell of each activation, on the loop, after the swap; of the active one at once. Gives the way to end it.
 
         Also told is when exceptions begin or end, and when a stage of a rollout lets another graph decide here: the
@@ -142,7 +157,7 @@ class LivePolicies:
             callback(self.active)
         return lambda: self._on_active.remove(callback)
 
-    def subscribe_rejected(self, callback: Callable[[Rejected], None]) -> Callable[[], None]:
+    def subscribe_rejected(self, callback: Callable[[RejectedRevision], None]) -> Callable[[], None]:
         """Tell of each revision that is rejected, on the loop. Gives the way to end it."""
         self._on_rejected.append(callback)
         return lambda: self._on_rejected.remove(callback)
@@ -213,7 +228,7 @@ class LivePolicies:
         outcome = await self._compiler.compile(revision, self._asked())
         seconds = monotonic() - arrived
         self._metrics.observe("koordpolicy_reload_duration_seconds", seconds)
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, RejectedRevision):
             self._reject(outcome, seconds)
             return
         await self._drop_held()
@@ -235,7 +250,9 @@ class LivePolicies:
 
     # --- the gate ---------------------------------------------------------------------------------
 
-    async def _hold(self, gate: Gate, candidate: Candidate, active: Active, arrived: float) -> None:
+    async def _hold(
+        self, gate: Gate, candidate: CandidateRevision, active: ActiveRevision, arrived: float
+    ) -> None:
         try:
             admission = await self._stages(gate, candidate, active)
         except Exception as error:
@@ -248,7 +265,7 @@ class LivePolicies:
             self._release()
             self._turn_back(candidate, admission.message, monotonic() - arrived)
 
-    async def _stages(self, gate: Gate, candidate: Candidate, active: Active) -> Admission:
+    async def _stages(self, gate: Gate, candidate: CandidateRevision, active: ActiveRevision) -> Admission:
         """Let each stage of a candidate decide where it says; the gate's last word."""
         async with aclosing(gate.admit(candidate, active)) as answers:
             async for answer in answers:
@@ -263,8 +280,8 @@ class LivePolicies:
         except Exception:
             LOG.exception("the gate failed when the policies went back")
 
-    def _turn_back(self, candidate: Candidate, message: str, seconds: float) -> None:
-        rejected = Rejected(
+    def _turn_back(self, candidate: CandidateRevision, message: str, seconds: float) -> None:
+        rejected = RejectedRevision(
             candidate.revision,
             Reason.GUARD_REFUSED,
             message,
@@ -320,9 +337,9 @@ class LivePolicies:
 
     # --- outcomes ---------------------------------------------------------------------------------
 
-    def _activate(self, candidate: Candidate, reason: Reason, seconds: float) -> None:
+    def _activate(self, candidate: CandidateRevision, reason: Reason, seconds: float) -> None:
         revision = candidate.revision
-        active = Active(
+        active = ActiveRevision(
             candidate.graph.at(Timestamp(self._now())),
             revision,
             candidate.sources,
@@ -354,7 +371,7 @@ class LivePolicies:
         self.ready.set()
         self._tell(active)
 
-    def _tell(self, active: Active) -> None:
+    def _tell(self, active: ActiveRevision) -> None:
         for tell in tuple(self._on_active):
             try:
                 tell(active)
@@ -392,7 +409,7 @@ class LivePolicies:
         self.active = replace(active, graph=graph)
         self._swap()
 
-    def _reject(self, rejected: Rejected, seconds: float) -> None:
+    def _reject(self, rejected: RejectedRevision, seconds: float) -> None:
         revision = rejected.revision
         self.rejected = rejected
         self._note(False, revision, rejected.reason, rejected.message, seconds)
@@ -469,7 +486,7 @@ class LivePolicies:
         if revision is None:
             return
         outcome = await self._compiler.compile(revision)
-        if isinstance(outcome, Rejected):
+        if isinstance(outcome, RejectedRevision):
             LOG.warning("the kept policies are of no use: %s", outcome.message)
             return
         rejected = self.rejected

@@ -20,10 +20,10 @@ from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError, NotFound
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICIES
-from koordpolicy.model.policy_revision import Condition, RevisionStatus, ShownDiagnostic, status_to_json
+from koordpolicy.model.policy_revision import RevisionStatus, ShownDiagnostic, StatusCondition, status_to_json
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.conditions import failed, good, settled, shown, stands, under_way
-from koordpolicy.runtime.live import Active, LivePolicies, Rejected
+from koordpolicy.runtime.live import ActiveRevision, LivePolicies, RejectedRevision
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.objects import ClusterSource
 from koordpolicy.runtime.reconciling import ReconcileLoop
@@ -39,16 +39,16 @@ _BY_KIND: Final = {resource.kind: resource for resource in POLICIES}
 
 
 @dataclass(frozen=True, slots=True)
-class Verdicts:
+class ObjectVerdicts:
     """What is known of revisions at one moment; `files` are the objects as texts by path."""
 
     files: Mapping[str, str]
-    active: Active | None
-    rejected: Rejected | None
+    active: ActiveRevision | None
+    rejected: RejectedRevision | None
     blame: bool = True
     """Whether the rejected revision has been the newest for long enough."""
 
-    def of(self, path: str) -> tuple[tuple[Condition, ...], tuple[ShownDiagnostic, ...]]:
+    def of(self, path: str) -> tuple[tuple[StatusCondition, ...], tuple[ShownDiagnostic, ...]]:
         """The conditions and findings of one object."""
         text = self.files[path]
         in_force = self.active is not None and self.active.revision.files.get(path) == text
@@ -148,11 +148,11 @@ class StatusWriter:
                 LOG.warning("the status of %s cannot be written: %s", path.removesuffix(".yaml"), error)
         return failures
 
-    def _verdicts(self) -> Verdicts:
+    def _verdicts(self) -> ObjectVerdicts:
         live = self._live
         rejected = live.rejected
         blame = rejected is None or self._now() - rejected.at >= self._grace * 1e9
-        return Verdicts(self._source.texts(), live.active, rejected, blame)
+        return ObjectVerdicts(self._source.texts(), live.active, rejected, blame)
 
     def _due(self) -> float:
         """Seconds until somebody has to be blamed, or everything is looked at again."""
@@ -163,7 +163,7 @@ class StatusWriter:
         return left + 0.01 if left > 0 else REFRESH
 
     def _wanted(
-        self, obj: Object, conditions: tuple[Condition, ...], found: tuple[ShownDiagnostic, ...]
+        self, obj: Object, conditions: tuple[StatusCondition, ...], found: tuple[ShownDiagnostic, ...]
     ) -> dict[str, Any] | None:
         """The status to apply, None when it stands already."""
         status: Mapping[str, Any] = obj.get("status") or {}

@@ -16,14 +16,14 @@ from typing import Final, NamedTuple
 
 from koordpolicy.diagnostics.wording import unanswered
 from koordpolicy.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
-from koordpolicy.kube.leases import Sighting, Terms, claim, first_claim, look
+from koordpolicy.kube.leases import LeaseSighting, LeaseTerms, claim, first_claim, look
 from koordpolicy.kube.port import Cluster, Object, Preconditions
 from koordpolicy.kube.resources import LEASES
 from koordpolicy.runtime.logs import LoggedOnce
 
 LOG: Final = logging.getLogger(__name__)
 
-TERMS: Final = Terms(duration=40.0, renew_deadline=20.0, retry=10.0)
+TERMS: Final = LeaseTerms(duration=40.0, renew_deadline=20.0, retry=10.0)
 """As kubelets renew the leases of their nodes: good for 40 s, renewed each 10."""
 
 LABEL: Final = "koordpolicy.io/lease"
@@ -67,7 +67,7 @@ class Presence:
         *,
         jitter: Callable[[], float],
         wall_ns: Callable[[], int],
-        terms: Terms = TERMS,
+        terms: LeaseTerms = TERMS,
     ) -> None:
         self._cluster = cluster
         self._namespace = namespace
@@ -155,7 +155,7 @@ class _Known:
     """A lease as last seen; None where there was none, and since when that is so."""
 
     lease: Object | None
-    seen: Sighting
+    seen: LeaseSighting
 
 
 class RollCall:
@@ -165,7 +165,7 @@ class RollCall:
     """
 
     def __init__(
-        self, cluster: Cluster, namespace: str, *, clock: Callable[[], float], terms: Terms = TERMS
+        self, cluster: Cluster, namespace: str, *, clock: Callable[[], float], terms: LeaseTerms = TERMS
     ) -> None:
         self._cluster = cluster
         self._namespace = namespace

@@ -12,16 +12,16 @@ from koordpolicy.kube.errors import Conflict, KubeError, NotFound
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Object
 from koordpolicy.model.policy_revision import (
-    Condition,
     Instance,
     InstanceState,
     PolicyRevision,
     RevisionStatus,
+    StatusCondition,
     status_to_json,
 )
 from koordpolicy.runtime.conditions import failed, good, shown, time_text, under_way
 from koordpolicy.runtime.gating import Stage
-from koordpolicy.runtime.live import Active, LivePolicies, Rejected
+from koordpolicy.runtime.live import ActiveRevision, LivePolicies, RejectedRevision
 from koordpolicy.runtime.presence import RollCall
 from koordpolicy.runtime.reconciling import ReconcileLoop
 from koordpolicy.runtime.revision_objects import (
@@ -32,8 +32,8 @@ from koordpolicy.runtime.revision_objects import (
     is_judged,
     regarding,
 )
-from koordpolicy.runtime.revisions import Candidate, Reason
-from koordpolicy.runtime.speaking import KEPT, Report, Speaker
+from koordpolicy.runtime.revisions import CandidateRevision, Reason
+from koordpolicy.runtime.speaking import KEPT, RevisionReport, Speaker
 from koordpolicy.source.revision import Revision
 
 LOG: Final = logging.getLogger(__name__)
@@ -79,7 +79,7 @@ class Reporter:
         """When to report whatever has happened, by the loop's clock."""
         self._failing = False
         self._ours: set[str] | None = None
-        self._rejected: deque[Rejected] = deque(maxlen=KEPT)
+        self._rejected: deque[RejectedRevision] = deque(maxlen=KEPT)
         """What was rejected and is not written yet: in a quick run of revisions, more than the newest."""
 
     def again(self) -> None:
@@ -100,7 +100,7 @@ class Reporter:
             for unsubscribe in end:
                 unsubscribe()
 
-    def _note(self, rejected: Rejected) -> None:
+    def _note(self, rejected: RejectedRevision) -> None:
         self._rejected.append(rejected)
         self.again()
 
@@ -164,7 +164,7 @@ class Reporter:
         if self.speaking:
             await self._speaker.collect(names, "" if active is None else active.revision.name, decides)
 
-    def wanted(self) -> list[Report]:
+    def wanted(self) -> list[RevisionReport]:
         """The revisions that matter now, the active one first."""
         live, reports = self._live, []
         if live.active is not None:
@@ -173,14 +173,14 @@ class Reporter:
             reports.append(self._of_candidate(live.candidate, live.stage or Stage()))
         if live.rejected is not None:
             reports.append(self._of_rejected(live.rejected))
-        seen: dict[str, Report] = {}
+        seen: dict[str, RevisionReport] = {}
         for (
             report
         ) in reports:  # a revision can be active from the cache and rejected as it is now: first wins
             seen.setdefault(report.revision.name, report)
         return list(seen.values())
 
-    def _of_active(self, active: Active) -> Report:
+    def _of_active(self, active: ActiveRevision) -> RevisionReport:
         rules = sum(len(decision.rules) for decision in active.graph.decisions.values())
         status = _diagnosed(active.found, active.sources, rules)
         message = "the revision decides"
@@ -195,7 +195,7 @@ class Reporter:
             good(str(active.reason), message),
         )
 
-    def _of_candidate(self, candidate: Candidate, stage: Stage) -> Report:
+    def _of_candidate(self, candidate: CandidateRevision, stage: Stage) -> RevisionReport:
         """As the stage says. Where the rollout stands, the rollout itself writes."""
         rules = sum(len(decision.rules) for decision in candidate.graph.decisions.values())
         status = _diagnosed(candidate.found, candidate.sources, rules)
@@ -208,7 +208,7 @@ class Reporter:
             under_way("Progressing", stage.message),
         )
 
-    def _of_rejected(self, rejected: Rejected) -> Report:
+    def _of_rejected(self, rejected: RejectedRevision) -> RevisionReport:
         status = _diagnosed(rejected.found, rejected.sources, None)
         return self._report(
             rejected.bundle,
@@ -226,14 +226,14 @@ class Reporter:
         status: RevisionStatus,
         state: InstanceState,
         since: int,
-        conditions: tuple[Condition, ...],
-    ) -> Report:
+        conditions: tuple[StatusCondition, ...],
+    ) -> RevisionReport:
         who = self._who
         instance = Instance(who.instance, who.component, state, who.node, time_text(since))
         told = PolicyRevision(
             bundle, revision.name, revision.digest, revision.commit, self._live.origin, status
         )
-        return Report(told, instance, conditions)
+        return RevisionReport(told, instance, conditions)
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Reporter:
             if self._rejected[0] is rejected:  # else so many came meanwhile that it went
                 self._rejected.popleft()
 
-    async def _write(self, report: Report, *, entered: bool = True) -> None:
+    async def _write(self, report: RevisionReport, *, entered: bool = True) -> None:
         """Say what becomes of a revision, and where `entered`, what this process makes of it.
 
         What a leader says comes first, so that no revision is ever shown without conditions. Of what is rejected
@@ -285,7 +285,7 @@ class Reporter:
             if entry_of(obj, self._who.member) is not None
         }
 
-    def _tell(self, obj: Object, report: Report) -> None:
+    def _tell(self, obj: Object, report: RevisionReport) -> None:
         """The audit trail: each outcome of a revision, by the one that speaks for all."""
         if self._recorder is None:
             return

@@ -37,7 +37,7 @@ class Unfit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateRevision:
     """A revision that compiles: ready to decide, not deciding yet. `sources` are all texts by path, packs included."""
 
     graph: RuleGraph
@@ -50,7 +50,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Active:
+class ActiveRevision:
     """The revision that decides. `sources` are all texts by path, packs included; `since` in nanoseconds since 1970."""
 
     graph: RuleGraph
@@ -64,7 +64,7 @@ class Active:
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectedRevision:
     """A revision that does not decide, and why. `message` is one phrase; `at` in nanoseconds since 1970."""
 
     revision: Revision

@@ -15,14 +15,14 @@ from typing import Final
 
 from koordpolicy.runtime.authentication import Authentication, Authenticator, Protection, Reviews
 from koordpolicy.runtime.certificates import Tls
-from koordpolicy.runtime.connections import Limits
-from koordpolicy.runtime.http import Request, Response, Route, Server
+from koordpolicy.runtime.connections import ServerLimits
+from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import CannotStart
 
 LOG: Final = logging.getLogger(__name__)
 
-_USUAL: Final = Limits()
+_USUAL: Final = ServerLimits()
 _NONE: Final = Authentication()
 CREDENTIALS: Final = "--tls-client-ca-file, --bearer-token-file or --delegated-auth"
 
@@ -55,8 +55,8 @@ async def serve(
     metrics: Metrics,
     *,
     reviews: Reviews | None = None,
-    limits: Limits = _USUAL,
-) -> Server:
+    limits: ServerLimits = _USUAL,
+) -> HttpServer:
     """Serve routes, and at `/` a page that lists them, until the stack unwinds. Raises `CannotStart`."""
     host, port, tls = endpoint.host, endpoint.port, endpoint.tls
     try:
@@ -66,7 +66,7 @@ async def serve(
         certificates = tls is not None and tls.clients is not None
         authenticator = Authenticator(settings, client_certificates=certificates, reviews=reviews)
         index = index_page(routes, authenticator)
-        server = Server(
+        server = HttpServer(
             host, port, (*routes, index), metrics, tls=tls, limits=limits, authenticator=authenticator
         )
         await stack.enter_async_context(server)

@@ -12,11 +12,11 @@ from typing import Final
 from koordpolicy.kube.errors import Conflict, Forbidden, NotFound
 from koordpolicy.kube.port import Object
 from koordpolicy.model.policy_revision import (
-    Condition,
     Instance,
     InstanceState,
     PolicyRevision,
     RevisionStatus,
+    StatusCondition,
     status_to_json,
 )
 from koordpolicy.runtime.conditions import (
@@ -55,12 +55,12 @@ LEADING: Final = "manager"
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RevisionReport:
     """What is to stand about one revision: a process's entry, and what is said of it as a whole."""
 
     revision: PolicyRevision
     instance: Instance
-    conditions: tuple[Condition, ...]
+    conditions: tuple[StatusCondition, ...]
 
 
 class Speaker:
@@ -121,7 +121,7 @@ class Speaker:
                     await self._objects.release(str(obj["metadata"]["name"]), member)
         await self._roll.forget(self._gone - {self._own})
 
-    async def speak(self, obj: Object, report: Report, *, version: str = "") -> bool:
+    async def speak(self, obj: Object, report: RevisionReport, *, version: str = "") -> bool:
         """Say of a revision what is wrong with it and what becomes of it; whether that was news.
 
         With `version`, of the object as it was read: Conflict where it has changed since.
@@ -196,7 +196,7 @@ class Speaker:
             running[active] = running.get(active, frozenset()) | {self._own}
         return running
 
-    async def _say(self, obj: Object, wanted: Sequence[Condition]) -> None:
+    async def _say(self, obj: Object, wanted: Sequence[StatusCondition]) -> None:
         generation = generation_of(obj)
         conditions = settled(wanted, conditions_of(obj), generation, self._objects.now())
         status = obj.get("status") or {}
@@ -213,7 +213,7 @@ class Speaker:
             self._told.add(what)
 
 
-def _fate(obj: Object, active: str, running: Mapping[str, frozenset[Member]]) -> tuple[Condition, ...]:
+def _fate(obj: Object, active: str, running: Mapping[str, frozenset[Member]]) -> tuple[StatusCondition, ...]:
     """What is to be said of a revision that is not wanted here; nothing where what stands is to stay.
 
     Only what was good can be superseded: a revision that was rejected keeps its reason for good.
@@ -239,8 +239,8 @@ def _fate(obj: Object, active: str, running: Mapping[str, frozenset[Member]]) ->
 
 
 def _in_how_many(
-    conditions: Sequence[Condition], name: str, running: Mapping[str, frozenset[Member]]
-) -> tuple[Condition, ...]:
+    conditions: Sequence[StatusCondition], name: str, running: Mapping[str, frozenset[Member]]
+) -> tuple[StatusCondition, ...]:
     """Conditions of a revision that decides, saying so where it does not decide everywhere."""
     here = running.get(name, frozenset())
     everywhere = frozenset[Member]().union(*running.values())
@@ -254,5 +254,5 @@ def _in_how_many(
     return tuple(replace(one, message=one.message + where) for one in conditions)
 
 
-def _outcome(conditions: Iterable[Condition]) -> set[tuple[str, str, str]]:
+def _outcome(conditions: Iterable[StatusCondition]) -> set[tuple[str, str, str]]:
     return {(one.type, one.status, one.reason) for one in conditions}

@@ -18,16 +18,16 @@ from koordpolicy.runtime.http import Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import CannotStart, Process
 from koordpolicy.runtime.serving import Endpoint, serve
-from koordpolicy.source.git.sync import Attempt, GitSync, Outcome, SyncSettings
+from koordpolicy.source.git.sync import Attempt, GitSync, SyncOutcome, SyncSettings
 from koordpolicy.source.git.trouble import SyncError
-from koordpolicy.source.git.webhook import Heard, judge
+from koordpolicy.source.git.webhook import HookOutcome, judge
 
 LOG: Final = logging.getLogger(__name__)
 
 HOOK: Final = "/webhook"
 REFUSED: Final = "SignatureInvalid"
 _SYNCED: Final = "sync"
-_STATUS: Final = {Heard.TRIGGERS: 202, Heard.IGNORED: 200, Heard.REFUSED: 403}
+_STATUS: Final = {HookOutcome.TRIGGERS: 202, HookOutcome.IGNORED: 200, HookOutcome.REFUSED: 403}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ def observe(sync: GitSync, metrics: Metrics) -> None:
             LOG.info("%s can be synced again", sync.address.shown)
             metrics.clear("koordpolicy_sync_trouble")
         last_reason = None
-        if attempt.outcome is Outcome.SUCCESS:
+        if attempt.outcome is SyncOutcome.SUCCESS:
             since = f", was {attempt.before}" if attempt.before else ""
             LOG.info(
                 "%s of %s is %s%s (%.0f ms)",
@@ -102,7 +102,7 @@ def hook_route(sync: GitSync, metrics: Metrics, secret_file: Path | None) -> Rou
                 return Response.text("the secret is not there\n", 503)
         worth = judge(secret, sync.settings.ref, request.headers, request.body, read_json)
         metrics.add("koordpolicy_sync_hooks_total", worth=worth)
-        if worth is Heard.TRIGGERS:
+        if worth is HookOutcome.TRIGGERS:
             sync.trigger()
         return Response.text(f"{worth}\n", _STATUS[worth])
 

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from koordpolicy.cluster.volume_plan import NOTHING_TO_BIND, VolumePlan
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS
-from koordpolicy.model.pod import Condition, Pod, PodKey
+from koordpolicy.model.pod import Pod, PodCondition, PodKey
 from koordpolicy.model.protocol import (
     CONDITION_DISRUPTION_TARGET,
     CONDITION_SCHEDULED,
@@ -131,7 +131,7 @@ def plan(decision: Decision, pod: Pod, now: int) -> Plan | None:
     )
 
 
-def _since(known: Condition | None, now: int) -> int:
+def _since(known: PodCondition | None, now: int) -> int:
     """A condition's time is that of its last change of status, not of its text."""
     if known is not None and known.status == _FALSE and known.since is not None:
         return known.since

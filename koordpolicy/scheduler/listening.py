@@ -7,8 +7,8 @@ from typing import Final
 from koordpolicy.kube import Object
 from koordpolicy.kube.resources import PODS
 from koordpolicy.runtime.collector import hold_back, keep_what_is_there, look_again
-from koordpolicy.runtime.component import Component
-from koordpolicy.runtime.live import Active
+from koordpolicy.runtime.component import RunningComponent
+from koordpolicy.runtime.live import ActiveRevision
 from koordpolicy.runtime.process import Tasks
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler.feed import Feed
@@ -22,7 +22,7 @@ _RUNNING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
 class Listening:
     """What a scheduler hears, of the cluster and of policies. `wake` is called after all that it heard."""
 
-    def __init__(self, component: Component, scheduler: Scheduler, wake: Callable[[], None]) -> None:
+    def __init__(self, component: RunningComponent, scheduler: Scheduler, wake: Callable[[], None]) -> None:
         self.scheduler = scheduler
         self._component = component
         self._wake = wake
@@ -70,7 +70,7 @@ class Listening:
         keep_what_is_there()
         self._component.process.readiness.reached("cluster")
 
-    def _changed(self, active: Active) -> None:
+    def _changed(self, active: ActiveRevision) -> None:
         if active.graph.digest != self.scheduler.profile.digest:
             try:
                 self.scheduler.replace_graph(active.graph)

@@ -13,7 +13,7 @@ from typing import Any, Final
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.events import EventLimits
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.runtime.component import Component, ComponentOptions, Settings, running_component
+from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.serving import Endpoint, serve
@@ -92,7 +92,7 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
                 await answering.run(tasks, choice.extender)
 
 
-async def _has_policies(component: Component) -> bool:
+async def _has_policies(component: RunningComponent) -> bool:
     """Wait for the first revision; false when the process is told to stop before."""
     waits = [asyncio.create_task(one) for one in (component.live.ready.wait(), component.process.stopped())]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -105,7 +105,7 @@ def _lease(choice: Choice) -> str:
     return LEASE if choice.shard is None else f"{LEASE}-{choice.shard[0]}-of-{choice.shard[1]}"
 
 
-def _scheduler(component: Component, choice: Choice, *, diagnosing: bool) -> Scheduler:
+def _scheduler(component: RunningComponent, choice: Choice, *, diagnosing: bool) -> Scheduler:
     return Scheduler(
         component.live.graph,
         now_ns,
@@ -118,7 +118,7 @@ def _scheduler(component: Component, choice: Choice, *, diagnosing: bool) -> Sch
     )
 
 
-def _log(component: Component, choice: Choice) -> PlacementLog | None:
+def _log(component: RunningComponent, choice: Choice) -> PlacementLog | None:
     """The log of this profile's decisions, where an operator wants one."""
     if component.log is None:
         return None
@@ -128,7 +128,7 @@ def _log(component: Component, choice: Choice) -> PlacementLog | None:
 class Running:
     """The scheduler with what it hears and what it says."""
 
-    def __init__(self, component: Component, choice: Choice) -> None:
+    def __init__(self, component: RunningComponent, choice: Choice) -> None:
         self._component = component
         self._choice = choice
         self.scheduler = _scheduler(component, choice, diagnosing=True)
@@ -194,7 +194,7 @@ class Running:
 class Answering:
     """The extender with what it hears."""
 
-    def __init__(self, component: Component, choice: Choice) -> None:
+    def __init__(self, component: RunningComponent, choice: Choice) -> None:
         self._component = component
         self._choice = choice
         self.scheduler = _scheduler(component, choice, diagnosing=False)

@@ -1,7 +1,7 @@
 """What becomes of decisions, as metrics and as Events that people read."""
 
 from koordpolicy.diagnostics.wording import worded
-from koordpolicy.runtime.component import Component
+from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.troubles import FEW
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.loop import Settled
@@ -11,7 +11,7 @@ from koordpolicy.scheduler.profile import place_of
 class Telling:
     """Tells of the decisions by one profile; `log` writes some of them down."""
 
-    def __init__(self, component: Component, profile: str, log: PlacementLog | None = None) -> None:
+    def __init__(self, component: RunningComponent, profile: str, log: PlacementLog | None = None) -> None:
         self._component = component
         self._profile = profile
         self._log = log

@@ -17,7 +17,7 @@ from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.model.topology import Processor
-from koordpolicy.simulator.usage import Shape
+from koordpolicy.simulator.usage import UsageShape
 
 PodKey = tuple[str, str]
 
@@ -29,7 +29,7 @@ LEAST_RATE = 0.01
 
 
 @dataclass(slots=True)
-class Running:
+class RunningPod:
     """A pod on a node.
 
     `slot` is its place in the population, `priority` and `qos` are the class names that agents report.
@@ -100,7 +100,7 @@ class Machine:
     processors: tuple[Processor, ...]
     cpuset: frozenset[int]
     quota: int = UNLIMITED
-    pods: dict[PodKey, Running] = field(default_factory=dict)
+    pods: dict[PodKey, RunningPod] = field(default_factory=dict)
     metric: NodeMetric | None = None
     shares: Shares = NOTHING_SHARED
     awake: bool = True
@@ -134,7 +134,7 @@ class Machine:
             pod.cpu = int(wishes[pod.slot] * (rate if pod.best_effort else factor))
         self.shares = Shares(used, int(group), int(given), limit)
 
-    def rate(self, pod: Running) -> float:
+    def rate(self, pod: RunningPod) -> float:
         """The speed of a pod: its share of what it wishes."""
         if not pod.best_effort or not self.shares.wished:
             return 1.0
@@ -165,7 +165,7 @@ class Machine:
         return others, group
 
 
-def machine_of(node: Node, shape: Shape) -> Machine:
+def machine_of(node: Node, shape: UsageShape) -> Machine:
     """The machine behind a node object."""
     cpu, memory = node.capacity.get(CPU, 0), node.capacity.get(MEMORY, 0)
     processors = tuple(_processors(min(max(cpu // 1000, 1), HIGHEST_CPU + 1)))

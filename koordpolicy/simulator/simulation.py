@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.agent.strategies.suppression import CPUSuppression, Outcome, Suppression
+from koordpolicy.agent.strategies.suppression import CPUSuppression, Suppression, SuppressionAction
 from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, plan
 from koordpolicy.algorithms.node_record import node_record
 from koordpolicy.algorithms.pod_request import effective_requests
@@ -32,9 +32,9 @@ from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
 from koordpolicy.simulator.journal import Explained, Journal
-from koordpolicy.simulator.machines import Machine, PodKey, Running, machine_of
+from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, machine_of
 from koordpolicy.simulator.sampling import Sampler
-from koordpolicy.simulator.usage import SHAPE, Population, Shape
+from koordpolicy.simulator.usage import SHAPE, Population, UsageShape
 from koordpolicy.simulator.workload import Arrival, Json, Wave, Workload, WorkloadError
 
 EPOCH = 1_577_836_800 * SECOND
@@ -61,7 +61,7 @@ Progress = Callable[[int, int, Journal], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class SimulationSettings:
     """How to simulate: nanoseconds between reports and to the end (None: what suits the workload).
 
     `explain` names pods, `name` or `namespace/name`, whose placement is to be explained.
@@ -71,7 +71,7 @@ class Settings:
     until: int | None = None
     colocation: bool = True
     explain: tuple[str, ...] = ()
-    shape: Shape = SHAPE
+    shape: UsageShape = SHAPE
 
 
 def interval_for(span: int) -> int:
@@ -93,7 +93,7 @@ class Simulation:
         self,
         graph: RuleGraph,
         workload: Workload,
-        settings: Settings,
+        settings: SimulationSettings,
         chance: Chance,
         progress: Progress = lambda passed, whole, journal: None,
     ) -> None:
@@ -121,7 +121,7 @@ class Simulation:
         self._memory_names = (MEMORY, *_band_names(graph, MEMORY))
         self._arrivals: dict[PodKey, Arrival] = {}
         self._pods: dict[PodKey, Pod] = {}
-        self._running: dict[PodKey, Running] = {}
+        self._running: dict[PodKey, RunningPod] = {}
         self._scheduling_at = -1
         self._reported_at = -1
 
@@ -206,7 +206,7 @@ class Simulation:
         requests = effective_requests(pod)
         asked = sum(requests.get(name, 0) for name in self._cpu_names)
         memory = sum(requests.get(name, 0) for name in self._memory_names)
-        running = Running(
+        running = RunningPod(
             key,
             machine,
             self._population.add(asked, arrival.wave or self._wave(found.qos)),
@@ -225,13 +225,13 @@ class Simulation:
     def _wave(self, qos: str) -> Wave:
         return self.settings.shape.best_effort if qos == "BE" else self.settings.shape.service
 
-    def _plan_end(self, running: Running) -> None:
+    def _plan_end(self, running: RunningPod) -> None:
         running.ticket += 1
         ticket, end = running.ticket, running.end()
         if end is not None:
             self.agenda.at(end, lambda: self._end(running, ticket))
 
-    def _end(self, running: Running, ticket: int) -> None:
+    def _end(self, running: RunningPod, ticket: int) -> None:
         if running.ticket != ticket:
             return  # its speed has changed since this end was planned
         key = running.key
@@ -299,7 +299,7 @@ class Simulation:
             if not self._carried_out(machine, decision):
                 break
         machine.share(wishes)
-        if machine.shares.withheld and decision.outcome is Outcome.SUPPRESS:
+        if machine.shares.withheld and decision.outcome is SuppressionAction.SUPPRESS:
             self.journal.held(now - EPOCH, machine, decision, record)
 
     def _carried_out(self, machine: Machine, decision: Suppression) -> bool:

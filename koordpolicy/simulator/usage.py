@@ -22,7 +22,7 @@ _PER_SLOT = ("_request", "_base", "_peak", "_peak_hour", "_deviation", "_noise")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class UsageShape:
     """How pods use what they request, and what nodes use themselves, as shares.
 
     `service` is the wave of pods about which nothing else is said, `best_effort` that of pods of the class
@@ -40,7 +40,7 @@ class Shape:
     system_memory: float = 0.03
 
 
-SHAPE = Shape()
+SHAPE = UsageShape()
 """The shape that simulations have unless told otherwise."""
 
 
@@ -51,7 +51,7 @@ class Population:
     used again. `chance` is the only source of chance, so equal seeds give equal days.
     """
 
-    def __init__(self, shape: Shape, chance: Chance) -> None:
+    def __init__(self, shape: UsageShape, chance: Chance) -> None:
         self.shape = shape
         self._chance = chance
         self._size = 0

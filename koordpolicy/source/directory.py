@@ -7,7 +7,7 @@ from pathlib import Path
 from koordpolicy.diagnostics import Diagnostics, Span
 from koordpolicy.diagnostics.escaping import one_line
 from koordpolicy.source.survey import Survey, survey, tree_around
-from koordpolicy.source.texts import Texts, Tree
+from koordpolicy.source.texts import Tree, TreeTexts
 
 __all__ = ["Tree", "read_tree"]
 
@@ -37,7 +37,7 @@ def read_tree(paths: Sequence[str | Path]) -> Tree:
             looked = Survey(alone, {}, _at(path, looked.found))
         looked.files = {inner: file for inner, file in looked.files.items() if file.real not in seen}
         seen.update(file.real for file in looked.files.values())
-        _join(tree, Texts(path).read(looked))
+        _join(tree, TreeTexts(path).read(looked))
     return tree
 
 

@@ -9,10 +9,10 @@ from typing import Final
 
 from koordpolicy.source.commit import annotated, commit_of, git_stamps
 from koordpolicy.source.git.program import Git
-from koordpolicy.source.place import Nowhere, Place, Shape, locate
+from koordpolicy.source.place import Nowhere, ResolvedPath, TreeShape, locate
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 from koordpolicy.source.survey import Stamp, Survey, survey
-from koordpolicy.source.texts import Texts, Tree
+from koordpolicy.source.texts import Tree, TreeTexts
 from koordpolicy.source.watcher import Watched, Watcher
 
 _MOST_TRIES: Final = 20
@@ -38,7 +38,7 @@ class Timing:
 class _Sight:
     """All that a look at the path tells without reading a file."""
 
-    place: Place | Nowhere
+    place: ResolvedPath | Nowhere
     seen: Survey | None = None
     git: tuple[Stamp, ...] | None = ()
 
@@ -49,7 +49,7 @@ class _Memory:
 
     sight: _Sight | None = None
     outcome: Revision | SourceTrouble | None = None
-    texts: Texts = field(default_factory=Texts)
+    texts: TreeTexts = field(default_factory=TreeTexts)
 
 
 class PathSource:
@@ -65,7 +65,7 @@ class PathSource:
         self._origin = str(path)
         self._timing = timing or Timing()
         self._git = git or Git()
-        self.shape: Shape | None = None
+        self.shape: TreeShape | None = None
         """What the path was at the last look, None where it led to nothing."""
 
     @property
@@ -162,7 +162,7 @@ class PathSource:
     def _sight(self, memory: _Memory) -> _Sight:
         place = locate(self._path)
         known = memory.sight
-        if isinstance(place, Place) and place.fixed and known is not None and known.place == place:
+        if isinstance(place, ResolvedPath) and place.fixed and known is not None and known.place == place:
             wanting = isinstance(memory.outcome, Revision) and len(memory.outcome.found) > 0
             if not wanting:
                 return known  # never edited, so there is no need to look again
@@ -170,7 +170,7 @@ class PathSource:
 
     def _changed(self, sight: _Sight) -> bool:
         place = locate(self._path)
-        if isinstance(place, Place) and place.fixed:
+        if isinstance(place, ResolvedPath) and place.fixed:
             return place != sight.place
         return _sight(place) != sight
 
@@ -187,7 +187,7 @@ def open_source(path: str | Path, timing: Timing | None = None) -> PathSource:
     return PathSource(path, timing)
 
 
-def _sight(place: Place | Nowhere) -> _Sight:
+def _sight(place: ResolvedPath | Nowhere) -> _Sight:
     """A look at a place; blocks."""
     if isinstance(place, Nowhere):
         return _Sight(place)
@@ -212,7 +212,7 @@ def _watched(sight: _Sight) -> dict[str, Watched]:
         watched[directory] = Watched(identity, None if names is None else names | {name})
 
     place = sight.place
-    if isinstance(place, Place) and not place.fixed and sight.seen is not None:
+    if isinstance(place, ResolvedPath) and not place.fixed and sight.seen is not None:
         for directory, identity in sight.seen.directories.items():
             watched[directory] = Watched(identity)
         # What a link in the tree leads to may stand elsewhere; its directory is told from others by its path.

@@ -23,7 +23,7 @@ DATA: Final = "..data"
 _MOST_LINKS: Final = 40
 
 
-class Shape(StrEnum):
+class TreeShape(StrEnum):
     """How a tree comes to change."""
 
     DIRECTORY = "directory"
@@ -32,7 +32,7 @@ class Shape(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ResolvedPath:
     """Where a path led.
 
     `real` is the path without links, `identity` its device and inode. Links in the tree may lead anywhere
@@ -40,7 +40,7 @@ class Place:
     links on the way, as (real directory, name, its device and inode): a change of one may lead elsewhere.
     """
 
-    shape: Shape
+    shape: TreeShape
     real: str
     identity: tuple[int, int]
     boundary: str
@@ -50,7 +50,7 @@ class Place:
     @property
     def fixed(self) -> bool:
         """Whether the tree is only ever replaced as a whole."""
-        return self.shape is not Shape.DIRECTORY
+        return self.shape is not TreeShape.DIRECTORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class _Walk:
     wanted: str = ""
 
 
-def locate(path: str) -> Place | Nowhere:
+def locate(path: str) -> ResolvedPath | Nowhere:
     """Follow an absolute path, each link once; blocks."""
     walk = _Walk("/", _parts(path), [], [])
     try:
@@ -87,15 +87,15 @@ def locate(path: str) -> Place | Nowhere:
             status = _follow(walk)
     except OSError as error:
         return _nowhere(path, walk, error)
-    shape, boundary, commit = Shape.DIRECTORY, "", ""
+    shape, boundary, commit = TreeShape.DIRECTORY, "", ""
     named = {os.path.basename(target.rstrip("/")) for target in walk.targets}
     above = walk.current.split("/")
     for depth, name in enumerate(above):
         if name in named and COMMIT.fullmatch(name):
-            shape, boundary, commit = Shape.LINK, "/".join(above[: depth + 1]), name
+            shape, boundary, commit = TreeShape.LINK, "/".join(above[: depth + 1]), name
         elif name in named and name.startswith("..") and any(link[1] == DATA for link in walk.links):
-            shape, boundary, commit = Shape.VOLUME, "/".join(above[: depth + 1]), ""
-    return Place(
+            shape, boundary, commit = TreeShape.VOLUME, "/".join(above[: depth + 1]), ""
+    return ResolvedPath(
         shape,
         walk.current,
         (status.st_dev, status.st_ino),

@@ -33,7 +33,7 @@ class _Kept:
     text: str | Diagnostic
 
 
-class Texts:
+class TreeTexts:
     """Remembers the files of one tree. `shown` is put before their paths."""
 
     def __init__(self, shown: str = "") -> None:

@@ -29,7 +29,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.view import ClusterView
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
-from koordpolicy.manager.webhooks.profiles import ProfileError
+from koordpolicy.manager.webhooks.profiles import ColocationProfileError
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.strategic_merge import PatchError
 from koordpolicy.model.unreadable import Unreadable, readable
@@ -41,7 +41,7 @@ from koordpolicy.runtime.unreadable import status_of, unreadable_objects
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.extender.server import ExtenderServer
 from koordpolicy.scheduler.feed import HEARD, hear
-from koordpolicy.simulator.simulation import Settings, Simulation
+from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Workload
 from tests.hostile.objects import NODE, REAL, each_spoiled, node, pod, spoiled, spoiled_object
 from tests.unit.scheduler.world import START, World, policies
@@ -134,7 +134,7 @@ def test_webhooks_answer_or_say_what_is_wrong(obj: Any, namespace: Any) -> None:
         for hook in (webhooks.mutate, webhooks.validate):
             try:
                 hook(request)
-            except (ObjectError, PatchError, ProfileError, CelError):
+            except (ObjectError, PatchError, ColocationProfileError, CelError):
                 continue
 
 
@@ -163,7 +163,7 @@ def test_a_simulation_goes_on_whatever_a_pod_holds(pods: list[Any]) -> None:
     plain["spec"] = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
     arrivals = tuple(Arrival(0, one) for one in (*pods, plain))
     workload = Workload((node(), node("n2")), arrivals, span=10 * 10**9)
-    journal = Simulation(GRAPH, workload, Settings(), np.random.default_rng(1)).run()
+    journal = Simulation(GRAPH, workload, SimulationSettings(), np.random.default_rng(1)).run()
     assert journal.arrived == len(arrivals)
     assert ("team", "plain") in journal.scheduled
 
@@ -172,7 +172,9 @@ def test_a_simulation_goes_on_whatever_a_pod_holds(pods: list[Any]) -> None:
 def test_a_simulated_machine_has_no_more_processors_than_there_are(cpu: str) -> None:
     large = node()
     large["status"]["capacity"]["cpu"] = cpu
-    Simulation(GRAPH, Workload((large,), (), span=10**9), Settings(), np.random.default_rng(1)).run()
+    Simulation(
+        GRAPH, Workload((large,), (), span=10**9), SimulationSettings(), np.random.default_rng(1)
+    ).run()
 
 
 @given(

@@ -9,7 +9,7 @@ from koordpolicy import resources
 from koordpolicy.cli.bundle import find_pack
 from koordpolicy.graph import Compiler, Layer, RuleGraph
 from koordpolicy.simulator.report import report
-from koordpolicy.simulator.simulation import Settings, Simulation
+from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Wave, Workload
 
 MINUTE = 60 * 10**9
@@ -59,6 +59,8 @@ def workload(
 
 
 def simulated(graph: RuleGraph, given: Workload, seed: int = 1, **settings: Any) -> dict[str, Any]:
-    simulation = Simulation(graph, given, Settings(5 * MINUTE, **settings), np.random.default_rng(seed))
+    simulation = Simulation(
+        graph, given, SimulationSettings(5 * MINUTE, **settings), np.random.default_rng(seed)
+    )
     simulation.run()
     return report(simulation)

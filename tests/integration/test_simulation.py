@@ -5,7 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from koordpolicy.simulator.simulation import Settings, Simulation, interval_for
+from koordpolicy.simulator.simulation import Simulation, SimulationSettings, interval_for
 from koordpolicy.simulator.workload import Arrival, Wave, Workload, WorkloadError
 from tests.integration.simulations import (
     MINUTE,
@@ -147,7 +147,7 @@ def test_long_simulations_are_coarse_and_hopeless_intervals_refused() -> None:
     assert interval_for(24 * hour) == 2 * MINUTE
     assert interval_for(3000 * hour) == 10 * hour
     with pytest.raises(WorkloadError, match="--interval"):
-        Simulation(GRAPH, workload([], minutes=10**6), Settings(1000), np.random.default_rng(1))
+        Simulation(GRAPH, workload([], minutes=10**6), SimulationSettings(1000), np.random.default_rng(1))
 
 
 def test_pods_go_for_dearer_ones_and_begin_anew() -> None:

@@ -24,7 +24,7 @@ _NO_CPUSET_LIMITS: Final = CpusetLimits(minimum_cpus=0, growth=1.0)
 _NO_QUOTA_LIMITS: Final = QuotaLimits(PERIOD, minimum=LEAST_QUOTA, growth=1.0, negligible=0.0)
 
 
-class Outcome(StrEnum):
+class SuppressionAction(StrEnum):
     """What shall become of best-effort work."""
 
     SUPPRESS = "suppress"
@@ -42,7 +42,7 @@ class Suppression:
     `figures` are shown beside it, in millicores by name. `reason` says in a phrase why there is no target.
     """
 
-    outcome: Outcome
+    outcome: SuppressionAction
     mechanism: str = CPUSET
     target: int = 0
     cpuset_limits: CpusetLimits = _NO_CPUSET_LIMITS
@@ -64,7 +64,7 @@ class CPUSuppression:
         A target that cannot be computed counts like a missing measurement.
         """
         if not self._graph.subjects(KIND):
-            return Suppression(Outcome.RECOVER, reason="no policy speaks of suppression")
+            return Suppression(SuppressionAction.RECOVER, reason="no policy speaks of suppression")
         roots = {"node": node, "now": TIMES.timestamp(now)}
 
         def ask(field: str) -> Any:
@@ -72,16 +72,18 @@ class CPUSuppression:
 
         try:
             if not ask("enabled"):
-                return Suppression(Outcome.RECOVER, reason="suppression is not enabled")
+                return Suppression(SuppressionAction.RECOVER, reason="suppression is not enabled")
             if not _missing(node, ask("onMissing.after")):
                 return _held(ask, _shown(ask, self._figures))
             problem = "the node's use of CPU was not measured lately"
         except CelError as error:
             problem = str(error)
         try:
-            outcome = Outcome.RECOVER if ask("onMissing.action") == "Recover" else Outcome.KEEP
+            outcome = (
+                SuppressionAction.RECOVER if ask("onMissing.action") == "Recover" else SuppressionAction.KEEP
+            )
         except CelError:
-            outcome = Outcome.KEEP
+            outcome = SuppressionAction.KEEP
         return Suppression(outcome, reason=problem)
 
     def by_quota(self, node: Record, now: int) -> bool:
@@ -119,11 +121,11 @@ def _shown(ask: Callable[[str], Any], names: Sequence[str]) -> dict[str, int]:
 def _held(ask: Callable[[str], Any], figures: Mapping[str, int]) -> Suppression:
     target, minimum = ask("target"), ask("minimum")
     if target is None:
-        return Suppression(Outcome.RECOVER, reason="no policy sets a target for this node")
+        return Suppression(SuppressionAction.RECOVER, reason="no policy sets a target for this node")
     step, deadband, least = ask("growth.step"), ask("growth.deadband"), ask("minimumQuota")
     growth = 1.0 if step is None else step / 100
     return Suppression(
-        Outcome.SUPPRESS,
+        SuppressionAction.SUPPRESS,
         ask("mechanism") or CPUSET,
         target if minimum is None else max(target, minimum),
         CpusetLimits(ask("minimumCPUs") or 0, growth),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
-from koordpolicy.agent.strategies.suppression import QUOTA, Outcome, Suppression
+from koordpolicy.agent.strategies.suppression import QUOTA, Suppression, SuppressionAction
 from koordpolicy.algorithms.container_resources import UNLIMITED
 from koordpolicy.algorithms.cpuset import CpusetWrite, Reach, transition
 from koordpolicy.algorithms.suppress import CpusetPlan, plan_cpuset, quota_write
@@ -47,9 +47,9 @@ class SuppressionPlan:
 
 def plan(decision: Suppression, group: BestEffortGroup) -> SuppressionPlan:
     """What brings the group to the decision. The mechanism that is not in use gives back what it took."""
-    if decision.outcome is Outcome.KEEP:
+    if decision.outcome is SuppressionAction.KEEP:
         return SuppressionPlan()
-    if decision.outcome is Outcome.RECOVER:
+    if decision.outcome is SuppressionAction.RECOVER:
         return SuppressionPlan(_recovered_cpuset(group), _recovered_quota(group))
     if decision.mechanism == QUOTA:
         quota = None

@@ -5,12 +5,12 @@ from types import MappingProxyType
 
 from koordpolicy.cli.difference.json import render_json
 from koordpolicy.cli.difference.markdown import render_markdown
-from koordpolicy.cli.difference.shown import OnCluster, Shown
+from koordpolicy.cli.difference.shown import OnCluster, ShownDifference
 from koordpolicy.cli.difference.text import render_text
 
-RENDERERS: Mapping[str, Callable[[Shown], str]] = MappingProxyType(
+RENDERERS: Mapping[str, Callable[[ShownDifference], str]] = MappingProxyType(
     {"text": render_text, "json": render_json, "markdown": render_markdown}
 )
 """Every format by its name."""
 
-__all__ = ["RENDERERS", "OnCluster", "Shown"]
+__all__ = ["RENDERERS", "OnCluster", "ShownDifference"]

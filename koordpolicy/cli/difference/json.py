@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from koordpolicy.cli.difference.shown import OnCluster, Shown
+from koordpolicy.cli.difference.shown import OnCluster, ShownDifference
 from koordpolicy.diagnostics import Span
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Shift, Told
 from koordpolicy.graph.notation import written
 
 
-def render_json(shown: Shown) -> str:
+def render_json(shown: ShownDifference) -> str:
     """One object; lists are empty where nothing differs."""
     difference = shown.difference
     data: dict[str, Any] = {

@@ -6,7 +6,7 @@ from html import escape
 from koordpolicy.cli.difference.shown import (
     MARKS,
     OnCluster,
-    Shown,
+    ShownDifference,
     applies_to,
     headline,
     in_order,
@@ -21,12 +21,12 @@ _MOST_ROWS = 100
 _LONGEST_CELL = 120
 
 
-def render_markdown(shown: Shown) -> str:
+def render_markdown(shown: ShownDifference) -> str:
     """The difference in Markdown as GitHub and GitLab show it."""
     return "\n".join(_lines(shown)) + "\n"
 
 
-def _lines(shown: Shown) -> Iterator[str]:
+def _lines(shown: ShownDifference) -> Iterator[str]:
     difference = shown.difference
     words = headline(difference)
     yield f"**{words[0].upper()}{words[1:]}** from {_code(shown.old)} to {_code(shown.new)}"
@@ -89,7 +89,7 @@ def _pair(example: Example | None) -> tuple[str, str]:
     return _plain(told_text(old)), f"**{_plain(told_text(new))}**" + (f" ({apart})" if apart else "")
 
 
-def _details(shown: Shown) -> Iterator[str]:
+def _details(shown: ShownDifference) -> Iterator[str]:
     """The expressions, for those who want to see them."""
     for change in shown.difference.decisions:
         for edit in change.edits:

@@ -20,7 +20,7 @@ class OnCluster:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownDifference:
     """A difference to be shown; `old` and `new` are the titles of the revisions."""
 
     old: str

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from koordpolicy.cli.difference.shown import (
     MARKS,
     OnCluster,
-    Shown,
+    ShownDifference,
     applies_to,
     headline,
     in_order,
@@ -25,7 +25,7 @@ _MOST_FACTS = 6
 _MOST_LINES = 6
 
 
-def render_text(shown: Shown) -> str:
+def render_text(shown: ShownDifference) -> str:
     """The difference, then on whom it falls."""
     return "\n".join(_Text(shown).lines()) + "\n"
 
@@ -33,7 +33,7 @@ def render_text(shown: Shown) -> str:
 class _Text:
     """A difference on its way to lines."""
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ShownDifference) -> None:
         self.shown = shown
 
     def lines(self) -> Iterator[str]:

@@ -5,12 +5,12 @@ from types import MappingProxyType
 
 from koordpolicy.cli.results.json import render_json
 from koordpolicy.cli.results.junit import render_junit
-from koordpolicy.cli.results.shown import Shown
+from koordpolicy.cli.results.shown import ShownRun
 from koordpolicy.cli.results.text import render_text
 
-RENDERERS: Mapping[str, Callable[[Shown], str]] = MappingProxyType(
+RENDERERS: Mapping[str, Callable[[ShownRun], str]] = MappingProxyType(
     {"text": render_text, "json": render_json, "junit": render_junit}
 )
 """The formats of `koordpolicy test --output`."""
 
-__all__ = ["RENDERERS", "Shown"]
+__all__ = ["RENDERERS", "ShownRun"]

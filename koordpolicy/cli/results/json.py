@@ -3,7 +3,7 @@
 from typing import Any
 
 from koordpolicy import __version__
-from koordpolicy.cli.results.shown import Shown
+from koordpolicy.cli.results.shown import ShownRun
 from koordpolicy.diagnostics import Diagnostic, Span
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph.notation import written
@@ -14,7 +14,7 @@ from koordpolicy.graph.testing.results import CaseResult, Failure, Outcome
 FORMAT_VERSION = 1
 
 
-def render_json(shown: Shown) -> str:
+def render_json(shown: ShownRun) -> str:
     """`cases` with their outcomes in order, `counts`, `findings` about the tests themselves, `coverage`.
 
     Values are written as in policies; an expected failure is `{"error": text}`. Lines and columns count from 1.

@@ -3,14 +3,14 @@
 from collections import defaultdict
 from xml.etree import ElementTree as ET
 
-from koordpolicy.cli.results.shown import Shown, place
+from koordpolicy.cli.results.shown import ShownRun, place
 from koordpolicy.diagnostics import Diagnostic
 from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.graph.testing.findings import actual_text, expected_text, facts_of
 from koordpolicy.graph.testing.results import CaseResult
 
 
-def render_junit(shown: Shown) -> str:
+def render_junit(shown: ShownRun) -> str:
     """A failure for each case that failed; a case whose facts or decisions are none is an error."""
     suites: dict[tuple[str, str], list[CaseResult]] = defaultdict(list)
     told: set[Diagnostic] = set()

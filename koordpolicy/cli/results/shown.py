@@ -8,7 +8,7 @@ from koordpolicy.graph.testing import Results
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownRun:
     """A run and how much of it to show.
 
     `sources` are the texts of the files by path. `verbose` lists the cases that passed too, `coverage` the

@@ -3,7 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
-from koordpolicy.cli.results.shown import Shown, place
+from koordpolicy.cli.results.shown import ShownRun, place
 from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph.describe.layout import expression
@@ -17,7 +17,7 @@ _LABEL = 10
 _MOST_TEXT_LINES = 6
 
 
-def render_text(shown: Shown) -> str:
+def render_text(shown: ShownRun) -> str:
     """Every case that did not pass, findings about the tests themselves, and the totals."""
     return "\n".join(_Text(shown).lines()) + "\n"
 
@@ -25,7 +25,7 @@ def render_text(shown: Shown) -> str:
 class _Text:
     """A run on its way to lines."""
 
-    def __init__(self, shown: Shown) -> None:
+    def __init__(self, shown: ShownRun) -> None:
         self.shown = shown
 
     def lines(self) -> Iterator[str]:

@@ -14,29 +14,29 @@ from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.protocol import ROLLOUT, ROLLOUT_BY, ROLLOUT_ID
 from koordpolicy.runtime.rollout.cluster_store import gathered_of, state_of
 from koordpolicy.runtime.rollout.judging import Gathered
-from koordpolicy.runtime.rollout.state import Action, Command, State
+from koordpolicy.runtime.rollout.state import Action, RolloutCommand, RolloutProgress
 from koordpolicy.runtime.rollout.store import FileStore, StoreTrouble
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRollout:
     """One rollout and what processes report of its present step; `asked` is a command not yet obeyed."""
 
-    state: State
+    state: RolloutProgress
     gathered: Gathered = field(default_factory=Gathered)
     asked: str = ""
 
 
-class Place(Protocol):
+class RolloutPlace(Protocol):
     """Where rollouts are. Both raise `CannotRunError`."""
 
-    def rollouts(self) -> tuple[Found, ...]:
+    def rollouts(self) -> tuple[FoundRollout, ...]:
         """All there are, the newest first."""
         ...
 
-    def ask(self, found: Found, command: Command) -> None:
+    def ask(self, found: FoundRollout, command: RolloutCommand) -> None:
         """Leave a command for whoever runs the rollout."""
         ...
 
@@ -47,16 +47,16 @@ class Directory:
     def __init__(self, path: str) -> None:
         self._store = FileStore(path)
 
-    def rollouts(self) -> tuple[Found, ...]:
-        """See `Place.rollouts`: the last one."""
+    def rollouts(self) -> tuple[FoundRollout, ...]:
+        """See `RolloutPlace.rollouts`: the last one."""
         try:
             state = self._store.read()
         except StoreTrouble as trouble:
             raise CannotRunError(str(trouble)) from None
-        return () if state is None else (Found(state),)
+        return () if state is None else (FoundRollout(state),)
 
-    def ask(self, found: Found, command: Command) -> None:
-        """See `Place.ask`."""
+    def ask(self, found: FoundRollout, command: RolloutCommand) -> None:
+        """See `RolloutPlace.ask`."""
         try:
             self._store.ask(command.action, found.state.subject.name, command.by, command.id)
         except StoreTrouble as trouble:
@@ -72,12 +72,12 @@ class InCluster:
         except ConfigurationError as error:
             raise CannotRunError(str(error)) from None
 
-    def rollouts(self) -> tuple[Found, ...]:
-        """See `Place.rollouts`."""
+    def rollouts(self) -> tuple[FoundRollout, ...]:
+        """See `RolloutPlace.rollouts`."""
         return asyncio.run(self._with(found_in))
 
-    def ask(self, found: Found, command: Command) -> None:
-        """See `Place.ask`."""
+    def ask(self, found: FoundRollout, command: RolloutCommand) -> None:
+        """See `RolloutPlace.ask`."""
 
         async def annotate(cluster: Cluster) -> None:
             await ask_in(cluster, found.state.subject.name, command)
@@ -92,7 +92,7 @@ class InCluster:
             raise CannotRunError(str(error)) from None
 
 
-async def found_in(cluster: Cluster) -> tuple[Found, ...]:
+async def found_in(cluster: Cluster) -> tuple[FoundRollout, ...]:
     """The rollouts of a cluster, the newest first. Raises `KubeError`."""
     try:
         listed = await cluster.list(POLICY_REVISIONS)
@@ -104,17 +104,17 @@ async def found_in(cluster: Cluster) -> tuple[Found, ...]:
         if state is not None:
             annotations: Mapping[str, str] = obj["metadata"].get("annotations") or {}
             asked = annotations.get(ROLLOUT, "")
-            found.append(Found(state, gathered_of(obj, state.step), asked))
+            found.append(FoundRollout(state, gathered_of(obj, state.step), asked))
     return tuple(sorted(found, key=lambda one: (-one.state.began, one.state.subject.name)))
 
 
-async def ask_in(cluster: Cluster, name: str, command: Command) -> None:
+async def ask_in(cluster: Cluster, name: str, command: RolloutCommand) -> None:
     """Annotate the PolicyRevision. Raises `KubeError`."""
     said = {ROLLOUT: str(command.action), ROLLOUT_BY: command.by, ROLLOUT_ID: command.id}
     await cluster.patch(POLICY_REVISIONS, name, MergePatch({"metadata": {"annotations": said}}))
 
 
-def chosen(found: tuple[Found, ...], revision: str | None, action: Action | None) -> Found:
+def chosen(found: tuple[FoundRollout, ...], revision: str | None, action: Action | None) -> FoundRollout:
     """The rollout that is meant: by name or the beginning of commit or digest, else the only one that goes on."""
     if revision is None:
         going = [one for one in found if not one.state.phase.is_end]
@@ -134,7 +134,7 @@ def chosen(found: tuple[Found, ...], revision: str | None, action: Action | None
     return fitting[0]
 
 
-def _is(state: State, wanted: str) -> bool:
+def _is(state: RolloutProgress, wanted: str) -> bool:
     subject = state.subject
     beginnings = (subject.commit, subject.digest, subject.revision.removeprefix("sha256:"))
     return wanted == subject.name or any(one.startswith(wanted) for one in beginnings if one and wanted)

@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from koordpolicy.cli.rollouts.found import Found
+from koordpolicy.cli.rollouts.found import FoundRollout
 from koordpolicy.graph.describe.layout import labelled, paragraph
 from koordpolicy.model.labels import LabelSelector, Operator, Requirement
 from koordpolicy.model.time import time_text
-from koordpolicy.runtime.rollout.plan import Plan, Step
-from koordpolicy.runtime.rollout.state import Phase, State, to_json
+from koordpolicy.runtime.rollout.plan import RolloutPlan, RolloutStep
+from koordpolicy.runtime.rollout.state import Phase, RolloutProgress, to_json
 
 _SECOND = 10**9
 _SHORT = 12
 
 
-def table(found: Iterable[Found], now: int, width: int) -> Iterator[str]:
+def table(found: Iterable[FoundRollout], now: int, width: int) -> Iterator[str]:
     """One line a rollout: revision, phase, step, how long in it, what was compared."""
     rows = [("REVISION", "PHASE", "STEP", "FOR", "COMPARED", "DIFFERENT")]
     for one in found:
@@ -37,7 +37,7 @@ def table(found: Iterable[Found], now: int, width: int) -> Iterator[str]:
         yield "  ".join(cells).rstrip()
 
 
-def details(one: Found, now: int, width: int) -> Iterator[str]:
+def details(one: FoundRollout, now: int, width: int) -> Iterator[str]:
     """All that is known of one rollout."""
     state, gathered = one.state, one.gathered
     subject, total = state.subject, gathered.counts.total
@@ -74,7 +74,7 @@ def details(one: Found, now: int, width: int) -> Iterator[str]:
         yield from paragraph(f"{time_text(entry.at)} {entry.message}{by}", width, 2, 21)
 
 
-def as_data(one: Found) -> dict[str, Any]:
+def as_data(one: FoundRollout) -> dict[str, Any]:
     """A rollout as plain data."""
     state, gathered = one.state, one.gathered
     subject = state.subject
@@ -98,7 +98,7 @@ def as_data(one: Found) -> dict[str, Any]:
     }
 
 
-def planned(plan: Plan, reasons: Mapping[str, str], width: int) -> Iterator[str]:
+def planned(plan: RolloutPlan, reasons: Mapping[str, str], width: int) -> Iterator[str]:
     """The steps and guards of a plan."""
     if not plan.steps:
         yield "no Rollout: a new revision decides everywhere as soon as it compiles"
@@ -121,7 +121,7 @@ def planned(plan: Plan, reasons: Mapping[str, str], width: int) -> Iterator[str]
         yield from paragraph(f"- {guard.name}: {rule}; failing{patience} {then}", width, 0, 2)
 
 
-def _does(step: Step) -> str:
+def _does(step: RolloutStep) -> str:
     parts = []
     if step.has_canary:
         where = "nodes" if step.nodes is None else f"nodes with {_selector(step.nodes)}"
@@ -132,7 +132,7 @@ def _does(step: Step) -> str:
     return " and ".join(parts) or "waits"
 
 
-def _lasts(step: Step) -> str:
+def _lasts(step: RolloutStep) -> str:
     if not step.until_resumed:
         return f"for {span(step.hold)}"
     return f"for {span(step.hold)} and until resumed" if step.hold else "until resumed"
@@ -155,7 +155,7 @@ def _requirement(one: Requirement) -> str:
             return f"!{one.key}"
 
 
-def short(state: State) -> str:
+def short(state: RolloutProgress) -> str:
     """The revision as people recognise it."""
     subject = state.subject
     return (subject.commit or subject.digest)[:_SHORT]
@@ -167,7 +167,7 @@ def _named(revision: str) -> str:
     return f"{kind}:{digits[:_SHORT]}" if colon else revision
 
 
-def _share(one: Found) -> str:
+def _share(one: FoundRollout) -> str:
     total = one.gathered.counts.total
     return f"{100.0 * total.different / total.compared:.1f}%"
 

@@ -8,6 +8,6 @@ turns refusals into the errors of `kube/errors.py`. Chance is an argument, and t
 
 from koordpolicy.kube.api.cluster import ApiCluster, connect
 from koordpolicy.kube.api.connection import ConfigurationError, Connection
-from koordpolicy.kube.api.transport import Limits, Observer
+from koordpolicy.kube.api.transport import ClientLimits, Observer
 
-__all__ = ["ApiCluster", "ConfigurationError", "Connection", "Limits", "Observer", "connect"]
+__all__ = ["ApiCluster", "ClientLimits", "ConfigurationError", "Connection", "Observer", "connect"]

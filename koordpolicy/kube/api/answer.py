@@ -32,7 +32,7 @@ class MalformedAnswer(ConnectionError):
     """What arrived is no answer of HTTP/1.1."""
 
 
-class Answer(NamedTuple):
+class ApiResponse(NamedTuple):
     """An answer with the headers that mean anything to us: names are in small letters.
 
     `last` says that the connection serves no further one.
@@ -67,7 +67,7 @@ class Reading:
         self._data = bytearray()
         self._chunks = bytearray()
 
-    def feed(self, data: bytes) -> Answer | None:
+    def feed(self, data: bytes) -> ApiResponse | None:
         """Take in what has arrived; None while more is to come."""
         if not self._status:
             data = self._past_head(self._early + data)
@@ -79,18 +79,18 @@ class Reading:
             return self._piece(data)
         return self._answer(data[:length], more=len(data) > length)
 
-    def end(self) -> Answer | None:
+    def end(self) -> ApiResponse | None:
         """Nothing more will arrive; None when that is too early."""
         if not self._status or self._chunked or self._length is not None:
             return None
         self._last = True
         return self._answer(bytes(self._data), more=False)
 
-    def _answer(self, body: bytes, *, more: bool) -> Answer:
+    def _answer(self, body: bytes, *, more: bool) -> ApiResponse:
         # What follows the answer nobody has asked for.
-        return Answer(self._status, self._headers, body, self._last or more)
+        return ApiResponse(self._status, self._headers, body, self._last or more)
 
-    def _piece(self, data: bytes) -> Answer | None:
+    def _piece(self, data: bytes) -> ApiResponse | None:
         """Take in a part of a body, or the last one."""
         self._data += data
         if len(self._data) + len(self._chunks) > _LARGEST_BODY:

@@ -10,8 +10,8 @@ from koordpolicy.kube.api.connection import Connection
 from koordpolicy.kube.api.credentials import Credentials
 from koordpolicy.kube.api.paths import path_of, query_of
 from koordpolicy.kube.api.session import session_of
-from koordpolicy.kube.api.transport import Call, Limits, Observer, Transport
-from koordpolicy.kube.api.watch import Events
+from koordpolicy.kube.api.transport import ApiRequest, ClientLimits, Observer, Transport
+from koordpolicy.kube.api.watch import WatchEvents
 from koordpolicy.kube.api.wires import wires_of
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import Rejected
@@ -39,7 +39,7 @@ async def connect(
     *,
     jitter: Callable[[], float],
     component: str = "",
-    limits: Limits | None = None,
+    limits: ClientLimits | None = None,
     observer: Observer | None = None,
     managed_fields: bool = False,
     shapes: Mapping[Resource, type] | None = None,
@@ -49,7 +49,7 @@ async def connect(
     `jitter` gives numbers in [0, 1) that spread waits and the lengths of watches. `component` names us in the
     server's logs and as field manager. `managed_fields` and `shapes` say what is kept of objects (see `Codec`).
     """
-    bounds = limits or Limits()
+    bounds = limits or ClientLimits()
     credentials = Credentials(connection)
     backoff = Backoff(jitter, initial=0.2, longest=2.0)
     agent = f"koordpolicy/{koordpolicy.__version__} {component}".rstrip()
@@ -84,7 +84,7 @@ class ApiCluster:
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
         """See `Cluster.get`."""
         path = _object_path(resource, namespace, name)
-        body = await self._transport.request(Call("get", resource.name, "GET", path, repeatable=True))
+        body = await self._transport.request(ApiRequest("get", resource.name, "GET", path, repeatable=True))
         return self._codec.object(resource, body)
 
     async def list(
@@ -107,7 +107,9 @@ class ApiCluster:
             }
         )
         target = path_of(resource, namespace if resource.namespaced else None) + query
-        body = await self._transport.request(Call("list", resource.name, "GET", target, repeatable=True))
+        body = await self._transport.request(
+            ApiRequest("list", resource.name, "GET", target, repeatable=True)
+        )
         return self._codec.list(resource, body)
 
     @asynccontextmanager
@@ -135,9 +137,9 @@ class ApiCluster:
         )
         target = path_of(resource, namespace if resource.namespaced else None) + query
         async with self._transport.stream(
-            Call("watch", resource.name, "GET", target), seconds + _GRACE
+            ApiRequest("watch", resource.name, "GET", target), seconds + _GRACE
         ) as content:
-            yield Events(content, resource, self._codec)
+            yield WatchEvents(content, resource, self._codec)
 
     async def create(
         self,
@@ -153,7 +155,7 @@ class ApiCluster:
         place = namespace or _metadata(obj).get("namespace")
         target = path_of(resource, _namespace(resource, place)) + self._options(field_manager, dry_run)
         body = await self._transport.request(
-            Call("create", resource.name, "POST", target, encode_object(_typed(resource, obj)))
+            ApiRequest("create", resource.name, "POST", target, encode_object(_typed(resource, obj)))
         )
         return self._codec.object(resource, body) if echo else {}
 
@@ -170,7 +172,7 @@ class ApiCluster:
         metadata = _metadata(obj)
         path = _object_path(resource, metadata.get("namespace"), metadata.get("name") or "", subresource)
         body = await self._transport.request(
-            Call(
+            ApiRequest(
                 "update",
                 resource.name,
                 "PUT",
@@ -199,7 +201,7 @@ class ApiCluster:
             verb, options = "apply", _options(patch.manager, dry_run=dry_run, force=patch.force)
         target = _object_path(resource, namespace, name, subresource) + options
         body = await self._transport.request(
-            Call(
+            ApiRequest(
                 verb,
                 resource.name,
                 "PATCH",
@@ -228,7 +230,9 @@ class ApiCluster:
         body = encode({"apiVersion": "v1", "kind": "DeleteOptions", **options})
         path = _object_path(resource, namespace, name)
         # When an answer was lost, the next one may be "not found": the object is gone, as was wanted.
-        await self._transport.request(Call("delete", resource.name, "DELETE", path, body, repeatable=True))
+        await self._transport.request(
+            ApiRequest("delete", resource.name, "DELETE", path, body, repeatable=True)
+        )
 
     async def bind(
         self,
@@ -253,7 +257,7 @@ class ApiCluster:
             "target": {"apiVersion": "v1", "kind": "Node", "name": node},
         }
         target = _object_path(PODS, namespace, pod, "binding") + self._options("", dry_run)
-        await self._transport.request(Call("bind", PODS.name, "POST", target, encode(binding)))
+        await self._transport.request(ApiRequest("bind", PODS.name, "POST", target, encode(binding)))
 
     async def evict(
         self,
@@ -273,7 +277,9 @@ class ApiCluster:
         }
         path = _object_path(PODS, namespace, pod, "eviction")
         # Whether to wait for a budget or to take another pod is not ours to say.
-        await self._transport.request(Call("evict", PODS.name, "POST", path, encode(eviction), patient=False))
+        await self._transport.request(
+            ApiRequest("evict", PODS.name, "POST", path, encode(eviction), patient=False)
+        )
 
     def _options(self, manager: str, dry_run: bool) -> str:
         if not manager and not dry_run:

@@ -22,7 +22,7 @@ _DECODERS: Final = 64
 """Kinds whose decoders are kept at a time; components use a dozen."""
 
 
-class Metadata(TypedDict, total=False):
+class ObjectMetadata(TypedDict, total=False):
     """What is kept of `metadata`: everything but `managedFields`."""
 
     name: str
@@ -46,17 +46,17 @@ class Plain(TypedDict, total=False):
 
     apiVersion: str
     kind: str
-    metadata: Metadata
+    metadata: ObjectMetadata
     spec: Any
     status: Any
 
 
-class Event(TypedDict, total=False):
+class EventObject(TypedDict, total=False):
     """An Event of the core group: managers own more of it than it says."""
 
     apiVersion: str
     kind: str
-    metadata: Metadata
+    metadata: ObjectMetadata
     involvedObject: Any
     related: Any
     type: Any
@@ -73,7 +73,7 @@ class Event(TypedDict, total=False):
     reportingInstance: Any
 
 
-_KINDS: Final = MappingProxyType[Resource, type]({LEASES: Plain, EVENTS: Event})
+_KINDS: Final = MappingProxyType[Resource, type]({LEASES: Plain, EVENTS: EventObject})
 """Kinds without `status` whose fields are known all the same."""
 
 

@@ -36,7 +36,7 @@ _log: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ClientLimits:
     """How much at once, and for how long.
 
     `requests` and `watches` are numbers of simultaneous ones. `connect`, `request` and `list` are seconds for
@@ -53,7 +53,7 @@ class Limits:
     attempts: int = 4
 
 
-class Call(NamedTuple):
+class ApiRequest(NamedTuple):
     """One request. `target` is path and query; `repeatable` says that sending it twice does no more than once.
 
     `patient` allows to wait and ask again when the server wants that.
@@ -90,7 +90,7 @@ class Transport:
         session: aiohttp.ClientSession,
         wires: Wires,
         credentials: Credentials,
-        limits: Limits,
+        limits: ClientLimits,
         backoff: Backoff,
         observer: Observer | None,
     ) -> None:
@@ -107,7 +107,7 @@ class Transport:
         self._list_timing = aiohttp.ClientTimeout(total=limits.list, sock_connect=limits.connect)
         self._warned: set[str] = set()
 
-    async def request(self, call: Call) -> bytes:
+    async def request(self, call: ApiRequest) -> bytes:
         """The body of the answer. Raises the errors of the port."""
         failures = 0
         renewed = False
@@ -127,7 +127,7 @@ class Transport:
             await self._backoff.sleep(wait)
 
     @asynccontextmanager
-    async def stream(self, call: Call, seconds: float) -> AsyncIterator[aiohttp.StreamReader]:
+    async def stream(self, call: ApiRequest, seconds: float) -> AsyncIterator[aiohttp.StreamReader]:
         """The body of an answer as it comes, for so many seconds at most. Not repeated."""
         async with self._watch_room:
             access = self._credentials.current()
@@ -146,7 +146,7 @@ class Transport:
                 if transport is not None:
                     transport.abort()
 
-    def _wait(self, call: Call, error: KubeError, failures: int) -> float | None:
+    def _wait(self, call: ApiRequest, error: KubeError, failures: int) -> float | None:
         """Seconds until this call is worth repeating; None when it is not."""
         if failures >= self._limits.attempts or isinstance(error, _Untrusted):
             return None
@@ -158,7 +158,7 @@ class Transport:
             return self._backoff.delay(failures)
         return None
 
-    async def _attempt(self, call: Call, access: Access) -> bytes:
+    async def _attempt(self, call: ApiRequest, access: Access) -> bytes:
         """The body of the answer to a request that is sent once."""
         await self._room.acquire()
         began, code = self._clock(), 0
@@ -187,11 +187,11 @@ class Transport:
             raise refusal(code, body, retry_after)
         return body
 
-    def _is_large(self, call: Call) -> bool:
+    def _is_large(self, call: ApiRequest) -> bool:
         """Whether a request or its answer is more than goes through in one piece."""
         return call.verb == "list" or (call.body is not None and len(call.body) > _LARGE)
 
-    async def _begin(self, call: Call, access: Access, seconds: float) -> aiohttp.ClientResponse:
+    async def _begin(self, call: ApiRequest, access: Access, seconds: float) -> aiohttp.ClientResponse:
         """A good answer whose body is still to come."""
         timing = aiohttp.ClientTimeout(total=seconds, sock_connect=self._limits.connect)
         began, code = self._clock(), 0
@@ -209,7 +209,7 @@ class Transport:
         return answer
 
     async def _send(
-        self, call: Call, access: Access, timing: aiohttp.ClientTimeout
+        self, call: ApiRequest, access: Access, timing: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         if self._session.closed:
             raise Unreachable("this client is closed")
@@ -232,7 +232,7 @@ class Transport:
         self._warn(call, answer.headers.getall("Warning", []))
         return answer
 
-    def _warn(self, call: Call, headers: list[str]) -> None:
+    def _warn(self, call: ApiRequest, headers: list[str]) -> None:
         for header in headers:
             for text in _WARNING.findall(header):
                 if text not in self._warned and len(self._warned) < _WARNINGS:
@@ -249,7 +249,7 @@ def _is_about_credentials(error: KubeError) -> bool:
     return error.code == 401 or isinstance(error, _Untrusted)
 
 
-def _trouble(call: Call, access: Access, error: Exception) -> KubeError:
+def _trouble(call: ApiRequest, access: Access, error: Exception) -> KubeError:
     """The error of a request that got no answer."""
     what = str(error) or type(error).__name__
     if isinstance(error, aiohttp.ClientSSLError | NotTrusted):

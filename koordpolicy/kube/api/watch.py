@@ -20,7 +20,7 @@ _LONGEST: Final = 64 * 2**20
 _TYPES: Final = MappingProxyType({kind.value: kind for kind in EventType})
 
 
-class Events:
+class WatchEvents:
     """The events of a watch, until the server ends it or the connection breaks, which is the same to us.
 
     What arrived together is cut together and decoded one by one, as it is taken.

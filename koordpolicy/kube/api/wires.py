@@ -15,7 +15,7 @@ from typing import Final, cast
 
 from yarl import URL
 
-from koordpolicy.kube.api.answer import Answer, Reading
+from koordpolicy.kube.api.answer import ApiResponse, Reading
 from koordpolicy.kube.api.connection import Access
 from koordpolicy.kube.api.sockets import ask_for_signs_of_life
 
@@ -32,7 +32,7 @@ class NotTrusted(NotConnected):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServerAddress:
     """Where requests go, and the part of their heads that is always the same."""
 
     host: str
@@ -51,14 +51,14 @@ class Wires:
         self._agent = agent
         self._connect_seconds = connect
         self._access: Access | None = None
-        self._place: Place | None = None
+        self._place: ServerAddress | None = None
         self._idle: deque[_Wire] = deque()
         self._all: set[_Wire] = set()
         self._sweeping: asyncio.TimerHandle | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._alarm_at = math.inf
 
-    def place(self, access: Access) -> Place | None:
+    def place(self, access: Access) -> ServerAddress | None:
         """Where the requests go that need this access; None where they need a proxy, or it is no address."""
         if access is not self._access:
             self._place = _place(access, self._agent)
@@ -66,8 +66,14 @@ class Wires:
         return self._place
 
     async def request(
-        self, place: Place, method: str, target: str, body: bytes | None, content_type: str, seconds: float
-    ) -> Answer:
+        self,
+        place: ServerAddress,
+        method: str,
+        target: str,
+        body: bytes | None,
+        content_type: str,
+        seconds: float,
+    ) -> ApiResponse:
         """The answer to a request that is sent once.
 
         Raises NotConnected where it was not sent, ConnectionError when the connection broke, TimeoutError.
@@ -103,7 +109,7 @@ class Wires:
         if self._all:
             await asyncio.wait([wire.gone for wire in self._all])
 
-    def _take(self, place: Place) -> "_Wire | None":
+    def _take(self, place: ServerAddress) -> "_Wire | None":
         """The connection that was used last, which is the likeliest to be alive."""
         while self._idle:
             wire = self._idle.pop()
@@ -112,7 +118,7 @@ class Wires:
             wire.drop()
         return None
 
-    def _give_back(self, wire: "_Wire", answer: Answer) -> None:
+    def _give_back(self, wire: "_Wire", answer: ApiResponse) -> None:
         if answer.last or not wire.open:
             wire.drop()
             return
@@ -144,7 +150,7 @@ class Wires:
         if next_one < math.inf:
             self._wake_at(next_one)
 
-    async def _connect(self, place: Place) -> "_Wire":
+    async def _connect(self, place: ServerAddress) -> "_Wire":
         try:
             async with asyncio.timeout(self._connect_seconds):
                 _, wire = await self._loop.create_connection(
@@ -166,7 +172,7 @@ class Wires:
 class _Wire(asyncio.Protocol):
     """One connection."""
 
-    def __init__(self, place: Place, among: "set[_Wire]") -> None:
+    def __init__(self, place: ServerAddress, among: "set[_Wire]") -> None:
         self.idle_since = 0.0
         self.deadline = math.inf
         self.open = False
@@ -176,9 +182,9 @@ class _Wire(asyncio.Protocol):
         self._among = among
         self._transport: asyncio.Transport | None = None
         self._reading: Reading | None = None
-        self._waits: asyncio.Future[Answer] | None = None
+        self._waits: asyncio.Future[ApiResponse] | None = None
 
-    def leads_to(self, place: Place) -> bool:
+    def leads_to(self, place: ServerAddress) -> bool:
         """Whether it ends there. Tokens may have changed meanwhile."""
         mine = self._place
         if place is mine:
@@ -186,7 +192,7 @@ class _Wire(asyncio.Protocol):
         same = (place.host, place.port, place.server_name) == (mine.host, mine.port, mine.server_name)
         return same and place.tls is mine.tls
 
-    def ask(self, sent: bytes, deadline: float) -> "asyncio.Future[Answer]":
+    def ask(self, sent: bytes, deadline: float) -> "asyncio.Future[ApiResponse]":
         """Send a request; the answer to wait for."""
         assert self._transport is not None and self._waits is None
         self.deadline = deadline
@@ -235,13 +241,13 @@ class _Wire(asyncio.Protocol):
         self.gone.set_result(None)
         self._finish(ConnectionError(str(error or "the connection was closed")))
 
-    def _finish(self, found: Answer | OSError) -> None:
+    def _finish(self, found: ApiResponse | OSError) -> None:
         """Give what was waited for to whoever waits."""
         waits, self._waits, self._reading = self._waits, None, None
         self.deadline = math.inf
         if waits is None or waits.done():
             return
-        if isinstance(found, Answer):
+        if isinstance(found, ApiResponse):
             waits.set_result(found)
         else:
             waits.set_exception(found)
@@ -257,7 +263,7 @@ async def wires_of(agent: str, connect: float) -> AsyncIterator[Wires]:
         await wires.close()
 
 
-def _place(access: Access, agent: str) -> Place | None:
+def _place(access: Access, agent: str) -> ServerAddress | None:
     if access.proxy:
         return None
     try:
@@ -281,4 +287,4 @@ def _place(access: Access, agent: str) -> Place | None:
         return None
     path = "" if url.raw_path == "/" else url.raw_path
     head = "".join(f"{line}\r\n" for line in lines)
-    return Place(host, port, access.tls, access.server_name or host, path, head)
+    return ServerAddress(host, port, access.tls, access.server_name or host, path, head)

@@ -8,6 +8,6 @@ kubelets, no schedulers and no workload controllers: those are its users. One th
 
 from koordpolicy.kube.memory.cluster import MemoryCluster
 from koordpolicy.kube.memory.store import Store
-from koordpolicy.kube.memory.watch import Watch
+from koordpolicy.kube.memory.watch import WatchQueue
 
-__all__ = ["MemoryCluster", "Store", "Watch"]
+__all__ = ["MemoryCluster", "Store", "WatchQueue"]

@@ -12,8 +12,8 @@ from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Forbidden, KubeError, TooManyRequests
 from koordpolicy.kube.frozen import FrozenDict
 from koordpolicy.kube.memory.collection import Key
-from koordpolicy.kube.memory.disruption import Tally, budget_status, counts_until, unhealthy_may_go
-from koordpolicy.kube.memory.state import State
+from koordpolicy.kube.memory.disruption import BudgetTally, budget_status, counts_until, unhealthy_may_go
+from koordpolicy.kube.memory.state import MemoryState
 from koordpolicy.kube.resources import RESOURCES, Resource, resource_of
 from koordpolicy.kube.selectors import selector_of
 from koordpolicy.model.protocol import PHASE_FAILED, PHASE_PENDING, PHASE_SUCCEEDED
@@ -22,16 +22,16 @@ from koordpolicy.model.time import NANOSECONDS, time_text
 _BUDGETS: Final = resources.POD_DISRUPTION_BUDGETS
 
 
-class Budgets:
+class DisruptionBudgets:
     """The budgets of a cluster. Observes every write, and notes which namespaces need another look."""
 
-    def __init__(self, state: State, now: Callable[[], int]) -> None:
+    def __init__(self, state: MemoryState, now: Callable[[], int]) -> None:
         self._state = state
         self._now = now
         self._in: dict[str, int] = {}
         self._stale: dict[str, None] = {}
         self._moved: dict[str, dict[str, None]] = {}
-        self._tallies: dict[Key, Tally] = {}
+        self._tallies: dict[Key, BudgetTally] = {}
         self._writing = False
         self._recheck: dict[str, int] = {}
 
@@ -115,12 +115,12 @@ class Budgets:
         if status != budget.get("status"):
             self._write(budget, status)
 
-    def _tally(self, key: Key, budget: FrozenDict, moved: Iterable[str]) -> Tally:
+    def _tally(self, key: Key, budget: FrozenDict, moved: Iterable[str]) -> BudgetTally:
         """The count of a budget's pods: the one kept, after the pods that moved, or a new one."""
         pods, namespace = self._state.collection(resources.PODS), key[0]
         tally = self._tallies.get(key)
         if tally is None:
-            tally = self._tallies[key] = Tally()
+            tally = self._tallies[key] = BudgetTally()
             moved = [name for _, name in pods.names(namespace)]
         selector = selector_of((budget.get("spec") or {}).get("selector"))
         for name in moved:

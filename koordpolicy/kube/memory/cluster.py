@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 
-from koordpolicy.kube.memory.server import Write
+from koordpolicy.kube.memory.server import WriteOptions
 from koordpolicy.kube.memory.store import Store, key_of
-from koordpolicy.kube.memory.watch import Watch
+from koordpolicy.kube.memory.watch import WatchQueue
 from koordpolicy.kube.port import Object, ObjectList, Patch, Preconditions, Propagation, WatchEvent
 from koordpolicy.kube.resources import PODS, Resource
 
@@ -176,11 +176,11 @@ class MemoryCluster:
         write = self._write("", "", dry_run)
         await self.store.server.evict((namespace, pod), grace_seconds, preconditions, write)
 
-    def _write(self, subresource: str, manager: str, dry_run: bool) -> Write:
-        return Write(subresource, manager, self._user, dry_run)
+    def _write(self, subresource: str, manager: str, dry_run: bool) -> WriteOptions:
+        return WriteOptions(subresource, manager, self._user, dry_run)
 
 
-async def _events(watch: Watch) -> AsyncIterator[WatchEvent]:
+async def _events(watch: WatchQueue) -> AsyncIterator[WatchEvent]:
     """The events of a watch as they come, until it ends."""
     news = asyncio.Event()
     watch.wake = news.set

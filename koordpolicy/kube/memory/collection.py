@@ -8,7 +8,7 @@ from typing import Final, TypeAlias
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Gone
 from koordpolicy.kube.frozen import FrozenDict
-from koordpolicy.kube.memory.watch import Change, Selection, Watch
+from koordpolicy.kube.memory.watch import ListSelection, StoredChange, WatchQueue
 from koordpolicy.kube.port import EventType, WatchEvent
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.selectors import field_text
@@ -33,11 +33,11 @@ class Collection:
         self._order: list[Key] = []
         self._field = _INDEXED.get(resource, "")
         self._index: dict[str, dict[Key, None]] = {}
-        self._history: deque[Change] = deque()
+        self._history: deque[StoredChange] = deque()
         self._history_limit = history
         self._backlog = backlog
         self._forgotten = 0
-        self._watches: dict[tuple[str, str], dict[Watch, None]] = {}
+        self._watches: dict[tuple[str, str], dict[WatchQueue, None]] = {}
         self._since_bookmark = 0
 
     def put(self, key: Key, new: FrozenDict | None, revision: int) -> None:
@@ -50,7 +50,7 @@ class Collection:
             self.objects[key] = new
             if old is None:
                 insort(self._order, key)
-        change = Change(revision, old, new)
+        change = StoredChange(revision, old, new)
         if self._field:
             self._reindex(key, change)
         self._remember(change)
@@ -60,7 +60,7 @@ class Collection:
         if self._since_bookmark >= max(1, self._history_limit // 4):
             self.bookmark(revision)
 
-    def select(self, selection: Selection) -> list[FrozenDict]:
+    def select(self, selection: ListSelection) -> list[FrozenDict]:
         """The selected objects, ordered by namespace and name."""
         keys = self._candidates(selection)
         if selection.everything:
@@ -71,7 +71,9 @@ class Collection:
         """The keys of one namespace, in order."""
         return self._order[self._start(namespace) : bisect_left(self._order, (namespace + "\0", ""))]
 
-    def watch(self, selection: Selection, since: int | None, revision: int, *, bookmarks: bool) -> Watch:
+    def watch(
+        self, selection: ListSelection, since: int | None, revision: int, *, bookmarks: bool
+    ) -> WatchQueue:
         """Begin to watch: after revision `since`, or with the present objects first when it is None.
 
         `revision` is the present one. Gone when `since` is older than the history, or still to come.
@@ -82,7 +84,7 @@ class Collection:
             raise Gone(
                 f"resource version {since} is not reached yet, the present one is {revision}; list again"
             )
-        watch = Watch(self.resource, selection, revision, bookmarks=bookmarks, backlog=self._backlog)
+        watch = WatchQueue(self.resource, selection, revision, bookmarks=bookmarks, backlog=self._backlog)
         if since is None:
             watch.preload(WatchEvent(EventType.ADDED, found) for found in self.select(selection))
         else:
@@ -91,7 +93,7 @@ class Collection:
         self._watches.setdefault(self._trigger(selection), {})[watch] = None
         return watch
 
-    def unwatch(self, watch: Watch) -> None:
+    def unwatch(self, watch: WatchQueue) -> None:
         """Forget a watcher."""
         trigger = self._trigger(watch.selection)
         watches = self._watches.get(trigger, {})
@@ -100,7 +102,7 @@ class Collection:
             self._watches.pop(trigger, None)
 
     @property
-    def watches(self) -> list[Watch]:
+    def watches(self) -> list[WatchQueue]:
         """Those who watch."""
         return [watch for watches in self._watches.values() for watch in watches]
 
@@ -120,13 +122,13 @@ class Collection:
         """Whether the history still reaches back to this revision."""
         return revision >= self._forgotten
 
-    def _remember(self, change: Change) -> None:
+    def _remember(self, change: StoredChange) -> None:
         if len(self._history) >= self._history_limit:
             self._forgotten = self._history.popleft().revision
         self._history.append(change)
 
-    def _changes_after(self, revision: int) -> Iterable[Change]:
-        newer: list[Change] = []
+    def _changes_after(self, revision: int) -> Iterable[StoredChange]:
+        newer: list[StoredChange] = []
         for change in reversed(self._history):
             if change.revision <= revision:
                 break
@@ -136,7 +138,7 @@ class Collection:
     def _start(self, namespace: str) -> int:
         return bisect_left(self._order, (namespace, ""))
 
-    def _candidates(self, selection: Selection) -> Iterable[Key]:
+    def _candidates(self, selection: ListSelection) -> Iterable[Key]:
         """Keys in order, narrowed as far as an index helps."""
         name = selection.fields.exact(_NAME)
         if name is not None and (selection.namespace is not None or not self.resource.namespaced):
@@ -147,7 +149,7 @@ class Collection:
             return sorted(self._index.get(value, ()))
         return self._order if selection.namespace is None else self.names(selection.namespace)
 
-    def _trigger(self, selection: Selection) -> tuple[str, str]:
+    def _trigger(self, selection: ListSelection) -> tuple[str, str]:
         """Where a watcher waits: at one value of one field, or ("", "") for all changes."""
         for field in (self._field, _NAME):
             value = selection.fields.exact(field) if field else None
@@ -155,7 +157,7 @@ class Collection:
                 return (field, value)
         return ("", "")
 
-    def _concerned(self, change: Change) -> Iterator[Watch]:
+    def _concerned(self, change: StoredChange) -> Iterator[WatchQueue]:
         """The watchers that may have to hear of a change. A copy: listening may end a watch."""
         if not self._watches:
             return
@@ -166,7 +168,7 @@ class Collection:
         for trigger in dict.fromkeys(triggers):
             yield from list(self._watches.get(trigger, ()))
 
-    def _reindex(self, key: Key, change: Change) -> None:
+    def _reindex(self, key: Key, change: StoredChange) -> None:
         before = field_text(change.old, self._field) if change.old is not None else ""
         after = field_text(change.new, self._field) if change.new is not None else ""
         if before == after:

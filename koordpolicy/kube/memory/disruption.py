@@ -51,7 +51,7 @@ class _Member:
     controller: str
 
 
-class Tally:
+class BudgetTally:
     """The pods of one budget, counted. Kept up to date pod by pod, so that counting anew is rarely needed."""
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class Tally:
 
 
 def budget_status(
-    budget: Mapping[str, Any], tally: Tally, scale: Callable[[Mapping[str, Any]], int | None], now: int
+    budget: Mapping[str, Any], tally: BudgetTally, scale: Callable[[Mapping[str, Any]], int | None], now: int
 ) -> dict[str, Any]:
     """The status of a budget over its pods, at `now` (seconds since 1970).
 

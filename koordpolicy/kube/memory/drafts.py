@@ -10,7 +10,7 @@ from koordpolicy.kube.frozen import FrozenDict, freeze, thaw
 from koordpolicy.kube.memory.collection import Key
 from koordpolicy.kube.memory.kinds import rules_of
 from koordpolicy.kube.memory.metadata import identify
-from koordpolicy.kube.memory.state import State
+from koordpolicy.kube.memory.state import MemoryState
 from koordpolicy.kube.patch import patched
 from koordpolicy.kube.port import ApplyPatch, Object, Patch
 from koordpolicy.kube.resources import Resource
@@ -123,7 +123,7 @@ def next_version(
     old: FrozenDict,
     draft: dict[str, Any],
     subresource: str,
-    state: State,
+    state: MemoryState,
     *,
     keep_managers: bool,
 ) -> dict[str, Any]:

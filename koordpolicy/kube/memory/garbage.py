@@ -12,7 +12,7 @@ from koordpolicy.kube import resources
 from koordpolicy.kube.frozen import FrozenDict
 from koordpolicy.kube.memory.collection import Key
 from koordpolicy.kube.memory.deletion import FOREGROUND, ORPHAN
-from koordpolicy.kube.memory.state import State
+from koordpolicy.kube.memory.state import MemoryState
 from koordpolicy.kube.resources import Resource
 from koordpolicy.model.time import NANOSECONDS, parse_time
 
@@ -22,7 +22,7 @@ _NO_OWNERS: Final[tuple[Any, ...]] = ()
 class Garbage:
     """The books over owners and namespaces. `delete` asks for an object to go, as a user would."""
 
-    def __init__(self, state: State, delete: Callable[[Resource, Key], None]) -> None:
+    def __init__(self, state: MemoryState, delete: Callable[[Resource, Key], None]) -> None:
         self._state = state
         self._delete = delete
         self._places: dict[str, tuple[Resource, Key]] = {}

@@ -10,7 +10,7 @@ from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Cause, Rejected
 from koordpolicy.kube.memory import pods
 from koordpolicy.kube.memory.disruption import check_budget
-from koordpolicy.kube.memory.state import State
+from koordpolicy.kube.memory.state import MemoryState
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.selectors import FieldSelector
 
@@ -18,7 +18,7 @@ _DATA_KEY: Final = re.compile(r"(?!\.\.?$)(?!\.\.)[-._a-zA-Z0-9]+", re.ASCII)
 _LONGEST_KEY: Final = 253
 
 
-def _complete_nothing(draft: dict[str, Any], old: Mapping[str, Any] | None, state: State) -> None:
+def _complete_nothing(draft: dict[str, Any], old: Mapping[str, Any] | None, state: MemoryState) -> None:
     """No defaults."""
 
 
@@ -48,7 +48,7 @@ class KindRules:
     beside name and namespace.
     """
 
-    complete: Callable[[dict[str, Any], Mapping[str, Any] | None, State], None] = _complete_nothing
+    complete: Callable[[dict[str, Any], Mapping[str, Any] | None, MemoryState], None] = _complete_nothing
     complete_status: Callable[[dict[str, Any]], None] = _keep_status
     prepare: Callable[[dict[str, Any], str], None] = _drop_status
     check: Callable[[Mapping[str, Any]], list[Cause]] = _check_nothing
@@ -68,7 +68,7 @@ def _prepare_node(draft: dict[str, Any], now: str) -> None:
     draft.setdefault("spec", {})
 
 
-def _complete_namespace(draft: dict[str, Any], old: Mapping[str, Any] | None, state: State) -> None:
+def _complete_namespace(draft: dict[str, Any], old: Mapping[str, Any] | None, state: MemoryState) -> None:
     metadata = draft["metadata"]
     if metadata.get("name"):
         metadata["labels"] = {
@@ -90,7 +90,9 @@ def _check_priority_class_update(old: Mapping[str, Any], new: Mapping[str, Any])
     ]
 
 
-def _complete_priority_class(draft: dict[str, Any], old: Mapping[str, Any] | None, state: State) -> None:
+def _complete_priority_class(
+    draft: dict[str, Any], old: Mapping[str, Any] | None, state: MemoryState
+) -> None:
     draft.setdefault("preemptionPolicy", "PreemptLowerPriority")
 
 

@@ -11,7 +11,7 @@ _SUFFIX: Final = 5
 _LONGEST_PREFIX: Final = 63 - _SUFFIX
 
 
-class Names:
+class GeneratedNames:
     """Made-up names, all different for one `identity`, the same for the same identity and order of calls."""
 
     def __init__(self, identity: str) -> None:

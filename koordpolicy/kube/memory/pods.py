@@ -7,7 +7,7 @@ from typing import Any, Final
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import Cause, Conflict, Forbidden, Invalid
 from koordpolicy.kube.memory.metadata import is_dns_label
-from koordpolicy.kube.memory.state import State
+from koordpolicy.kube.memory.state import MemoryState
 from koordpolicy.model.pod import computed_qos, read_pod
 from koordpolicy.model.protocol import (
     CONDITION_READY,
@@ -37,7 +37,7 @@ _EVICTING: Final = {
 }
 
 
-def complete(draft: dict[str, Any], old: Mapping[str, Any] | None, state: State) -> None:
+def complete(draft: dict[str, Any], old: Mapping[str, Any] | None, state: MemoryState) -> None:
     """Fill in defaults: policies, requests from limits, and the priority of the pod's class (once and for all).
 
     Forbidden when the class is missing, or the pod names a priority that is not its class's.
@@ -209,7 +209,7 @@ def _containers(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return [container for field in _CONTAINER_LISTS for container in spec.get(field) or ()]
 
 
-def _resolve_priority(spec: dict[str, Any], state: State) -> None:
+def _resolve_priority(spec: dict[str, Any], state: MemoryState) -> None:
     name = spec.get("priorityClassName") or ""
     if name:
         found = state.find(resources.PRIORITY_CLASSES, ("", name))

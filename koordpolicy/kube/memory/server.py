@@ -15,7 +15,7 @@ from koordpolicy.kube.apply import tracked
 from koordpolicy.kube.errors import AlreadyExists, Cause, Conflict, Forbidden, Invalid, NotFound, Rejected
 from koordpolicy.kube.frozen import FrozenDict, freeze, thaw
 from koordpolicy.kube.memory import pods
-from koordpolicy.kube.memory.budgets import Budgets
+from koordpolicy.kube.memory.budgets import DisruptionBudgets
 from koordpolicy.kube.memory.collection import Key
 from koordpolicy.kube.memory.deletion import deletion_of, ready_to_go
 from koordpolicy.kube.memory.drafts import (
@@ -31,8 +31,8 @@ from koordpolicy.kube.memory.drafts import (
 from koordpolicy.kube.memory.garbage import Garbage, Terminating
 from koordpolicy.kube.memory.kinds import rules_of
 from koordpolicy.kube.memory.metadata import check_metadata, identify, invalid
-from koordpolicy.kube.memory.names import Names
-from koordpolicy.kube.memory.state import State
+from koordpolicy.kube.memory.names import GeneratedNames
+from koordpolicy.kube.memory.state import MemoryState
 from koordpolicy.kube.port import Object, Patch, Preconditions, Propagation
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.shapes import shape_of
@@ -43,7 +43,7 @@ _ATTEMPTS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class WriteOptions:
     """How a request wants to write: through which subresource, as whom, and whether at all."""
 
     subresource: str = ""
@@ -53,20 +53,20 @@ class Write:
 
 
 class Server:
-    """The rules of the API over a `State`. `now` gives seconds since 1970."""
+    """The rules of the API over a `MemoryState`. `now` gives seconds since 1970."""
 
-    def __init__(self, state: State, now: Callable[[], int], names: Names) -> None:
+    def __init__(self, state: MemoryState, now: Callable[[], int], names: GeneratedNames) -> None:
         self.admission = AdmissionChain()
         self._state = state
         self._now = now
         self._names = names
-        self._budgets = Budgets(state, now)
+        self._budgets = DisruptionBudgets(state, now)
         self._garbage = Garbage(state, self._collect)
         self._terminating = Terminating()
         state.observers = (self._garbage, self._budgets, self._terminating)
 
     async def create(
-        self, resource: Resource, obj: Object, namespace: str | None, write: Write
+        self, resource: Resource, obj: Object, namespace: str | None, write: WriteOptions
     ) -> FrozenDict:
         """Store a new object."""
         if write.subresource:
@@ -75,7 +75,7 @@ class Server:
         identify(draft, resource, namespace)
         return await self._create(resource, draft, write)
 
-    async def update(self, resource: Resource, obj: Object, write: Write) -> FrozenDict:
+    async def update(self, resource: Resource, obj: Object, write: WriteOptions) -> FrozenDict:
         """Replace an object, or its status."""
         draft = private_copy(obj)
         identify(draft, resource, None)
@@ -93,7 +93,7 @@ class Server:
                     raise
         raise _too_many_attempts(resource, key)
 
-    async def patch(self, resource: Resource, key: Key, patch: Patch, write: Write) -> FrozenDict:
+    async def patch(self, resource: Resource, key: Key, patch: Patch, write: WriteOptions) -> FrozenDict:
         """Change an object by a patch; with an apply patch, create it when there is none."""
         for _ in range(_ATTEMPTS):
             old = self._state.find(resource, key)
@@ -119,7 +119,7 @@ class Server:
         preconditions: Preconditions | None,
         grace: int | None,
         propagation: Propagation | None,
-        write: Write,
+        write: WriteOptions,
     ) -> None:
         """Ask for an object to go."""
         old = self._state.get(resource, key)
@@ -133,7 +133,9 @@ class Server:
             self._begin_deletion(resource, key, grace, propagation)
             self._settle()
 
-    async def bind(self, key: Key, node: str, uid: str, annotations: Mapping[str, str], write: Write) -> None:
+    async def bind(
+        self, key: Key, node: str, uid: str, annotations: Mapping[str, str], write: WriteOptions
+    ) -> None:
         """Place a pod on a node."""
         old = self._state.get(resources.PODS, key)
         binding = {
@@ -144,7 +146,7 @@ class Server:
         }
         if not node:
             raise Invalid(f"the binding of pod `{key[1]}` names no node")
-        into = Write("binding", user=write.user, dry_run=write.dry_run)
+        into = WriteOptions("binding", user=write.user, dry_run=write.dry_run)
         await self._admit(Operation.CREATE, resources.PODS, key, freeze(binding), None, into)
         old = self._state.get(resources.PODS, key)
         check_preconditions(old, uid, "")
@@ -153,7 +155,7 @@ class Server:
         self._commit(resources.PODS, key, old, draft, write)
 
     async def evict(
-        self, key: Key, grace: int | None, preconditions: Preconditions | None, write: Write
+        self, key: Key, grace: int | None, preconditions: Preconditions | None, write: WriteOptions
     ) -> None:
         """Ask for a pod to go as far as its disruption budget allows."""
         eviction = {
@@ -163,7 +165,7 @@ class Server:
             "deleteOptions": {} if grace is None else {"gracePeriodSeconds": grace},
         }
         self._state.get(resources.PODS, key)
-        into = Write("eviction", user=write.user, dry_run=write.dry_run)
+        into = WriteOptions("eviction", user=write.user, dry_run=write.dry_run)
         await self._admit(Operation.CREATE, resources.PODS, key, freeze(eviction), None, into)
         pod = self._state.get(resources.PODS, key)
         wanted = preconditions or Preconditions()
@@ -194,7 +196,7 @@ class Server:
         return self._garbage.sweep()
 
     async def _create(
-        self, resource: Resource, draft: dict[str, Any], write: Write, *, applied_by: str = ""
+        self, resource: Resource, draft: dict[str, Any], write: WriteOptions, *, applied_by: str = ""
     ) -> FrozenDict:
         metadata = draft["metadata"]
         if metadata.get("resourceVersion"):
@@ -245,7 +247,7 @@ class Server:
         key: Key,
         old: FrozenDict,
         draft: dict[str, Any],
-        write: Write,
+        write: WriteOptions,
         *,
         applied_by: str = "",
     ) -> FrozenDict:
@@ -275,7 +277,7 @@ class Server:
         key: Key,
         old: FrozenDict,
         draft: dict[str, Any],
-        write: Write,
+        write: WriteOptions,
         *,
         applied_by: str = "",
     ) -> FrozenDict:
@@ -339,7 +341,7 @@ class Server:
         key: Key,
         draft: dict[str, Any],
         old: FrozenDict | None,
-        write: Write,
+        write: WriteOptions,
     ) -> dict[str, Any]:
         """The draft as mutating hooks leave it: itself when none changed it, else a completed private copy."""
         request = _request(operation, resource, key, None, old, write)
@@ -367,7 +369,7 @@ class Server:
         key: Key,
         draft: dict[str, Any],
         old: FrozenDict | None,
-        write: Write,
+        write: WriteOptions,
     ) -> None:
         request = _request(operation, resource, key, None, old, write)
         if any(hook.concerns(request) for hook in self.admission.validating):
@@ -380,7 +382,7 @@ class Server:
         key: Key,
         obj: FrozenDict | None,
         old: FrozenDict | None,
-        write: Write,
+        write: WriteOptions,
     ) -> None:
         """Ask all hooks about a request whose object is not stored."""
         request = _request(operation, resource, key, obj, old, write)
@@ -405,7 +407,7 @@ def _request(
     key: Key,
     obj: FrozenDict | None,
     old: FrozenDict | None,
-    write: Write,
+    write: WriteOptions,
 ) -> AdmissionRequest:
     return AdmissionRequest(
         operation, resource, write.subresource, key[0], key[1], obj, old, write.user, write.dry_run

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from koordpolicy.kube.errors import Gone, NotFound, Rejected
 from koordpolicy.kube.frozen import FrozenDict, freeze
 from koordpolicy.kube.memory.collection import Collection, Key
-from koordpolicy.kube.memory.watch import Selection, Watch
+from koordpolicy.kube.memory.watch import ListSelection, WatchQueue
 from koordpolicy.kube.port import ObjectList
 from koordpolicy.kube.resources import Resource
 
@@ -31,13 +31,13 @@ class Observer(Protocol):
 @dataclass(frozen=True, slots=True)
 class _Page:
     resource: Resource
-    selection: Selection
+    selection: ListSelection
     items: Sequence[FrozenDict]
     start: int
     revision: int
 
 
-class State:
+class MemoryState:
     """All objects. `history` and `backlog` count events a resource and a watcher."""
 
     def __init__(self, served: Sequence[Resource], *, history: int, backlog: int) -> None:
@@ -93,7 +93,7 @@ class State:
             observer.changed(resource, key, old, None)
         return old
 
-    def list(self, resource: Resource, selection: Selection, limit: int, token: str) -> ObjectList:
+    def list(self, resource: Resource, selection: ListSelection, limit: int, token: str) -> ObjectList:
         """A page of the selected objects, all pages of one moment."""
         collection = self.collection(resource)
         if token:
@@ -109,14 +109,16 @@ class State:
             left if selection.everything else None,
         )
 
-    def watch(self, resource: Resource, selection: Selection, since: str, *, bookmarks: bool) -> Watch:
+    def watch(
+        self, resource: Resource, selection: ListSelection, since: str, *, bookmarks: bool
+    ) -> WatchQueue:
         """Begin to watch after resource version `since`, or with the present objects when it is "" or "0"."""
         if since and not (since.isascii() and since.isdigit()):
             raise Rejected(f"`{since}` is not a resource version of this cluster")
         start = int(since) if since and since != "0" else None
         return self.collection(resource).watch(selection, start, self.revision, bookmarks=bookmarks)
 
-    def _page(self, token: str, resource: Resource, selection: Selection) -> _Page:
+    def _page(self, token: str, resource: Resource, selection: ListSelection) -> _Page:
         page = self._pages.get(token)
         if page is None or not self.collection(resource).serves(page.revision):
             raise Gone("the continue token is unknown or too old; begin the list anew")

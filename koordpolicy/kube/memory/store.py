@@ -9,10 +9,10 @@ from koordpolicy.kube.errors import NotFound
 from koordpolicy.kube.frozen import FrozenDict
 from koordpolicy.kube.memory.collection import Key
 from koordpolicy.kube.memory.kinds import check_fields
-from koordpolicy.kube.memory.names import Names
-from koordpolicy.kube.memory.server import Server, Write
-from koordpolicy.kube.memory.state import State
-from koordpolicy.kube.memory.watch import Selection, Watch
+from koordpolicy.kube.memory.names import GeneratedNames
+from koordpolicy.kube.memory.server import Server, WriteOptions
+from koordpolicy.kube.memory.state import MemoryState
+from koordpolicy.kube.memory.watch import ListSelection, WatchQueue
 from koordpolicy.kube.port import Object, ObjectList, Patch, Preconditions, Propagation
 from koordpolicy.kube.resources import RESOURCES, Resource
 from koordpolicy.kube.selectors import parse_fields, parse_labels
@@ -43,8 +43,8 @@ class Store:
         backlog: int = 100_000,
         identity: str = "cluster",
     ) -> None:
-        self.state = State((*RESOURCES, *extra), history=history, backlog=backlog)
-        self.server = Server(self.state, lambda: int(clock()), Names(identity))
+        self.state = MemoryState((*RESOURCES, *extra), history=history, backlog=backlog)
+        self.server = Server(self.state, lambda: int(clock()), GeneratedNames(identity))
         for name in _NAMESPACES:
             self.create(resources.NAMESPACES, {"metadata": {"name": name}})
         for name, value in _SYSTEM_CLASSES:
@@ -92,13 +92,13 @@ class Store:
         label_selector: str = "",
         field_selector: str = "",
         bookmarks: bool = False,
-    ) -> Watch:
+    ) -> WatchQueue:
         """Begin to watch. `take()` of the result gives what happened since; `unwatch` ends it."""
         selection = _selection(resource, namespace, label_selector, field_selector)
         self.server.refresh(resource)
         return self.state.watch(resource, selection, resource_version, bookmarks=bookmarks)
 
-    def unwatch(self, watch: Watch) -> None:
+    def unwatch(self, watch: WatchQueue) -> None:
         """Stop telling this watcher anything."""
         self.state.collection(watch.resource).unwatch(watch)
 
@@ -113,7 +113,7 @@ class Store:
         dry_run: bool = False,
     ) -> FrozenDict:
         """Store a new object."""
-        write = Write("", field_manager, user, dry_run)
+        write = WriteOptions("", field_manager, user, dry_run)
         return finish(self.server.create(resource, obj, namespace, write))
 
     def update(
@@ -127,7 +127,9 @@ class Store:
         dry_run: bool = False,
     ) -> FrozenDict:
         """Replace an object, or its status."""
-        return finish(self.server.update(resource, obj, Write(subresource, field_manager, user, dry_run)))
+        return finish(
+            self.server.update(resource, obj, WriteOptions(subresource, field_manager, user, dry_run))
+        )
 
     def patch(
         self,
@@ -142,7 +144,7 @@ class Store:
         dry_run: bool = False,
     ) -> FrozenDict:
         """Change an object by a patch."""
-        write = Write(subresource, field_manager, user, dry_run)
+        write = WriteOptions(subresource, field_manager, user, dry_run)
         return finish(self.server.patch(resource, key_of(resource, namespace, name), patch, write))
 
     def delete(
@@ -158,7 +160,7 @@ class Store:
         dry_run: bool = False,
     ) -> None:
         """Ask for an object to go."""
-        write = Write(user=user, dry_run=dry_run)
+        write = WriteOptions(user=user, dry_run=dry_run)
         key = key_of(resource, namespace, name)
         finish(self.server.delete(resource, key, preconditions, grace_seconds, propagation, write))
 
@@ -174,7 +176,7 @@ class Store:
         dry_run: bool = False,
     ) -> None:
         """Place a pod on a node."""
-        write = Write(user=user, dry_run=dry_run)
+        write = WriteOptions(user=user, dry_run=dry_run)
         finish(self.server.bind((namespace, pod), node, uid, annotations or {}, write))
 
     def evict(
@@ -188,7 +190,7 @@ class Store:
         dry_run: bool = False,
     ) -> None:
         """Ask for a pod to go as far as its disruption budget allows."""
-        write = Write(user=user, dry_run=dry_run)
+        write = WriteOptions(user=user, dry_run=dry_run)
         finish(self.server.evict((namespace, pod), grace_seconds, preconditions, write))
 
     def reap(self) -> int:
@@ -236,7 +238,7 @@ def key_of(resource: Resource, namespace: str | None, name: str) -> Key:
     return ((namespace or "default") if resource.namespaced else "", name)
 
 
-def _selection(resource: Resource, namespace: str | None, labels: str, fields: str) -> Selection:
+def _selection(resource: Resource, namespace: str | None, labels: str, fields: str) -> ListSelection:
     field_selector = parse_fields(fields)
     check_fields(field_selector, resource)
-    return Selection(namespace if resource.namespaced else None, parse_labels(labels), field_selector)
+    return ListSelection(namespace if resource.namespaced else None, parse_labels(labels), field_selector)

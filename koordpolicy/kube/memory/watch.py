@@ -16,7 +16,7 @@ NO_LABELS: Final[dict[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoredChange:
     """One write: the object before (None when new) and after (None when gone) and its revision."""
 
     revision: int
@@ -25,7 +25,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ListSelection:
     """What a list or watch asks for: a namespace (None: all), labels and fields."""
 
     namespace: str | None
@@ -61,7 +61,7 @@ class Selection:
         return not self.fields.requirements or self.fields.matches(obj)
 
 
-class Watch:
+class WatchQueue:
     """Changes of one resource that one watcher has not taken yet.
 
     `take` gives them in order. `wake`, when set, is called whenever there is something new: events, or the end.
@@ -70,7 +70,7 @@ class Watch:
     """
 
     def __init__(
-        self, resource: Resource, selection: Selection, revision: int, *, bookmarks: bool, backlog: int
+        self, resource: Resource, selection: ListSelection, revision: int, *, bookmarks: bool, backlog: int
     ) -> None:
         self.wake: Callable[[], None] | None = None
         self.revision = revision
@@ -96,7 +96,7 @@ class Watch:
         self.ended = True
         self._awaken()
 
-    def offer(self, change: Change) -> None:
+    def offer(self, change: StoredChange) -> None:
         """Queue the change if it concerns this watcher."""
         event = self._event(change)
         if event is not None:
@@ -136,7 +136,7 @@ class Watch:
         if self.wake is not None:
             self.wake()
 
-    def _event(self, change: Change) -> WatchEvent | None:
+    def _event(self, change: StoredChange) -> WatchEvent | None:
         matches = self.selection.matches
         before = change.old if change.old is not None and matches(change.old) else None
         after = change.new if change.new is not None and matches(change.new) else None

@@ -17,7 +17,7 @@ from koordpolicy.model.facts import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class PlannedWrite:
     """One request that carries out a part of a plan."""
 
     resource: Resource
@@ -35,18 +35,18 @@ class Reconciliation:
     plan: NodePlan
 
     @property
-    def writes(self) -> tuple[Write, ...]:
+    def writes(self) -> tuple[PlannedWrite, ...]:
         """The requests, in order; none when everything is as it should be."""
         plan = self.plan
         writes = []
         if plan.zones is not None:
             zones = MergePatch({"zones": list(plan.zones)})
-            writes.append(Write(resources.NODE_RESOURCE_TOPOLOGIES, self.node, zones))
+            writes.append(PlannedWrite(resources.NODE_RESOURCE_TOPOLOGIES, self.node, zones))
         if plan.annotations:
             metadata = MergePatch({"metadata": {"annotations": dict(plan.annotations)}})
-            writes.append(Write(resources.NODES, self.node, metadata))
+            writes.append(PlannedWrite(resources.NODES, self.node, metadata))
         if plan.resources:
-            writes.append(Write(resources.NODES, self.node, MergePatch(plan.status_patch), "status"))
+            writes.append(PlannedWrite(resources.NODES, self.node, MergePatch(plan.status_patch), "status"))
         return tuple(writes)
 
 

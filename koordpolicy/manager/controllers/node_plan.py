@@ -8,8 +8,8 @@ from typing import Any
 from koordpolicy.algorithms.publish import any_differs, normalized, published
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
-from koordpolicy.manager.controllers.overcommit import Calculation, Outcome
-from koordpolicy.manager.controllers.publishing import Publishing
+from koordpolicy.manager.controllers.overcommit import Calculation, PublishAction
+from koordpolicy.manager.controllers.publishing import PublishPolicy
 from koordpolicy.manager.controllers.zone_plan import with_offers
 from koordpolicy.model.facts import Record
 from koordpolicy.model.node import Node
@@ -70,9 +70,9 @@ def plan_node(
     zones = topology
     worth = written is None
     for one in calculations:
-        if one.outcome is Outcome.KEEP:
+        if one.outcome is PublishAction.KEEP:
             continue
-        rules = Publishing.of(graph, one.resource, record, now)
+        rules = PublishPolicy.of(graph, one.resource, record, now)
         names = band_resources(graph, one.resource)
         if not names:
             problems.append(f"{one.resource}: there is no band with resources of that name")
@@ -97,10 +97,10 @@ def plan_node(
 
 
 def _wanted(
-    graph: RuleGraph, node: Node, one: Calculation, names: Mapping[str, str], rules: Publishing
+    graph: RuleGraph, node: Node, one: Calculation, names: Mapping[str, str], rules: PublishPolicy
 ) -> tuple[dict[str, int | None], str | None, str]:
     """The amounts to offer, the annotation on what they would be without deductions, and what went wrong."""
-    if one.outcome is Outcome.RESET:
+    if one.outcome is PublishAction.RESET:
         zero = dict.fromkeys(names.values(), 0)
         return dict.fromkeys(names.values()), _origin(zero) if rules.deducts else None, ""
     amounts = {CPU: normalized(one.whole.cpu, rules.ratio), MEMORY: one.whole.memory}

@@ -17,7 +17,7 @@ KIND: Final = "Overcommit"
 _AMOUNTS: Final = ("cpu", "memory")
 
 
-class Outcome(StrEnum):
+class PublishAction(StrEnum):
     """What shall become of the published amounts."""
 
     PUBLISH = "publish"
@@ -44,7 +44,7 @@ class Calculation:
     """
 
     resource: str
-    outcome: Outcome
+    outcome: PublishAction
     whole: Offer = Offer(0, 0)
     zones: tuple[Offer, ...] = ()
     reason: str = ""
@@ -62,22 +62,22 @@ def calculate(
     try:
         ask = _Asking(graph, resource, roots_of(graph, resource, node, now, cluster))
         if not ask("enabled"):
-            return Calculation(resource, Outcome.RESET, reason="the resource is not offered")
+            return Calculation(resource, PublishAction.RESET, reason="the resource is not offered")
         if _missing(node, ask("onMissing.after")):
             keep = ask("onMissing.action") == "Keep"
             return Calculation(
                 resource,
-                Outcome.KEEP if keep else Outcome.RESET,
+                PublishAction.KEEP if keep else PublishAction.RESET,
                 reason="the node's metrics are missing or old",
             )
         whole = ask.offer("")
         zones, reason = _zones(ask, node)
     except CelError as error:
-        return Calculation(resource, Outcome.KEEP, reason=str(error), failed=True)
+        return Calculation(resource, PublishAction.KEEP, reason=str(error), failed=True)
     except Exception as error:  # noqa: BLE001  # one resource of one node is the most that this may cost
         reason = f"internal error, please report: {type(error).__name__}: {error}"
-        return Calculation(resource, Outcome.KEEP, reason=reason, failed=True, cause=error)
-    return Calculation(resource, Outcome.PUBLISH, whole, zones, reason, failed=bool(reason))
+        return Calculation(resource, PublishAction.KEEP, reason=reason, failed=True, cause=error)
+    return Calculation(resource, PublishAction.PUBLISH, whole, zones, reason, failed=bool(reason))
 
 
 def roots_of(

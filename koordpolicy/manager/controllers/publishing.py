@@ -11,7 +11,7 @@ from koordpolicy.model.facts import Record
 
 
 @dataclass(frozen=True, slots=True)
-class Publishing:
+class PublishPolicy:
     """The answers for one resource of one node.
 
     Amounts are written when they changed by more than `share`, or when `refresh` nanoseconds have passed (None:
@@ -29,7 +29,7 @@ class Publishing:
         return written is not None and self.refresh is not None and now - written > self.refresh
 
     @classmethod
-    def of(cls, graph: RuleGraph, resource: str, record: Record, now: int) -> "Publishing":
+    def of(cls, graph: RuleGraph, resource: str, record: Record, now: int) -> "PublishPolicy":
         """Ask the policies about a node's record; what they cannot say here they do not say."""
         roots = {"node": record, "now": TIMES.timestamp(now)}
 

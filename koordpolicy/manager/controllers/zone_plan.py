@@ -5,7 +5,7 @@ from typing import Final
 
 from koordpolicy.algorithms.publish import differs, normalized_thousandths
 from koordpolicy.manager.controllers.overcommit import Offer
-from koordpolicy.manager.controllers.publishing import Publishing
+from koordpolicy.manager.controllers.publishing import PublishPolicy
 from koordpolicy.model.numa import is_zone
 from koordpolicy.model.protocol import CPU, MEMORY
 from koordpolicy.model.quantity import Quantity, QuantityError, amount
@@ -15,7 +15,7 @@ _AMOUNTS: Final = ("capacity", "allocatable", "available")
 
 
 def with_offers(
-    topology: Json, offers: Sequence[Offer], names: Mapping[str, str], rules: Publishing, *, force: bool
+    topology: Json, offers: Sequence[Offer], names: Mapping[str, str], rules: PublishPolicy, *, force: bool
 ) -> Json:
     """The topology object with what its zones offer; the same object when no amount is worth a write.
 
@@ -29,7 +29,7 @@ def with_offers(
 
 
 def _zone(
-    zone: Json, waiting: Iterator[Offer], names: Mapping[str, str], rules: Publishing, *, force: bool
+    zone: Json, waiting: Iterator[Offer], names: Mapping[str, str], rules: PublishPolicy, *, force: bool
 ) -> Json:
     """The zone with the next offer, when it is one of those that offers are for."""
     offer = next(waiting, None) if is_zone(zone) else None

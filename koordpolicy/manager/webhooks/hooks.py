@@ -15,7 +15,7 @@ from koordpolicy.kube.admission import (
 )
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import PODS
-from koordpolicy.manager.webhooks.mutation import ClusterState, Mutation, mutate
+from koordpolicy.manager.webhooks.mutation import Mutation, PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules, Violation
 from koordpolicy.model.protocol import CONTROL_PLANE
@@ -69,7 +69,7 @@ class PodWebhooks:
         if request.object is None or self._exempt(request):
             return None
         compiled = self.compiled()
-        state = ClusterState(self._namespace(request.namespace), self._priority_class, self.now())
+        state = PodContext(self._namespace(request.namespace), self._priority_class, self.now())
         mutation = mutate(request.object, compiled.profiles, compiled.graph, state, self.draw)
         self.observe(request, mutation)
         return None if mutation.pod is request.object else AdmissionAnswer(object=mutation.pod)

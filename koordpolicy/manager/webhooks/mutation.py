@@ -20,7 +20,7 @@ _CREATE = "CREATE"
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterState:
+class PodContext:
     """What is known beside the pod: its namespace's object, PriorityClasses by name, nanoseconds since 1970."""
 
     namespace: Json
@@ -43,7 +43,7 @@ class Mutation:
 
 
 def mutate(
-    pod: Json, profiles: Profiles, graph: RuleGraph, state: ClusterState, draw: Callable[[], float]
+    pod: Json, profiles: Profiles, graph: RuleGraph, state: PodContext, draw: Callable[[], float]
 ) -> Mutation:
     """The pod with all that policies put into it.
 
@@ -75,7 +75,7 @@ def _translates(votes: Sequence[tuple[str, bool]]) -> bool:
     )
 
 
-def _roots(pod: Json, graph: RuleGraph, state: ClusterState) -> Roots:
+def _roots(pod: Json, graph: RuleGraph, state: PodContext) -> Roots:
     return {
         "pod": pod_record(read_pod(pod), graph.catalogue, TIMES),
         "namespaceObject": namespace_facts(state.namespace),

@@ -21,12 +21,12 @@ PriorityClasses = Callable[[str], PriorityClass | None]
 """The PriorityClass of a name; None where the cluster has none."""
 
 
-class ProfileError(Exception):
+class ColocationProfileError(Exception):
     """A profile cannot be applied to this pod; the request fails with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Profile:
+class ColocationProfile:
     """One profile. `maps` has, for each of its mappings, the keys that policies set."""
 
     name: str
@@ -48,7 +48,7 @@ class Profile:
         return str(self.ask("resourceTranslation", roots))
 
     def effect(self, roots: Roots, priority_class: PriorityClasses) -> ProfileEffect:
-        """What it does to the pod. Raises `ProfileError` for a PriorityClass that does not exist, `CelError`."""
+        """What it does to the pod. Raises `ColocationProfileError` for a PriorityClass that does not exist, `CelError`."""
         return ProfileEffect(
             labels=self._texts("labels", roots),
             annotations=self._texts("annotations", roots),
@@ -77,11 +77,11 @@ class Profile:
             if band is None:
                 return None
             if band not in self.graph.classes.bands:
-                raise ProfileError(f"profile `{self.name}`: there is no priority band `{band}`")
+                raise ColocationProfileError(f"profile `{self.name}`: there is no priority band `{band}`")
             name = self.graph.classes.bands[band].get("priorityClass.name", band)
         found = existing(name)
         if found is None:
-            raise ProfileError(f"profile `{self.name}`: there is no PriorityClass `{name}`")
+            raise ColocationProfileError(f"profile `{self.name}`: there is no PriorityClass `{name}`")
         return found
 
 
@@ -104,7 +104,7 @@ class Profiles:
                 for label in labels:
                     self._by_label[label].append(at)
 
-    def matching(self, roots: Roots) -> list[Profile]:
+    def matching(self, roots: Roots) -> list[ColocationProfile]:
         """The profiles that match a pod, in the order in which they apply."""
         candidates = set(self._anywhere)
         for root in ("pod", "namespaceObject"):
@@ -113,11 +113,11 @@ class Profiles:
         return [self._profiles[at] for at in sorted(candidates) if self._profiles[at].matches(roots)]
 
 
-def _profiles(graph: RuleGraph) -> Iterable[Profile]:
+def _profiles(graph: RuleGraph) -> Iterable[ColocationProfile]:
     keys = mapping_keys(graph, KIND)
     for subject in graph.subjects(KIND):
         maps = {field: keys[subject, field] for field in _MAPS if (subject, field) in keys}
-        yield Profile(subject, graph, graph.selections(KIND, subject), maps)
+        yield ColocationProfile(subject, graph, graph.selections(KIND, subject), maps)
 
 
 def _needed_labels(selection: Selection) -> list[tuple[str, str, str]]:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from koordpolicy.runtime.rollout.plan import Step
+from koordpolicy.runtime.rollout.plan import RolloutStep
 
 
 @lru_cache(maxsize=65_536)
@@ -13,7 +13,7 @@ def place_of(node: str) -> float:
     return int.from_bytes(hashlib.sha256(node.encode()).digest()[:8], "big") / 2**64 * 100.0
 
 
-def goes_ahead(steps: Iterable[Step], node: str, labels: Mapping[str, str]) -> bool:
+def goes_ahead(steps: Iterable[RolloutStep], node: str, labels: Mapping[str, str]) -> bool:
     """Whether the new revision decides about a node; `steps` are the present one and those before it.
 
     Who is ahead stays ahead: each change between revisions is one that the node's workloads feel.
@@ -21,7 +21,7 @@ def goes_ahead(steps: Iterable[Step], node: str, labels: Mapping[str, str]) -> b
     return any(_of_step(step, node, labels) for step in steps)
 
 
-def _of_step(step: Step, node: str, labels: Mapping[str, str]) -> bool:
+def _of_step(step: RolloutStep, node: str, labels: Mapping[str, str]) -> bool:
     if not step.has_canary or (step.nodes is not None and not step.nodes.matches(labels)):
         return False
     # The hash rounds to 100 only for names that nobody will find; all must still be all.

@@ -11,9 +11,16 @@ from koordpolicy.model.policy_revision import InstanceState, PolicyRevision
 from koordpolicy.model.protocol import ROLLOUT, ROLLOUT_BY, ROLLOUT_ID
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.revision_objects import ensured, found
-from koordpolicy.runtime.rollout.counts import Counts, counts_from_json, counts_to_json, sum_of
+from koordpolicy.runtime.rollout.counts import ComparisonCounts, counts_from_json, counts_to_json, sum_of
 from koordpolicy.runtime.rollout.judging import Gathered
-from koordpolicy.runtime.rollout.state import Action, Command, State, Subject, from_json, to_json
+from koordpolicy.runtime.rollout.state import (
+    Action,
+    RolloutCommand,
+    RolloutProgress,
+    Subject,
+    from_json,
+    to_json,
+)
 from koordpolicy.runtime.rollout.store import StoreTrouble
 from koordpolicy.runtime.status_patches import apply_status, field_manager
 
@@ -43,17 +50,17 @@ class ClusterStore:
         self._monotonic = monotonic
         self._publish_every = publish_every
         self._poll = poll
-        self._told: tuple[str, str, Counts, bool] | None = None
-        self._latest: tuple[str, str, Counts, bool] | None = None
+        self._told: tuple[str, str, ComparisonCounts, bool] | None = None
+        self._latest: tuple[str, str, ComparisonCounts, bool] | None = None
         self._told_at = 0.0
 
-    async def load(self, subject: Subject) -> State | None:
-        """See `Store.load`."""
+    async def load(self, subject: Subject) -> RolloutProgress | None:
+        """See `RolloutStore.load`."""
         obj = await self._get(subject.name)
         return None if obj is None else state_of(obj)
 
-    async def unfinished(self) -> tuple[State, ...]:
-        """See `Store.unfinished`."""
+    async def unfinished(self) -> tuple[RolloutProgress, ...]:
+        """See `RolloutStore.unfinished`."""
         try:
             listed = await self._cluster.list(POLICY_REVISIONS)
         except NotFound:
@@ -63,8 +70,8 @@ class ClusterStore:
         states = (state_of(obj) for obj in listed.items)
         return tuple(state for state in states if state is not None and not state.phase.is_end)
 
-    async def save(self, state: State) -> None:
-        """See `Store.save`. Makes the object where nobody has yet."""
+    async def save(self, state: RolloutProgress) -> None:
+        """See `RolloutStore.save`. Makes the object where nobody has yet."""
         subject = state.subject
         try:
             revision = PolicyRevision(subject.bundle, subject.revision, subject.digest, subject.commit)
@@ -73,13 +80,13 @@ class ClusterStore:
         except KubeError as error:
             raise StoreTrouble(str(error)) from None
 
-    async def command(self, subject: Subject) -> Command | None:
-        """See `Store.command`."""
+    async def command(self, subject: Subject) -> RolloutCommand | None:
+        """See `RolloutStore.command`."""
         obj = await self._get(subject.name)
         return None if obj is None else command_of(obj)
 
-    async def done(self, subject: Subject, command: Command) -> None:
-        """See `Store.done`: the annotations go."""
+    async def done(self, subject: Subject, command: RolloutCommand) -> None:
+        """See `RolloutStore.done`: the annotations go."""
         gone = {ROLLOUT: None, ROLLOUT_BY: None, ROLLOUT_ID: None}
         body = {"metadata": {"annotations": gone}}
         try:
@@ -89,8 +96,8 @@ class ClusterStore:
         except KubeError as error:
             raise StoreTrouble(str(error)) from None
 
-    async def publish(self, subject: Subject, step: str, counts: Counts, *, canary: bool) -> None:
-        """See `Store.publish`. Written when it differs, not more often than twice a minute but for first troubles."""
+    async def publish(self, subject: Subject, step: str, counts: ComparisonCounts, *, canary: bool) -> None:
+        """See `RolloutStore.publish`. Written when it differs, not more often than twice a minute but for first troubles."""
         told = self._latest = (subject.name, step, counts, canary)
         before = self._told
         if told == before:
@@ -108,7 +115,7 @@ class ClusterStore:
         self._told, self._told_at = told, self._monotonic()
 
     async def gathered(self, subject: Subject, step: str) -> Gathered:
-        """See `Store.gathered`."""
+        """See `RolloutStore.gathered`."""
         obj = await self._get(subject.name)
         if obj is None:
             return Gathered()
@@ -118,7 +125,7 @@ class ClusterStore:
         return gathered_of(obj, step, (self._instance, own[2], own[3]))
 
     async def news(self, seconds: float) -> None:
-        """See `Store.news`: a look now and then; a rollout has time."""
+        """See `RolloutStore.news`: a look now and then; a rollout has time."""
         await asyncio.sleep(min(self._poll, seconds))
 
     async def _get(self, name: str) -> Object | None:
@@ -144,7 +151,7 @@ def subject_of(obj: Object) -> Subject:
     )
 
 
-def state_of(obj: Object) -> State | None:
+def state_of(obj: Object) -> RolloutProgress | None:
     """The state that an object shows; None where no rollout has begun, or none of ours."""
     rollout = (obj.get("status") or {}).get("rollout") or {}
     if not rollout.get("stepName"):
@@ -155,22 +162,22 @@ def state_of(obj: Object) -> State | None:
         return None
 
 
-def command_of(obj: Object) -> Command | None:
+def command_of(obj: Object) -> RolloutCommand | None:
     """What the object's annotations ask for."""
     said: Mapping[str, str] = obj["metadata"].get("annotations") or {}
     action = said.get(ROLLOUT, "")
     if action not in tuple(Action):
         return None
-    return Command(Action(action), said.get(ROLLOUT_BY, ""), said.get(ROLLOUT_ID, ""))
+    return RolloutCommand(Action(action), said.get(ROLLOUT_BY, ""), said.get(ROLLOUT_ID, ""))
 
 
-def _worse(before: Counts, counts: Counts) -> bool:
+def _worse(before: ComparisonCounts, counts: ComparisonCounts) -> bool:
     """Whether there is a first difference or failure: what the leader should hear of at once."""
     old, new = before.total, counts.total
     return (not old.different and bool(new.different)) or (not old.failed and bool(new.failed))
 
 
-def gathered_of(obj: Object, step: str, own: tuple[str, Counts, bool] | None = None) -> Gathered:
+def gathered_of(obj: Object, step: str, own: tuple[str, ComparisonCounts, bool] | None = None) -> Gathered:
     """The observations of a step in an object, added up, and the processes that have seen the revision.
 
     `own` is the asking process, what it has counted by now, and whether it has canaries: newer than its own entry.

@@ -18,15 +18,15 @@ from koordpolicy.runtime.gating import Admission, GoesAhead, Stage
 from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metric_table import MetricKind
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Active, Candidate
+from koordpolicy.runtime.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.rollout.canary import goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
 from koordpolicy.runtime.rollout.machine import Seen, advance, begin, supersede
-from koordpolicy.runtime.rollout.plan import KIND, Plan, Step, plan_of
+from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan, RolloutStep, plan_of
 from koordpolicy.runtime.rollout.shadow import Comparison
-from koordpolicy.runtime.rollout.state import Entry, Phase, State, Subject
-from koordpolicy.runtime.rollout.store import Store, StoreTrouble
+from koordpolicy.runtime.rollout.state import Entry, Phase, RolloutProgress, Subject
+from koordpolicy.runtime.rollout.store import RolloutStore, StoreTrouble
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -36,11 +36,11 @@ _GRACE: Final = 60 * _SECOND
 _DRAIN: Final = 0.2
 """Seconds between two goes at the inputs that wait to be compared."""
 
-Notify = Callable[[State, Entry], None]
+Notify = Callable[[RolloutProgress, Entry], None]
 """Tells people of something that happened in a rollout that this process leads."""
 
 
-def _tell_nobody(_state: State, _entry: Entry) -> None:
+def _tell_nobody(_state: RolloutProgress, _entry: Entry) -> None:
     """For a process whose log is enough."""
 
 
@@ -63,10 +63,10 @@ class GateContext:
 class _Going:
     """A rollout that this process takes part in; `steps` are those up to the present one, which `stage` stands for."""
 
-    active: Active
+    active: ActiveRevision
     comparison: Comparison
-    state: State | None = None
-    steps: tuple[Step, ...] = ()
+    state: RolloutProgress | None = None
+    steps: tuple[RolloutStep, ...] = ()
     stage: Stage | None = None
     baseline: Baseline = field(default_factory=Baseline)
     trouble: LoggedOnce = field(default_factory=lambda: LoggedOnce(LOG))
@@ -79,16 +79,16 @@ class RolloutGate:
     `state` is the rollout that this process takes part in, None when there is none; `comparison` what it compares.
     """
 
-    def __init__(self, store: Store, metrics: Metrics, context: GateContext) -> None:
+    def __init__(self, store: RolloutStore, metrics: Metrics, context: GateContext) -> None:
         self._store = store
         self._metrics = metrics
         self._context = context
         self._going: _Going | None = None
-        self._left: State | None = None
+        self._left: RolloutProgress | None = None
         """Where the rollout stood that this process left last."""
 
     @property
-    def state(self) -> State | None:
+    def state(self) -> RolloutProgress | None:
         """Where the present rollout stands."""
         return None if self._going is None else self._going.state
 
@@ -97,7 +97,9 @@ class RolloutGate:
         """What both revisions are compared by."""
         return None if self._going is None else self._going.comparison
 
-    async def admit(self, candidate: Candidate, active: Active) -> AsyncGenerator[Stage | Admission, None]:
+    async def admit(
+        self, candidate: CandidateRevision, active: ActiveRevision
+    ) -> AsyncGenerator[Stage | Admission, None]:
         """See `Gate.admit`."""
         if not active.graph.subjects(KIND):
             yield Admission(True)  # nothing to go by, and no cluster to ask for it
@@ -145,7 +147,7 @@ class RolloutGate:
             self._tell(ended, left.history)
         self._left = None
 
-    async def _once(self, going: _Going, subject: Subject, differing: Changes) -> Plan | None:
+    async def _once(self, going: _Going, subject: Subject, differing: Changes) -> RolloutPlan | None:
         """One look: advance or follow. None where the revision needs no rollout. Raises `StoreTrouble`."""
         now = self._context.now()
         graph = going.active.graph.at(Timestamp(now))
@@ -165,7 +167,7 @@ class RolloutGate:
             plan = plan_of(graph, facts, now)
         except CelError as error:
             going.trouble.met(f"the Rollout in force cannot be told: {error.message}")
-            return Plan(())
+            return RolloutPlan(())
         if not plan.concerns(differing.kinds):
             return None
         if self._context.leads():
@@ -185,7 +187,9 @@ class RolloutGate:
         self._stage(going, plan, numbers)
         return plan
 
-    def _standing(self, going: _Going, subject: Subject, loaded: State | None) -> State | None:
+    def _standing(
+        self, going: _Going, subject: Subject, loaded: RolloutProgress | None
+    ) -> RolloutProgress | None:
         """The state as kept, as far as it speaks of this rollout; else the leader begins anew, and others wait for it.
 
         An end may be that of an earlier rollout of the same revision, from another one than now. Who only follows
@@ -199,7 +203,7 @@ class RolloutGate:
             return None
         return loaded
 
-    async def _started(self, subject: Subject, plan: Plan, now: int) -> State:
+    async def _started(self, subject: Subject, plan: RolloutPlan, now: int) -> RolloutProgress:
         for other in await self._store.unfinished():
             if other.subject.name != subject.name:
                 ended = supersede(other, now, f"{subject.revision} has come")
@@ -218,7 +222,7 @@ class RolloutGate:
 
     # --- what decides -----------------------------------------------------------------------------
 
-    def _stage(self, going: _Going, plan: Plan, numbers: Mapping[str, float]) -> None:
+    def _stage(self, going: _Going, plan: RolloutPlan, numbers: Mapping[str, float]) -> None:
         """Bring the stage to the rollout's step; a new step counts from nothing."""
         state = going.state
         if state is None:
@@ -244,7 +248,7 @@ class RolloutGate:
             message=_standing_at(state),
         )
 
-    def _stage_of(self, comparison: Comparison, steps: tuple[Step, ...]) -> Stage:
+    def _stage_of(self, comparison: Comparison, steps: tuple[RolloutStep, ...]) -> Stage:
         nodes: GoesAhead | None = None
         if any(step.has_canary for step in steps):
             nodes = partial(goes_ahead, steps)
@@ -255,7 +259,7 @@ class RolloutGate:
             observe=comparison.observe if steps[-1].sample > 0.0 else None,
         )
 
-    def _ahead(self, steps: tuple[Step, ...]) -> bool:
+    def _ahead(self, steps: tuple[RolloutStep, ...]) -> bool:
         """Whether the new revision decides about something here."""
         context = self._context
         if not context.node:
@@ -264,14 +268,14 @@ class RolloutGate:
 
     # --- telling ----------------------------------------------------------------------------------
 
-    def _tell(self, state: State, before: tuple[Entry, ...]) -> None:
+    def _tell(self, state: RolloutProgress, before: tuple[Entry, ...]) -> None:
         known = set(before)
         for entry in state.history:
             if entry not in known:
                 LOG.info("rollout of %s: %s", state.subject.revision, entry.message)
                 self._context.notify(state, entry)
 
-    def _show(self, state: State) -> None:
+    def _show(self, state: RolloutProgress) -> None:
         self._metrics.only(
             "koordpolicy_rollout_info",
             1,
@@ -300,7 +304,7 @@ class RolloutGate:
                 await asyncio.to_thread(comparison.drain)
 
 
-def _subject(candidate: Candidate, active: Active) -> Subject:
+def _subject(candidate: CandidateRevision, active: ActiveRevision) -> Subject:
     revision = candidate.revision
     return Subject(
         revision_name(candidate.bundle, revision.commit or revision.digest),
@@ -312,16 +316,16 @@ def _subject(candidate: Candidate, active: Active) -> Subject:
     )
 
 
-def _before(subject: Subject, now: int) -> State:
+def _before(subject: Subject, now: int) -> RolloutProgress:
     """What is known before the first step: for the plan's own questions."""
-    return State(subject, Phase.PROGRESSING, "", 0, now, now)
+    return RolloutProgress(subject, Phase.PROGRESSING, "", 0, now, now)
 
 
-def _ended(state: State) -> str:
+def _ended(state: RolloutProgress) -> str:
     return f"{state.phase.lower()}: {state.message}" if state.message else state.phase.lower()
 
 
-def _standing_at(state: State) -> str:
+def _standing_at(state: RolloutProgress) -> str:
     """Where it stands, for people."""
     paused = "paused" if state.phase is Phase.PAUSED else "in"
     return f"{paused} step `{state.step}`" + (f": {state.message}" if state.message else "")

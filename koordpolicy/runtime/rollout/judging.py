@@ -8,17 +8,17 @@ from typing import Any
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
-from koordpolicy.runtime.rollout.counts import Counts
+from koordpolicy.runtime.rollout.counts import ComparisonCounts
 from koordpolicy.runtime.rollout.machine import Judged
-from koordpolicy.runtime.rollout.plan import KIND, Plan
-from koordpolicy.runtime.rollout.state import State
+from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan
+from koordpolicy.runtime.rollout.state import RolloutProgress
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
     """What all processes report of the present step, and how many of them there are."""
 
-    counts: Counts = field(default_factory=Counts)
+    counts: ComparisonCounts = field(default_factory=ComparisonCounts)
     instances: int = 0
     rejected: int = 0
     canary: int = 0
@@ -31,7 +31,9 @@ class Baseline:
     counters: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
 
 
-def rollout_facts(state: State, gathered: Gathered, metrics: Mapping[str, float], now: int) -> dict[str, Any]:
+def rollout_facts(
+    state: RolloutProgress, gathered: Gathered, metrics: Mapping[str, float], now: int
+) -> dict[str, Any]:
     """The record `rollout`, by dotted paths. `metrics` are as `increase` gives them."""
     counts = gathered.counts
     total = counts.total
@@ -64,7 +66,7 @@ def increase(numbers: Mapping[str, float], gauges: frozenset[str], baseline: Bas
     }
 
 
-def judge(graph: RuleGraph, plan: Plan, facts: Mapping[str, Any], now: int) -> dict[str, Judged]:
+def judge(graph: RuleGraph, plan: RolloutPlan, facts: Mapping[str, Any], now: int) -> dict[str, Judged]:
     """What each guard of the old revision says of the facts."""
     return {guard.name: _judged(graph, guard.name, facts, now) for guard in plan.guards}
 

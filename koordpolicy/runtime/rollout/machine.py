@@ -10,14 +10,14 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from koordpolicy.model.policy_revision import MOST_HISTORY
-from koordpolicy.runtime.rollout.plan import Guard, Plan
+from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan
 from koordpolicy.runtime.rollout.state import (
     SYSTEM,
     Action,
-    Command,
     Entry,
     Phase,
-    State,
+    RolloutCommand,
+    RolloutProgress,
     Subject,
 )
 
@@ -35,22 +35,22 @@ class Seen:
     """What is known at a moment: the guards by name, and what somebody asks for."""
 
     guards: Mapping[str, Judged] = field(default_factory=lambda: MappingProxyType({}))
-    command: Command | None = None
+    command: RolloutCommand | None = None
 
 
-def begin(subject: Subject, plan: Plan, now: int) -> State:
+def begin(subject: Subject, plan: RolloutPlan, now: int) -> RolloutProgress:
     """The rollout at its first step. The plan has steps."""
     first = plan.steps[0].name
-    state = State(subject, Phase.PROGRESSING, first, 0, now, now)
+    state = RolloutProgress(subject, Phase.PROGRESSING, first, 0, now, now)
     return _noted(state, now, "Started", f"begins with the step `{first}`")
 
 
-def supersede(state: State, now: int, why: str) -> State:
+def supersede(state: RolloutProgress, now: int, why: str) -> RolloutProgress:
     """The rollout ended by something newer."""
     return _ended(state, Phase.SUPERSEDED, now, "Superseded", why)
 
 
-def advance(state: State, plan: Plan, now: int, seen: Seen) -> State:
+def advance(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) -> RolloutProgress:
     """The next state. It equals the present one where nothing happens; what happened stands in the history."""
     if state.phase.is_end:
         return state
@@ -66,7 +66,7 @@ def advance(state: State, plan: Plan, now: int, seen: Seen) -> State:
     return state if state.phase.is_end else _onward(state, plan, now, seen)
 
 
-def _in_plan(state: State, plan: Plan, now: int) -> State:
+def _in_plan(state: RolloutProgress, plan: RolloutPlan, now: int) -> RolloutProgress:
     """The same step in the plan as it is now; where it is gone, the one that has its place."""
     names = [step.name for step in plan.steps]
     if state.step in names:
@@ -76,7 +76,7 @@ def _in_plan(state: State, plan: Plan, now: int) -> State:
     return _noted(state, now, "StepGone", f"the plan has changed; goes on with the step `{names[index]}`")
 
 
-def _obeyed(state: State, plan: Plan, now: int, command: Command) -> State:
+def _obeyed(state: RolloutProgress, plan: RolloutPlan, now: int, command: RolloutCommand) -> RolloutProgress:
     state = replace(state, handled=command.id)
     by = command.by or SYSTEM
     if command.action is Action.ABORT:
@@ -94,7 +94,7 @@ def _obeyed(state: State, plan: Plan, now: int, command: Command) -> State:
     return state
 
 
-def _guarded(state: State, plan: Plan, now: int, seen: Seen) -> State:
+def _guarded(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) -> RolloutProgress:
     """Remember since when guards fail, and act on those whose patience is at its end."""
     failing: dict[str, int] = {}
     for guard in plan.guards:
@@ -114,7 +114,7 @@ def _guarded(state: State, plan: Plan, now: int, seen: Seen) -> State:
     return state
 
 
-def _acted(state: State, guard: Guard, now: int, judged: Judged | None) -> State:
+def _acted(state: RolloutProgress, guard: RolloutGuard, now: int, judged: Judged | None) -> RolloutProgress:
     why = f"the guard `{guard.name}` fails"
     if judged is not None and judged.message:
         why += f": {judged.message}"
@@ -123,7 +123,7 @@ def _acted(state: State, guard: Guard, now: int, judged: Judged | None) -> State
     return state if state.phase is Phase.PAUSED else _paused(state, now, why)
 
 
-def _onward(state: State, plan: Plan, now: int, seen: Seen) -> State:
+def _onward(state: RolloutProgress, plan: RolloutPlan, now: int, seen: Seen) -> RolloutProgress:
     """Leave the step if it is time."""
     if state.phase is Phase.PAUSED:
         return state
@@ -148,7 +148,7 @@ def _named(guards: Mapping[str, int] | list[str]) -> str:
     return "the guard " + ", ".join(f"`{name}`" for name in sorted(guards))
 
 
-def _next(state: State, plan: Plan, now: int) -> State:
+def _next(state: RolloutProgress, plan: RolloutPlan, now: int) -> RolloutProgress:
     if state.index + 1 >= len(plan.steps):
         return _ended(state, Phase.COMPLETE, now, "Completed", "decides everywhere")
     step = plan.steps[state.index + 1]
@@ -158,18 +158,20 @@ def _next(state: State, plan: Plan, now: int) -> State:
     return _noted(state, now, "Step", f"goes on with the step `{step.name}`")
 
 
-def _paused(state: State, now: int, why: str, by: str = SYSTEM) -> State:
+def _paused(state: RolloutProgress, now: int, why: str, by: str = SYSTEM) -> RolloutProgress:
     state = replace(state, phase=Phase.PAUSED, paused_at=now, message=why)
     return _noted(state, now, "Paused", why, by)
 
 
-def _ended(state: State, phase: Phase, now: int, event: str, why: str, by: str = SYSTEM) -> State:
+def _ended(
+    state: RolloutProgress, phase: Phase, now: int, event: str, why: str, by: str = SYSTEM
+) -> RolloutProgress:
     if state.paused_at is not None:
         state = replace(state, paused=state.paused + now - state.paused_at, paused_at=None)
     # What is over fails no longer: the history says which guard ended it.
     return _noted(replace(state, phase=phase, message=why, failing={}), now, event, why, by)
 
 
-def _noted(state: State, now: int, event: str, message: str, by: str = SYSTEM) -> State:
+def _noted(state: RolloutProgress, now: int, event: str, message: str, by: str = SYSTEM) -> RolloutProgress:
     history = (*state.history, Entry(now, event, message, by))[-MOST_HISTORY:]
     return replace(state, history=history)

@@ -16,7 +16,7 @@ _SECOND: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RolloutStep:
     """One step. Times in nanoseconds, shares in percent points.
 
     `sample` is the share of decisions on which both revisions are asked, `keep` how many differing answers are
@@ -39,7 +39,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class RolloutGuard:
     """What is done when a guard fails for longer than `patience` nanoseconds."""
 
     name: str
@@ -48,11 +48,11 @@ class Guard:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RolloutPlan:
     """The steps and guards in force. `kinds` are those whose changes go step by step, all where it is empty."""
 
-    steps: tuple[Step, ...]
-    guards: tuple[Guard, ...] = ()
+    steps: tuple[RolloutStep, ...]
+    guards: tuple[RolloutGuard, ...] = ()
     every: int = 10 * _SECOND
     kinds: frozenset[str] = frozenset()
 
@@ -61,17 +61,17 @@ class Plan:
         return bool(self.steps) and bool(changed & self.kinds if self.kinds else changed)
 
 
-def plan_of(graph: RuleGraph, facts: Mapping[str, Any], now: int) -> Plan:
+def plan_of(graph: RuleGraph, facts: Mapping[str, Any], now: int) -> RolloutPlan:
     """The plan by the rules of `graph`, the old revision. Raises `CelError` where it cannot be told for these facts.
 
     A step or guard whose document does not apply now is left out.
     """
     if not graph.subjects(KIND):
-        return Plan(())
+        return RolloutPlan(())
     ask = _Questions(graph, facts, now)
     steps = (ask.step(item.name, item.fields) for item in graph.items(KIND, "", "steps"))
     guards = (ask.guard(item.name) for item in graph.items(KIND, "", "guards"))
-    return Plan(
+    return RolloutPlan(
         tuple(step for step in steps if step is not None),
         tuple(guards),
         max(_SECOND, ask.duration("every", 10 * _SECOND)),
@@ -94,7 +94,7 @@ class _Questions:
         value = self.value(field)
         return max(0, value.ns) if isinstance(value, Duration) else otherwise
 
-    def step(self, name: str, fields: Mapping[str, Any]) -> Step | None:
+    def step(self, name: str, fields: Mapping[str, Any]) -> RolloutStep | None:
         at = f"steps[{name}]"
         hold, resumed = self.value(f"{at}.hold"), self.value(f"{at}.untilResumed")
         if hold is None and not resumed:
@@ -104,7 +104,7 @@ class _Questions:
         keep = self.value(f"{at}.shadow.keep") if shadow is not None else 0
         share = self.value(f"{at}.canary.share") if canary is not None else None
         nodes = canary.nodes if canary is not None else None
-        return Step(
+        return RolloutStep(
             name,
             max(0, hold.ns) if isinstance(hold, Duration) else 0,
             bool(resumed),
@@ -114,9 +114,9 @@ class _Questions:
             None if share is None else _percent(share),
         )
 
-    def guard(self, name: str) -> Guard:
+    def guard(self, name: str) -> RolloutGuard:
         at = f"guards[{name}]"
-        return Guard(name, self.duration(f"{at}.patience"), self.value(f"{at}.action") == PAUSE)
+        return RolloutGuard(name, self.duration(f"{at}.patience"), self.value(f"{at}.action") == PAUSE)
 
 
 def _percent(value: Any) -> float:

@@ -9,7 +9,7 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.revision_objects import regarding
 from koordpolicy.runtime.rollout.cluster_store import ClusterStore
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
-from koordpolicy.runtime.rollout.state import SYSTEM, Entry, State
+from koordpolicy.runtime.rollout.state import SYSTEM, Entry, RolloutProgress
 
 _BAD = frozenset({"Aborted"})
 
@@ -25,7 +25,7 @@ def cluster_gate(
 ) -> RolloutGate:
     """The gate of a component. `leads` says whether it is the one that advances rollouts; it keeps the audit trail."""
 
-    def notify(state: State, entry: Entry) -> None:
+    def notify(state: RolloutProgress, entry: Entry) -> None:
         by = "" if entry.by == SYSTEM or entry.by in entry.message else f" ({entry.by})"
         recorder.record(
             regarding(state.subject.name),

@@ -17,7 +17,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.row import RowProgram
-from koordpolicy.runtime.rollout.counts import Counts, Tally
+from koordpolicy.runtime.rollout.counts import ComparisonCounts, ComparisonTally
 
 WAITING: Final = 2048
 """Inputs that wait to be compared; more are dropped."""
@@ -25,7 +25,7 @@ _FACTS: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class AnswerDifference:
     """A decision on which the revisions differ: their answers as texts, and the facts that either read."""
 
     decision: str
@@ -68,8 +68,8 @@ class Comparison:
         self.candidate = candidate
         self.sample = 0.0
         self.dropped = 0
-        self.counts = Counts()
-        self.differences: deque[Difference] = deque(maxlen=0)
+        self.counts = ComparisonCounts()
+        self.differences: deque[AnswerDifference] = deque(maxlen=0)
         self._decisions = decisions
         self._clock = clock
         self._waiting: deque[tuple[str, tuple[str, ...], tuple[Any, ...]]] = deque()
@@ -79,7 +79,7 @@ class Comparison:
         """A step begins: count from nothing, ask for this share of decisions, keep so many differences."""
         self._waiting.clear()
         self.sample = sample
-        self.counts = Counts()
+        self.counts = ComparisonCounts()
         self.differences = deque(maxlen=keep)
 
     def watched(self, graph: RuleGraph) -> RuleGraph:
@@ -140,10 +140,12 @@ class Comparison:
         agree = active.agrees(candidate)
         failed = bool(candidate.error) and not active.error
         kind = name.partition(".")[0].partition("/")[0]
-        tally = Tally(1, 0 if agree else 1, 1 if failed else 0)
-        self.counts = self.counts + Counts({kind: tally}, between - started, ended - between)
+        tally = ComparisonTally(1, 0 if agree else 1, 1 if failed else 0)
+        self.counts = self.counts + ComparisonCounts({kind: tally}, between - started, ended - between)
         if not agree and self.differences.maxlen:
-            self.differences.append(Difference(name, str(active), str(candidate), self._facts(name, records)))
+            self.differences.append(
+                AnswerDifference(name, str(active), str(candidate), self._facts(name, records))
+            )
 
     def _facts(self, name: str, records: Mapping[str, Any]) -> dict[str, Any]:
         """The facts that either revision may read for this decision, as they were."""

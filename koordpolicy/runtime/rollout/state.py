@@ -40,7 +40,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class RolloutCommand:
     """A wish, by whom; `id` tells it from an equal one before."""
 
     action: Action
@@ -74,7 +74,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class RolloutProgress:
     """One rollout. Times in nanoseconds, points in time since 1970.
 
     `step` is the present step's name, `index` its place among the plan's steps, `since` when it began, `paused` how
@@ -101,7 +101,7 @@ class State:
         return max(0, until - self.since - self.paused)
 
 
-def to_json(state: State) -> dict[str, Any]:
+def to_json(state: RolloutProgress) -> dict[str, Any]:
     """The state as a JSON object: `status.rollout` of the PolicyRevision, without whose name it is complete."""
     return {
         "phase": str(state.phase),
@@ -124,14 +124,14 @@ def to_json(state: State) -> dict[str, Any]:
     }
 
 
-def from_json(subject: Subject, said: Json) -> State:
+def from_json(subject: Subject, said: Json) -> RolloutProgress:
     """The state of a rollout as kept. `subject.previous` is taken from what is kept. Raises `ObjectError`."""
     at = "rollout"
     phase = text(said, "phase", at)
     if phase not in tuple(Phase):
         raise ObjectError(f"{at}.phase: `{phase}` is none of {', '.join(Phase)}")
     previous = text(said, "previous", at)
-    return State(
+    return RolloutProgress(
         Subject(subject.name, subject.bundle, subject.revision, subject.digest, previous, subject.commit),
         Phase(phase),
         text(said, "stepName", at),

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.runtime.rollout.counts import Counts
+from koordpolicy.runtime.rollout.counts import ComparisonCounts
 from koordpolicy.runtime.rollout.judging import Gathered
 from koordpolicy.runtime.rollout.state import (
     Action,
-    Command,
-    State,
+    RolloutCommand,
+    RolloutProgress,
     Subject,
     from_json,
     subject_from_json,
@@ -32,30 +32,30 @@ class StoreTrouble(Exception):
     """The store cannot be read or written for now; the message says why."""
 
 
-class Store(Protocol):
+class RolloutStore(Protocol):
     """One rollout at a time is in progress. All methods raise `StoreTrouble`."""
 
-    async def load(self, subject: Subject) -> State | None:
+    async def load(self, subject: Subject) -> RolloutProgress | None:
         """The state of this revision's rollout; None when it never began."""
         ...
 
-    async def save(self, state: State) -> None:
+    async def save(self, state: RolloutProgress) -> None:
         """Keep a state and show it to everybody."""
         ...
 
-    async def unfinished(self) -> tuple[State, ...]:
+    async def unfinished(self) -> tuple[RolloutProgress, ...]:
         """Rollouts that have not come to an end."""
         ...
 
-    async def command(self, subject: Subject) -> Command | None:
+    async def command(self, subject: Subject) -> RolloutCommand | None:
         """What somebody asks of this rollout; the same until `done`."""
         ...
 
-    async def done(self, subject: Subject, command: Command) -> None:
+    async def done(self, subject: Subject, command: RolloutCommand) -> None:
         """The command has been obeyed, and the state that says so is saved."""
         ...
 
-    async def publish(self, subject: Subject, step: str, counts: Counts, *, canary: bool) -> None:
+    async def publish(self, subject: Subject, step: str, counts: ComparisonCounts, *, canary: bool) -> None:
         """Tell the others what this process has counted in a step, and whether it decides by the new revision."""
         ...
 
@@ -75,48 +75,48 @@ class FileStore:
         self._path = Path(directory) / FILE
         self._command = Path(directory) / COMMAND_FILE
         self._poll = poll
-        self._counted = ("", Counts(), False)
+        self._counted = ("", ComparisonCounts(), False)
 
-    async def load(self, subject: Subject) -> State | None:
-        """See `Store.load`. A file that cannot be understood counts as none: the rollout begins again."""
+    async def load(self, subject: Subject) -> RolloutProgress | None:
+        """See `RolloutStore.load`. A file that cannot be understood counts as none: the rollout begins again."""
         state = await asyncio.to_thread(self.read)
         return state if state is not None and state.subject.name == subject.name else None
 
-    async def unfinished(self) -> tuple[State, ...]:
-        """See `Store.unfinished`."""
+    async def unfinished(self) -> tuple[RolloutProgress, ...]:
+        """See `RolloutStore.unfinished`."""
         state = await asyncio.to_thread(self.read)
         return () if state is None or state.phase.is_end else (state,)
 
-    async def save(self, state: State) -> None:
-        """See `Store.save`."""
+    async def save(self, state: RolloutProgress) -> None:
+        """See `RolloutStore.save`."""
         content = {"format": 1, "subject": subject_to_json(state.subject), "rollout": to_json(state)}
         await asyncio.to_thread(_write, self._path, content)
 
-    async def command(self, subject: Subject) -> Command | None:
-        """See `Store.command`. Commands for other revisions are left alone."""
+    async def command(self, subject: Subject) -> RolloutCommand | None:
+        """See `RolloutStore.command`. Commands for other revisions are left alone."""
         said = await asyncio.to_thread(_read, self._command)
         if said is None or said.get("revision") not in ("", None, subject.name, subject.revision):
             return None
         action = said.get("command")
         if action not in tuple(Action):
             return None
-        return Command(Action(action), str(said.get("by", "")), str(said.get("id", "")))
+        return RolloutCommand(Action(action), str(said.get("by", "")), str(said.get("id", "")))
 
-    async def done(self, subject: Subject, command: Command) -> None:
-        """See `Store.done`."""
+    async def done(self, subject: Subject, command: RolloutCommand) -> None:
+        """See `RolloutStore.done`."""
         await asyncio.to_thread(self._command.unlink, missing_ok=True)
 
-    async def publish(self, subject: Subject, step: str, counts: Counts, *, canary: bool) -> None:
-        """See `Store.publish`."""
+    async def publish(self, subject: Subject, step: str, counts: ComparisonCounts, *, canary: bool) -> None:
+        """See `RolloutStore.publish`."""
         self._counted = (step, counts, canary)
 
     async def gathered(self, subject: Subject, step: str) -> Gathered:
-        """See `Store.gathered`."""
+        """See `RolloutStore.gathered`."""
         counted, counts, canary = self._counted
-        return Gathered(counts if counted == step else Counts(), 1, 0, int(canary))
+        return Gathered(counts if counted == step else ComparisonCounts(), 1, 0, int(canary))
 
     async def news(self, seconds: float) -> None:
-        """See `Store.news`."""
+        """See `RolloutStore.news`."""
         waited = 0.0
         while waited < seconds:
             pause = min(self._poll, seconds - waited)
@@ -125,7 +125,7 @@ class FileStore:
             if await asyncio.to_thread(self._command.exists):
                 return
 
-    def read(self) -> State | None:
+    def read(self) -> RolloutProgress | None:
         """The state that is kept; None where there is none that can be understood. Raises `StoreTrouble`."""
         said = _read(self._path)
         if said is None:

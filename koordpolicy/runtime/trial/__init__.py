@@ -11,6 +11,6 @@ evaluated. Whatever becomes of that, the live process only hears how it ended.
 
 from koordpolicy.runtime.trial.client import Trials, TrialsLost, start_trials
 from koordpolicy.runtime.trial.limits import TrialLimits
-from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
+from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
 
-__all__ = ["Rehearse", "Request", "TrialLimits", "Trials", "TrialsLost", "Verdict", "start_trials"]
+__all__ = ["Rehearse", "TrialLimits", "TrialRequest", "TrialVerdict", "Trials", "TrialsLost", "start_trials"]

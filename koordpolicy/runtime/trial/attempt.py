@@ -18,7 +18,7 @@ from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.packs import OWN
 from koordpolicy.runtime.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
-from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
+from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
 from koordpolicy.runtime.trial.wire import packed
 
 _LONGEST_TRACE: Final = 10_000
@@ -28,12 +28,12 @@ _CHANGES: Final = 8
 
 def attempt(
     compiler: Compiler,
-    request: Request,
+    request: TrialRequest,
     limits: TrialLimits,
     rehearse: Rehearse | None,
     progress: Progress,
     before: RuleGraph | None = None,
-) -> tuple[Verdict, RuleGraph | None]:
+) -> tuple[TrialVerdict, RuleGraph | None]:
     """Compile, test and evaluate a revision; its graph where it is good.
 
     Raises nothing but `MemoryError`, which is for who set the limit. `before` is the graph of the last good revision
@@ -47,18 +47,18 @@ def attempt(
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the end of this revision alone
         message = f"the compiler failed ({type(error).__name__}: {error}); please report this"
         trace = traceback.format_exc()[-_LONGEST_TRACE:]
-        verdict = Verdict(Reason.INTERNAL_ERROR, message, trace=trace)
+        verdict = TrialVerdict(Reason.INTERNAL_ERROR, message, trace=trace)
     return replace(verdict, cpu=time.process_time()), graph
 
 
 def _attempt(
     compiler: Compiler,
-    request: Request,
+    request: TrialRequest,
     limits: TrialLimits,
     rehearse: Rehearse | None,
     progress: Progress,
     before: RuleGraph | None,
-) -> tuple[Verdict, RuleGraph | None]:
+) -> tuple[TrialVerdict, RuleGraph | None]:
     compilation = compiler.compile(Layer(OWN, request.files), progress)
     if compilation.graph is None:
         return _refused(Reason.COMPILE_FAILED, compilation, request), None
@@ -72,16 +72,16 @@ def _attempt(
         progress(f"`{name}` was evaluated on an example")
         if (seconds := _evaluated(part, name)) > limits.evaluation:
             message = f"`{name}` took {seconds:.1f} s on an example, more than {limits.evaluation:g} s"
-            return Verdict(Reason.LIMIT_EXCEEDED, message, bundle=bundle_of(compilation)), None
+            return TrialVerdict(Reason.LIMIT_EXCEEDED, message, bundle=bundle_of(compilation)), None
     if rehearse is not None:
         progress("the component tried it on an example")
         try:
             for part in _in_time(graph):
                 rehearse(part)
         except Unfit as error:
-            return Verdict(Reason.UNFIT, str(error), bundle=bundle_of(compilation)), None
+            return TrialVerdict(Reason.UNFIT, str(error), bundle=bundle_of(compilation)), None
     programs = {name: made for name in graph.asked if (made := portable(graph.program(name))) is not None}
-    verdict = Verdict(
+    verdict = TrialVerdict(
         found=compilation.found,
         bundle=bundle_of(compilation),
         digest=graph.digest,
@@ -161,8 +161,8 @@ def _examples(facts: Iterable[tuple[str, str]]) -> Mapping[str, Any]:
     return found
 
 
-def _refused(reason: Reason, compilation: Compilation, request: Request) -> Verdict:
+def _refused(reason: Reason, compilation: Compilation, request: TrialRequest) -> TrialVerdict:
     packs = {path: text for path, text in compilation.sources.items() if path not in request.files}
-    return Verdict(
+    return TrialVerdict(
         reason, summary_of(errors_of(compilation.found)), compilation.found, packs, bundle_of(compilation)
     )

@@ -12,7 +12,7 @@ from koordpolicy.graph.layers import PackFinder
 from koordpolicy.runtime.packs import find_pack
 from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.runtime.trial.server import serve
-from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
+from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
 from koordpolicy.runtime.trial.wire import Closed, receive, send
 
 _PATIENCE: Final = 60.0
@@ -35,14 +35,14 @@ class Trials:
         self._turn = threading.Lock()
         channel.settimeout(limits.wall + _PATIENCE)
 
-    def attempt(self, request: Request) -> Verdict:
+    def attempt(self, request: TrialRequest) -> TrialVerdict:
         """How a trial of the revision ends; waits for it. Raises `TrialsLost`, from then on always."""
         with self._turn:
             if self._lost:
                 raise TrialsLost(self._lost)
             try:
                 send(self._channel, request)
-                verdict: Verdict = receive(self._channel)
+                verdict: TrialVerdict = receive(self._channel)
             except (Closed, TimeoutError) as error:
                 self._lost = str(error) or "it does not answer"
                 self._channel.close()

@@ -20,7 +20,7 @@ from koordpolicy.graph.layers import PackFinder
 from koordpolicy.runtime.revisions import Reason
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB, TrialLimits
-from koordpolicy.runtime.trial.verdict import Rehearse, Request, Verdict
+from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
 from koordpolicy.runtime.trial.wire import Closed, read_until, receive, send
 
 _PAUSE: Final = 1.0
@@ -67,7 +67,7 @@ class _Keeper:
         while True:
             if not select.select([self._channel], [], [], _PAUSE)[0]:
                 self._clear()
-            request: Request = receive(self._channel)
+            request: TrialRequest = receive(self._channel)
             self._note[:] = bytes(_NOTE)
             read_end, write_end = os.pipe()
             pid = os.fork()
@@ -109,7 +109,7 @@ class _Keeper:
             _end_of(pid)
         send(self._channel, verdict)
 
-    def _try(self, request: Request, out: int) -> None:
+    def _try(self, request: TrialRequest, out: int) -> None:
         """In the fork: the trial itself. Returns where this process is the keeper from now on."""
         code, graph = 0, None
         try:
@@ -121,7 +121,7 @@ class _Keeper:
                     )
                 except MemoryError:
                     # What failed is let go of with its frames; the little that is needed now fits again.
-                    verdict = Verdict(Reason.LIMIT_EXCEEDED, self._memory_message(allowed))
+                    verdict = TrialVerdict(Reason.LIMIT_EXCEEDED, self._memory_message(allowed))
                 with os.fdopen(out, "wb") as pipe:
                     pipe.write(pickle.dumps(verdict, pickle.HIGHEST_PROTOCOL))
         except BaseException:  # noqa: BLE001 - a fork must never run on in its parent's frames; the keeper tells of it
@@ -142,7 +142,7 @@ class _Keeper:
     def _memory_message(self, allowed: int) -> str:
         return f"it needs more than {allowed // MIB:,} MiB of memory{self._doing()} (--policy-trial-memory)"
 
-    def _unsaid(self, late: bool, status: int, cpu: float) -> Verdict:
+    def _unsaid(self, late: bool, status: int, cpu: float) -> TrialVerdict:
         """What to say for a trial that was ended before it could say anything itself."""
         limits, doing = self._limits, self._doing()
         if (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU) or cpu >= limits.cpu:
@@ -155,10 +155,10 @@ class _Keeper:
             name = (
                 signal.Signals(os.WTERMSIG(status)).name if os.WIFSIGNALED(status) else f"code {status >> 8}"
             )
-            return Verdict(
+            return TrialVerdict(
                 Reason.INTERNAL_ERROR, f"its trial ended with {name}{doing}; please report this", cpu=cpu
             )
-        return Verdict(Reason.LIMIT_EXCEEDED, message, cpu=cpu)
+        return TrialVerdict(Reason.LIMIT_EXCEEDED, message, cpu=cpu)
 
 
 def _killed(pid: int) -> tuple[int, float]:

@@ -13,7 +13,7 @@ Rehearse = Callable[[RuleGraph], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TrialRequest:
     """A revision to try. `files` are its texts by path, `asked` the decisions whose programs are made ready too."""
 
     files: Mapping[str, str]
@@ -22,7 +22,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TrialVerdict:
     """How a trial ended: `reason` is None where the revision may be taken, and `message` one phrase otherwise.
 
     `found` are findings, errors or not, `packs` the texts that findings may point into and that the revision itself does not hold. `cpu` are seconds.

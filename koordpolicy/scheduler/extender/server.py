@@ -18,7 +18,7 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.authentication import Protection
 from koordpolicy.runtime.bodies import read_json, write_json
 from koordpolicy.runtime.clock import monotonic
-from koordpolicy.runtime.connections import Limits
+from koordpolicy.runtime.connections import ServerLimits
 from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.cycle import CycleProblem
@@ -178,10 +178,10 @@ class ExtenderServer:
         return await asyncio.to_thread(read_json, body, self._memory)
 
 
-def limits_of(memory: int) -> Limits:
+def limits_of(memory: int) -> ServerLimits:
     """What the server of the calls takes, when each may take so much memory."""
     body = max(memory // _PACKED, 1)
-    return Limits(body=body, bodies=2 * body)
+    return ServerLimits(body=body, bodies=2 * body)
 
 
 def _failed(message: str, status: int, *, tells: bool) -> Response:

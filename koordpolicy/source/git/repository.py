@@ -9,7 +9,7 @@ from koordpolicy.source.git.trouble import SyncError
 from koordpolicy.source.place import Nowhere, locate
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 from koordpolicy.source.survey import is_below, survey
-from koordpolicy.source.texts import Texts
+from koordpolicy.source.texts import TreeTexts
 
 _MOST_TRIES = 20
 
@@ -36,7 +36,7 @@ class RepositorySource:
         end = self._sync.subscribe(lambda _: happened.set())
         running = asyncio.create_task(self._sync.run(), name=f"sync {self.origin}")
         running.add_done_callback(lambda _: happened.set())
-        texts = Texts()
+        texts = TreeTexts()
         known: tuple[str, Revision | SourceTrouble] | None = None
         told: object = None
         try:
@@ -64,7 +64,7 @@ class RepositorySource:
             running.cancel()
             await asyncio.gather(running, return_exceptions=True)
 
-    async def _read(self, commit: str, texts: Texts) -> Revision | SourceTrouble | None:
+    async def _read(self, commit: str, texts: TreeTexts) -> Revision | SourceTrouble | None:
         """The tree of a commit; None when it was collected meanwhile, so that a newer one is there."""
         for _ in range(_MOST_TRIES):
             outcome = await asyncio.to_thread(self._read_once, commit, texts)
@@ -75,7 +75,7 @@ class RepositorySource:
             await asyncio.sleep(0.05)
         return SourceTrouble("Unsettled", f"the tree of {commit} changes while it is read")
 
-    def _read_once(self, commit: str, texts: Texts) -> Revision | SourceTrouble | None:
+    def _read_once(self, commit: str, texts: TreeTexts) -> Revision | SourceTrouble | None:
         tree = os.path.realpath(self._sync.store.tree(commit))
         place = locate(os.path.join(tree, self._path))
         if isinstance(place, Nowhere) or not is_below(place.real, tree):

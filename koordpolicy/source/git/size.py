@@ -113,7 +113,7 @@ def _shown(path: bytes) -> str:
     return shown if len(shown) <= _SHOWN else shown[:_SHOWN] + "…"
 
 
-class Growth:
+class DiskGrowth:
     """Looks, while Git works, how much the directories have grown since the beginning.
 
     `check` raises the `refusal` when it is more than `most` bytes or `entries` files and directories, and `SyncError`

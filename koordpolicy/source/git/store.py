@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.source.git.program import Git, GitFailed
-from koordpolicy.source.git.size import Growth, Measure, SyncLimits, sizes, want_room
+from koordpolicy.source.git.size import DiskGrowth, Measure, SyncLimits, sizes, want_room
 from koordpolicy.source.git.trouble import SyncError, explained
 from koordpolicy.source.place import COMMIT
 
@@ -30,7 +30,7 @@ _ATTRIBUTES: Final = "* -text -filter -ident -working-tree-encoding\n"
 _TEMPORARY: Final = "tmp-link"
 
 
-class Store:
+class GitStore:
     """The layout below a directory, which is made where it is missing. One process at a time works on it.
 
     Trees hold all of a commit, or what it has at `paths`. Git's commands may take `seconds` each, and bring and
@@ -90,7 +90,7 @@ class Store:
             await self._forget_objects()
         refusal = self.limits.refusal("fetch", f"{what} sends more bytes than are permitted")
         growth = await asyncio.to_thread(
-            Growth, self.directory, (objects,), self.limits.fetch, self.limits.tree.entries, refusal
+            DiskGrowth, self.directory, (objects,), self.limits.fetch, self.limits.tree.entries, refusal
         )
         try:
             await self._git.run(
@@ -245,7 +245,7 @@ class Store:
         )
         # Their objects are kept beside the store's worktree, once packed and once as files.
         growth = await asyncio.to_thread(
-            Growth,
+            DiskGrowth,
             self.directory,
             (tree, self.git_directory / "worktrees" / commit),
             2 * bound.bytes,

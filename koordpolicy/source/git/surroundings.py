@@ -61,7 +61,7 @@ _HELPER: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class GitCredentials:
     """What opens a repository, beside what Git's own configuration and the ssh agent know.
 
     The password's file is read at each use, so that a token may change in it.
@@ -73,7 +73,7 @@ class Credentials:
     known_hosts: Path | None = None
 
 
-def git_for(address: Address, credentials: Credentials, environment: Mapping[str, str]) -> Git:
+def git_for(address: Address, credentials: GitCredentials, environment: Mapping[str, str]) -> Git:
     """Git as it may be run for a repository: asks nobody, runs no hooks, speaks no protocol but the one asked for."""
     kept = {
         name: value
@@ -102,7 +102,7 @@ def git_for(address: Address, credentials: Credentials, environment: Mapping[str
     return Git(environment=kept, settings=settings)
 
 
-def _ssh(credentials: Credentials) -> str:
+def _ssh(credentials: GitCredentials) -> str:
     command = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"]
     if credentials.ssh_key is not None:
         command += ["-i", str(credentials.ssh_key), "-o", "IdentitiesOnly=yes"]

@@ -13,8 +13,8 @@ from koordpolicy.source.git import address as addresses
 from koordpolicy.source.git.program import Git, GitFailed
 from koordpolicy.source.git.signatures import Signers, Verifier
 from koordpolicy.source.git.size import SyncLimits
-from koordpolicy.source.git.store import FETCHED, Store
-from koordpolicy.source.git.surroundings import Credentials, git_for
+from koordpolicy.source.git.store import FETCHED, GitStore
+from koordpolicy.source.git.surroundings import GitCredentials, git_for
 from koordpolicy.source.git.trouble import SyncError, at_home, explained, is_corrupt
 from koordpolicy.source.place import COMMIT
 
@@ -39,7 +39,7 @@ class SyncSettings:
     paths: tuple[str, ...] = ()
     submodules: bool = False
     signers: Signers | None = None
-    credentials: Credentials = field(default_factory=Credentials)
+    credentials: GitCredentials = field(default_factory=GitCredentials)
     period: float = 10.0
     longest_wait: float = 300.0
     """Between attempts after failures, before jitter."""
@@ -52,7 +52,7 @@ class SyncSettings:
     """At least so long from the end of one sync to the next, however often it is triggered."""
 
 
-class Outcome(StrEnum):
+class SyncOutcome(StrEnum):
     """What became of an attempt; the words of metrics."""
 
     SUCCESS = "success"
@@ -65,7 +65,7 @@ class Outcome(StrEnum):
 class Attempt:
     """One attempt to sync, when it is over. `at` in seconds since 1970."""
 
-    outcome: Outcome
+    outcome: SyncOutcome
     at: float
     seconds: float
     commit: str
@@ -74,7 +74,7 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class SyncState:
     """How things stand. `commit` is what the link leads to, "" where nothing was published (or may not be used).
 
     `failures` counts those in a row; times in seconds since 1970, 0 for never.
@@ -105,10 +105,10 @@ class GitSync:
     ) -> None:
         self.settings = _checked(settings)
         self.address = addresses.parse(settings.repository)
-        self.state = State()
+        self.state = SyncState()
         self._git: Git = git_for(self.address, settings.credentials, environment)
         link = Path(settings.link or self.address.name)
-        self.store = Store(
+        self.store = GitStore(
             self._git, settings.directory, _link(link), settings.timeout, self.settings.paths, settings.limits
         )
         self._verifier = None
@@ -188,12 +188,12 @@ class GitSync:
             began = self._clock()
             try:
                 before, commit = await self._sync()
-                outcome = Outcome.NOOP if before == commit else Outcome.SUCCESS
+                outcome = SyncOutcome.NOOP if before == commit else SyncOutcome.SUCCESS
                 attempt = Attempt(outcome, began, self._clock() - began, commit, before)
-                self.state = State(commit, None, 0, began, self._clock())
+                self.state = SyncState(commit, None, 0, began, self._clock())
             except SyncError as error:
                 attempt = Attempt(
-                    Outcome.ERROR, began, self._clock() - began, self.state.commit, trouble=error
+                    SyncOutcome.ERROR, began, self._clock() - began, self.state.commit, trouble=error
                 )
                 self.state = replace(
                     self.state, trouble=error, failures=self.state.failures + 1, last_attempt=began

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 
-class Heard(StrEnum):
+class HookOutcome(StrEnum):
     """What a message is worth."""
 
     TRIGGERS = "triggers"
@@ -18,7 +18,7 @@ class Heard(StrEnum):
 
 def judge(
     secret: str, ref: str, headers: Mapping[str, str], body: bytes, read: Callable[[bytes], Any]
-) -> Heard:
+) -> HookOutcome:
     """What to make of a POST.
 
     Header names are in lower case. With a `secret` the message must be signed with it, as GitHub, Gitea and
@@ -26,18 +26,18 @@ def judge(
     another ref than ours needs no sync. `read` takes JSON within limits, and raises ValueError beyond them.
     """
     if secret and not _knows(secret.encode(), headers, body):
-        return Heard.REFUSED
+        return HookOutcome.REFUSED
     if headers.get("x-github-event") == "ping":
-        return Heard.IGNORED
+        return HookOutcome.IGNORED
     try:
         message = read(body) if body else None
     except ValueError:
-        return Heard.TRIGGERS  # whoever it is says that something happened; looking costs little
+        return HookOutcome.TRIGGERS  # whoever it is says that something happened; looking costs little
     pushed = message.get("ref") if isinstance(message, dict) else None
     if not isinstance(pushed, str) or ref == "HEAD":
-        return Heard.TRIGGERS
+        return HookOutcome.TRIGGERS
     ours = {ref, f"refs/heads/{ref}", f"refs/tags/{ref}"}
-    return Heard.TRIGGERS if pushed in ours else Heard.IGNORED
+    return HookOutcome.TRIGGERS if pushed in ours else HookOutcome.IGNORED
 
 
 def _knows(secret: bytes, headers: Mapping[str, str], body: bytes) -> bool:

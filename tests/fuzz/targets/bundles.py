@@ -7,7 +7,7 @@ from random import Random
 from koordpolicy.graph import Compiler
 from koordpolicy.runtime.packs import find_pack
 from koordpolicy.runtime.revisions import Reason
-from koordpolicy.runtime.trial import Request, TrialLimits
+from koordpolicy.runtime.trial import TrialLimits, TrialRequest
 from koordpolicy.runtime.trial.attempt import attempt
 from tests.fuzz.mutations import mutate_text
 from tests.fuzz.target import Defect, Target
@@ -35,7 +35,7 @@ def _run(data: bytes) -> None:
         _COMPILERS.append(Compiler(find_pack))
     texts = data.decode("utf-8", "replace").split(_APART.decode())
     names = ("koordpolicy.yaml", *(f"{at}.yaml" for at in range(1, len(texts))))
-    request = Request(dict(zip(names, texts, strict=True)))
+    request = TrialRequest(dict(zip(names, texts, strict=True)))
     verdict, _ = attempt(_COMPILERS[0], request, TrialLimits(), None, lambda _: None)
     if verdict.reason in (Reason.INTERNAL_ERROR, Reason.LIMIT_EXCEEDED):
         _COMPILERS.clear()

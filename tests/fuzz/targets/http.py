@@ -10,15 +10,15 @@ from random import Random
 
 from koordpolicy.runtime.authentication import Protection
 from koordpolicy.runtime.bodies import read_json
-from koordpolicy.runtime.connections import Limits
-from koordpolicy.runtime.http import Request, Response, Route, Server
+from koordpolicy.runtime.connections import ServerLimits
+from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.source.git.webhook import judge
 from tests.fuzz.mutations import mutate_bytes
 from tests.fuzz.target import Defect, Target
 from tests.fuzz.targets.extender import extender_server
 
-_LIMITS = Limits(
+_LIMITS = ServerLimits(
     connections=32, handshake=1, head=1, body=200_000, body_seconds=1, bodies=1_000_000, seconds=5, idle=1
 )
 _PATIENCE = 8.0
@@ -48,7 +48,7 @@ class _Served:
             Route("POST", "/webhook", _heard, Protection.READ),
             *(replace(route, protection=Protection.READ) for route in extender_server().routes()),
         )
-        async with Server("127.0.0.1", 0, routes, self.metrics, limits=_LIMITS) as server:
+        async with HttpServer("127.0.0.1", 0, routes, self.metrics, limits=_LIMITS) as server:
             self.port = server.port
             self._ready.set()
             await asyncio.Event().wait()

@@ -10,7 +10,7 @@ from koordpolicy.kube import Conflict, Gone, KubeError, MergePatch, NotFound, Ob
 from koordpolicy.kube.api import ApiCluster, Connection, connect
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.informer import Informer
-from koordpolicy.kube.leases import Terms
+from koordpolicy.kube.leases import LeaseTerms
 from koordpolicy.kube.mirror import Change, Key, Mirror, key_of
 from koordpolicy.kube.resources import CONFIG_MAPS, LEASES
 from koordpolicy.runtime.leader import Election
@@ -190,7 +190,7 @@ def test_after_a_lost_history_only_what_changed_is_heard(own_apiserver: Callable
     asyncio.run(story())
 
 
-QUICK = Terms(duration=3.0, renew_deadline=2.0, retry=0.3)
+QUICK = LeaseTerms(duration=3.0, renew_deadline=2.0, retry=0.3)
 
 
 def test_the_next_one_takes_over_at_once_or_when_the_lease_has_run_out(apiserver: SharedServer) -> None:

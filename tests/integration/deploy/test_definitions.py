@@ -13,13 +13,13 @@ from koordpolicy.language.crds.definitions import plural_of
 from koordpolicy.language.documents import read_documents
 from koordpolicy.language.kinds import KINDS
 from koordpolicy.model.policy_revision import (
-    Condition,
     Instance,
     InstanceState,
     PolicyRevision,
     RevisionStatus,
     RolloutState,
     ShownDiagnostic,
+    StatusCondition,
     from_json,
     to_json,
 )
@@ -116,7 +116,7 @@ def test_a_revision_and_its_status_are_kept(deployed: Access) -> None:
         "https://git.example/shop",
         RevisionStatus(
             1,
-            (Condition("Ready", "True", "Succeeded", "", "2026-01-01T00:00:00Z", 1),),
+            (StatusCondition("Ready", "True", "Succeeded", "", "2026-01-01T00:00:00Z", 1),),
             (ShownDiagnostic("warning", "KP308", "unused", "a.yaml", 3, 9),),
             1,
             120,

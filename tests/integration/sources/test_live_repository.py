@@ -5,7 +5,7 @@ from pathlib import Path
 
 from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Reason, Rejected
+from koordpolicy.runtime.revisions import Reason, RejectedRevision
 from koordpolicy.source.git.repository import RepositorySource
 from tests.integration.sources.repositories import GitServer, Upstream, git, serving
 from tests.integration.sources.syncs import syncing
@@ -18,7 +18,7 @@ def test_commits_decide_and_broken_ones_change_nothing(
     first = upstream.commit(tree(1000))
     sync = syncing(server.url(), target, period=60, pause=0.01)
     live = LivePolicies(RepositorySource(sync), Metrics("test"))
-    refused: list[Rejected] = []
+    refused: list[RejectedRevision] = []
     live.subscribe_rejected(refused.append)
 
     def target_now() -> object:

@@ -13,8 +13,8 @@ import pytest
 
 from koordpolicy.source import Revision, SourceTrouble, Timing, open_source
 from koordpolicy.source.git.repository import RepositorySource
-from koordpolicy.source.git.surroundings import Credentials
-from koordpolicy.source.git.sync import Attempt, GitSync, Outcome, SyncSettings
+from koordpolicy.source.git.surroundings import GitCredentials
+from koordpolicy.source.git.sync import Attempt, GitSync, SyncOutcome, SyncSettings
 from koordpolicy.source.git.trouble import SyncError
 from tests.integration.sources.following import EVENTS_ONLY, following
 from tests.integration.sources.repositories import (
@@ -32,7 +32,7 @@ class TestLayout:
     def test_is_that_of_git_sync(self, upstream: Upstream, target: Path) -> None:
         commit = upstream.commit({"one.yaml": "1", "inner/two.yaml": "2"})
         attempt = sync(syncing(upstream.bare, target))
-        assert (attempt.outcome, attempt.commit) == (Outcome.SUCCESS, commit)
+        assert (attempt.outcome, attempt.commit) == (SyncOutcome.SUCCESS, commit)
         link = target / "policies"
         assert str(link.readlink()) == f".worktrees/{commit}", "relative, so that it may be mounted elsewhere"
         assert sorted(path.name for path in target.iterdir()) == [".git", ".worktrees", "policies"]
@@ -56,7 +56,7 @@ class TestLayout:
         syncer = syncing(upstream.bare, target)
         sync(syncer)
         before = os.lstat(target / "policies").st_ino, (target / "policies").stat().st_mtime_ns
-        assert sync(syncer).outcome == Outcome.NOOP
+        assert sync(syncer).outcome == SyncOutcome.NOOP
         assert (os.lstat(target / "policies").st_ino, (target / "policies").stat().st_mtime_ns) == before
 
     @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ class TestLayout:
         sync(first)
         assert fail(syncing(upstream.bare, target)).reason == "Busy"
         first.close()
-        assert sync(syncing(upstream.bare, target)).outcome == Outcome.NOOP
+        assert sync(syncing(upstream.bare, target)).outcome == SyncOutcome.NOOP
 
 
 class TestRefs:
@@ -138,7 +138,7 @@ class TestRefs:
         syncer = syncing(server.url(), target, ref=first)
         assert sync(syncer).commit == first
         asked = server.requests
-        assert sync(syncer).outcome == Outcome.NOOP
+        assert sync(syncer).outcome == SyncOutcome.NOOP
         assert server.requests == asked, "nothing can have changed"
 
     def test_a_commit_of_a_server_that_gives_tips_only(self, upstream: Upstream, target: Path) -> None:
@@ -205,7 +205,7 @@ class TestChanges:
         assert tree(target / "policies") == {"one.yaml": "1"}
         assert (syncer.state.commit, syncer.state.failures) == (commit, 1)
         upstream.push()
-        assert sync(syncer).outcome == Outcome.NOOP
+        assert sync(syncer).outcome == SyncOutcome.NOOP
         assert (syncer.state.trouble, syncer.state.failures) == (None, 0)
 
     def test_a_repository_that_goes_and_comes_back(self, upstream: Upstream, target: Path) -> None:
@@ -286,7 +286,7 @@ class TestParts:
         assert tree(target / "policies") == {**wanted, "prod/a.yaml": "a2"}
         syncer.close()
         fewer = syncing(upstream.bare, target, paths=("prod",))
-        assert sync(fewer).outcome == Outcome.NOOP
+        assert sync(fewer).outcome == SyncOutcome.NOOP
         assert sorted(tree(target / "policies")) == ["prod/a.yaml", "prod/deep/b.yaml"]
 
     def test_a_path_that_goes_is_reported(self, upstream: Upstream, target: Path) -> None:
@@ -497,7 +497,7 @@ class TestRunning:
         attempts: asyncio.Queue[Attempt] = asyncio.Queue()
         syncer.subscribe(attempts.put_nowait)
 
-        async def scene() -> list[Outcome]:
+        async def scene() -> list[SyncOutcome]:
             running = asyncio.create_task(syncer.run())
             first = await attempts.get()
             for _ in range(50):
@@ -512,7 +512,7 @@ class TestRunning:
                 *(attempts.get_nowait().outcome for _ in range(attempts.qsize())),
             ]
 
-        assert asyncio.run(scene()) == [Outcome.SUCCESS, Outcome.NOOP]
+        assert asyncio.run(scene()) == [SyncOutcome.SUCCESS, SyncOutcome.NOOP]
 
     def test_stopped_while_git_runs_leaves_no_process(self, target: Path) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent:
@@ -531,5 +531,5 @@ class TestRunning:
 
 def test_settings_are_plain_values(tmp_path: Path) -> None:
     settings = SyncSettings("https://host/x.git", tmp_path)
-    assert replace(settings, ref="v1").credentials == Credentials()
+    assert replace(settings, ref="v1").credentials == GitCredentials()
     assert Timing() == Timing(quiet=0.2, longest=2.0, poll=5.0)

@@ -13,7 +13,7 @@ import pytest
 from koordpolicy.source import Revision
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.signatures import Signers
-from koordpolicy.source.git.surroundings import Credentials
+from koordpolicy.source.git.surroundings import GitCredentials
 from koordpolicy.source.git.sync import GitSync, SyncSettings
 from tests.integration.sources.following import following
 from tests.integration.sources.repositories import ENVIRONMENT, GitServer, Upstream, git, signed_by, ssh_key
@@ -158,7 +158,7 @@ class TestAccess:
     ) -> None:
         upstream.commit({"one.yaml": "1"})
         token = tmp_path / "it's a token"
-        credentials = Credentials(username="bot", password_file=token)
+        credentials = GitCredentials(username="bot", password_file=token)
         syncer = syncing(server.url(), target, credentials=credentials)
         for secret in ("first", "second"):
             server.password = "Basic " + base64.b64encode(f"bot:{secret}".encode()).decode()
@@ -180,7 +180,7 @@ class TestAccess:
             f'#!/bin/sh\nprintf "%s\\n" "$@" >> "{noted}"\nfor last; do :; done\nexec sh -c "$last"\n'
         )
         ssh.chmod(0o755)
-        credentials = Credentials(ssh_key=tmp_path / "a key", known_hosts=tmp_path / "known_hosts")
+        credentials = GitCredentials(ssh_key=tmp_path / "a key", known_hosts=tmp_path / "known_hosts")
         settings = SyncSettings(f"git@host.example:{upstream.bare}", target, credentials=credentials)
         environment = {**ENVIRONMENT, "PATH": f"{programs}:{ENVIRONMENT['PATH']}"}
         syncer = GitSync(settings, environment=environment, jitter=lambda: 0, clock=time.time)

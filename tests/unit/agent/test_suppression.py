@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.agent.strategies.suppression import Outcome, Suppression
+from koordpolicy.agent.strategies.suppression import Suppression, SuppressionAction
 from koordpolicy.agent.strategies.suppression_plan import SuppressionPlan, plan
 from koordpolicy.algorithms.cpuset import CpusetWrite, Reach
 from koordpolicy.algorithms.suppress import CpusetLimits
@@ -23,7 +23,7 @@ def policies(**spec: Any) -> Any:
 
 def test_the_target_is_what_the_others_leave() -> None:
     found = decision(graph(), sight())
-    assert (found.outcome, found.mechanism, found.target) == (Outcome.SUPPRESS, "cpuset", 3_000)
+    assert (found.outcome, found.mechanism, found.target) == (SuppressionAction.SUPPRESS, "cpuset", 3_000)
     assert found.figures == {"protectedPods": 8_000, "protectedHostApplications": 0, "system": 2_000}
     assert found.cpuset_limits == CpusetLimits(minimum_cpus=2, growth=0.1)
     assert (found.quota_limits.minimum, found.quota_limits.negligible) == (2_000, 0.01)
@@ -45,36 +45,36 @@ def test_what_a_user_says_changes_the_target(spec: dict[str, Any], target: int) 
 @pytest.mark.parametrize(
     ("spec", "age", "outcome"),
     [
-        ({}, 2, Outcome.SUPPRESS),
-        ({}, 3, Outcome.KEEP),
-        ({"onMissing": {"after": "10s"}}, 3, Outcome.SUPPRESS),
-        ({"onMissing": {"action": "Recover"}}, 3, Outcome.RECOVER),
-        ({"enabled": False}, 0, Outcome.RECOVER),
-        ({"target": {"cel": "node.capacity.cpu - node.usage.p95.cpu"}}, 0, Outcome.KEEP),
+        ({}, 2, SuppressionAction.SUPPRESS),
+        ({}, 3, SuppressionAction.KEEP),
+        ({"onMissing": {"after": "10s"}}, 3, SuppressionAction.SUPPRESS),
+        ({"onMissing": {"action": "Recover"}}, 3, SuppressionAction.RECOVER),
+        ({"enabled": False}, 0, SuppressionAction.RECOVER),
+        ({"target": {"cel": "node.capacity.cpu - node.usage.p95.cpu"}}, 0, SuppressionAction.KEEP),
         (
             {"target": {"cel": "node.capacity.cpu - node.usage.p95.cpu"}, "onMissing": {"action": "Recover"}},
             0,
-            Outcome.RECOVER,
+            SuppressionAction.RECOVER,
         ),
     ],
 )
 def test_without_a_measurement_policy_says_what_holds(
-    spec: dict[str, Any], age: int, outcome: Outcome
+    spec: dict[str, Any], age: int, outcome: SuppressionAction
 ) -> None:
     found = decision(policies(**spec), sight(age=age))
     assert found.outcome is outcome
-    assert bool(found.reason) == (outcome is not Outcome.SUPPRESS)
+    assert bool(found.reason) == (outcome is not SuppressionAction.SUPPRESS)
 
 
 def test_a_node_that_was_never_measured() -> None:
     seen = sight()
     unmeasured = type(seen)(seen.node, seen.pods, NodeMetric("n"))
-    assert decision(graph(), unmeasured).outcome is Outcome.KEEP
-    assert decision(graph(), type(seen)(seen.node, seen.pods)).outcome is Outcome.KEEP
+    assert decision(graph(), unmeasured).outcome is SuppressionAction.KEEP
+    assert decision(graph(), type(seen)(seen.node, seen.pods)).outcome is SuppressionAction.KEEP
 
 
 def test_without_a_policy_nothing_is_held_back() -> None:
-    assert decision(graph_without_pack(), sight()).outcome is Outcome.RECOVER
+    assert decision(graph_without_pack(), sight()).outcome is SuppressionAction.RECOVER
 
 
 def test_cpus_are_taken_at_once_and_given_back_in_steps() -> None:
@@ -104,7 +104,7 @@ def test_the_mechanism_not_in_use_gives_back_what_it_took() -> None:
 
 
 def test_what_others_have_alone_is_never_given() -> None:
-    recovered = plan(Suppression(Outcome.RECOVER), group(current={5}, excluded={0, 1}, quota=5_000))
+    recovered = plan(Suppression(SuppressionAction.RECOVER), group(current={5}, excluded={0, 1}, quota=5_000))
     assert recovered == SuppressionPlan((CpusetWrite(Reach.TOP_DOWN, ALL - {0, 1}),), quota=-1)
 
 
@@ -128,7 +128,11 @@ def test_a_plan_reaches_a_state_that_it_does_not_leave(
 ) -> None:
     """However the group begins, some rounds of the same decision come to rest, within what is allowed."""
     held = Suppression(
-        Outcome.SUPPRESS, mechanism, target, CpusetLimits(2, 0.1), decision(graph(), sight()).quota_limits
+        SuppressionAction.SUPPRESS,
+        mechanism,
+        target,
+        CpusetLimits(2, 0.1),
+        decision(graph(), sight()).quota_limits,
     )
     states = []
     for _ in range(40):
@@ -146,4 +150,4 @@ def test_a_plan_reaches_a_state_that_it_does_not_leave(
 
 
 def test_keeping_writes_nothing() -> None:
-    assert plan(Suppression(Outcome.KEEP), group(current={1}, quota=7)) == SuppressionPlan()
+    assert plan(Suppression(SuppressionAction.KEEP), group(current={1}, quota=7)) == SuppressionPlan()

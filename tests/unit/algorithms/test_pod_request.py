@@ -14,7 +14,7 @@ from koordpolicy.algorithms.pod_request import (
     pod_demand,
     requests_anything,
 )
-from koordpolicy.model.pod import Condition, Container, Pod
+from koordpolicy.model.pod import Container, Pod, PodCondition
 from koordpolicy.model.reading import Amounts
 
 LIST = st.dictionaries(st.sampled_from(["cpu", "memory", "x.io/y"]), st.integers(0, 20))
@@ -73,9 +73,9 @@ def one(requests: Amounts, running: Amounts | None = None, limits: Amounts | Non
 def test_a_resize_counts_at_its_largest_unless_it_was_refused() -> None:
     pod = one({"cpu": 5, "memory": 1}, running={"cpu": 3, "memory": 2})
     assert occupied_requests(pod) == {"cpu": 5, "memory": 2}
-    refused = replace(pod, conditions=(Condition("PodResizePending", "True", "Infeasible"),))
+    refused = replace(pod, conditions=(PodCondition("PodResizePending", "True", "Infeasible"),))
     assert occupied_requests(refused) == {"cpu": 3, "memory": 2}
-    deferred = replace(pod, conditions=(Condition("PodResizePending", "True", "Deferred"),))
+    deferred = replace(pod, conditions=(PodCondition("PodResizePending", "True", "Deferred"),))
     assert occupied_requests(deferred) == {"cpu": 5, "memory": 2}
     assert effective_requests(pod) == {"cpu": 5, "memory": 1}
 

@@ -7,26 +7,37 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.cli.main import main
-from koordpolicy.cli.rollouts.found import Found, chosen
+from koordpolicy.cli.rollouts.found import FoundRollout, chosen
 from koordpolicy.cli.rollouts.text import details, span, table
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.runtime.rollout.counts import Counts, Tally
+from koordpolicy.runtime.rollout.counts import ComparisonCounts, ComparisonTally
 from koordpolicy.runtime.rollout.judging import Gathered
 from koordpolicy.runtime.rollout.machine import Judged, Seen, advance, begin
-from koordpolicy.runtime.rollout.plan import Guard, Plan, Step
-from koordpolicy.runtime.rollout.state import Action, Command, Phase, State, Subject, subject_to_json, to_json
+from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan, RolloutStep
+from koordpolicy.runtime.rollout.state import (
+    Action,
+    Phase,
+    RolloutCommand,
+    RolloutProgress,
+    Subject,
+    subject_to_json,
+    to_json,
+)
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
-PLAN = Plan((Step("shadow", 10 * MINUTE), Step("few", 10 * MINUTE, share=5.0)), (Guard("alike", 5 * MINUTE),))
+PLAN = RolloutPlan(
+    (RolloutStep("shadow", 10 * MINUTE), RolloutStep("few", 10 * MINUTE, share=5.0)),
+    (RolloutGuard("alike", 5 * MINUTE),),
+)
 
 
 def subject(letter: str, previous: str = "0" * 40) -> Subject:
     return Subject(f"fleet-{letter * 12}", "fleet", letter * 40, "d" * 64, previous, letter * 40)
 
 
-def keep(directory: Path, state: State) -> None:
+def keep(directory: Path, state: RolloutProgress) -> None:
     content = {"format": 1, "subject": subject_to_json(state.subject), "rollout": to_json(state)}
     (directory / "rollout.json").write_text(json.dumps(content), "utf-8")
 
@@ -37,7 +48,7 @@ def run(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def going(tmp_path: Path) -> State:
+def going(tmp_path: Path) -> RolloutProgress:
     """A rollout that began two minutes ago."""
     state = begin(subject("b"), PLAN, now_ns() - 2 * MINUTE)
     keep(tmp_path, state)
@@ -73,22 +84,22 @@ def test_a_command_is_left_for_the_process(action: str, tmp_path: Path) -> None:
     assert left["id"]
 
 
-def test_what_makes_no_sense_is_refused(tmp_path: Path, going: State) -> None:
+def test_what_makes_no_sense_is_refused(tmp_path: Path, going: RolloutProgress) -> None:
     place = ("--state-dir", str(tmp_path))
     assert run("resume", *place)[1] == "koordpolicy rollout: the rollout of bbbbbbbbbbbb is not paused\n"
     assert "there is no rollout of `ccc`" in run("pause", "ccc", *place)[1]
-    paused = advance(going, PLAN, now_ns(), Seen(command=Command(Action.PAUSE, "bob")))
+    paused = advance(going, PLAN, now_ns(), Seen(command=RolloutCommand(Action.PAUSE, "bob")))
     keep(tmp_path, paused)
     assert run("pause", *place) == (0, "bbbbbbbbbbbb is paused already: paused by bob\n")
-    ended = advance(going, PLAN, now_ns(), Seen(command=Command(Action.ABORT, "bob")))
+    ended = advance(going, PLAN, now_ns(), Seen(command=RolloutCommand(Action.ABORT, "bob")))
     keep(tmp_path, ended)
     assert run("abort", "bbb", *place)[1].endswith("is over (aborted)\n")
     assert run("status", "bbb", *place)[0] == 1, "an aborted revision fails a pipeline that asks for it"
 
 
 def test_the_revision_is_found_by_its_beginning() -> None:
-    one, other = (Found(begin(subject(letter), PLAN, 0)) for letter in "ab")
-    again = Found(begin(Subject("fleet2-aaaaaaaaaaaa", "fleet2", "a" * 40, "e" * 64, ""), PLAN, 0))
+    one, other = (FoundRollout(begin(subject(letter), PLAN, 0)) for letter in "ab")
+    again = FoundRollout(begin(Subject("fleet2-aaaaaaaaaaaa", "fleet2", "a" * 40, "e" * 64, ""), PLAN, 0))
     assert chosen((one, other), "bb", None) is other
     assert chosen((one, again), "fleet-aaaaaaaaaaaa", None) is one
     assert chosen((one, again), "sha256:eee", None) is again
@@ -98,18 +109,23 @@ def test_the_revision_is_found_by_its_beginning() -> None:
         chosen((one, other), None, Action.PAUSE)
 
 
-def full() -> tuple[Found, int]:
+def full() -> tuple[FoundRollout, int]:
     now = 1_800_000_000 * SECOND
     state = begin(subject("b", "sha256:" + "0" * 64), PLAN, now)
     seen = Seen(
         {"alike": Judged(False, "3% of the answers differ, which is more than anybody would have thought")}
     )
     state = advance(
-        state, PLAN, now + MINUTE, Seen({"alike": Judged(True)}, Command(Action.PAUSE, "ada@example", "1"))
+        state,
+        PLAN,
+        now + MINUTE,
+        Seen({"alike": Judged(True)}, RolloutCommand(Action.PAUSE, "ada@example", "1")),
     )
     state = advance(state, PLAN, now + 2 * MINUTE, seen)
-    counts = Counts({"CPUSuppress": Tally(12_345, 123, 7), "Overcommit": Tally(50, 0, 0)})
-    return Found(state, Gathered(counts, 12, 1, 3), "resume"), now + 90 * MINUTE
+    counts = ComparisonCounts(
+        {"CPUSuppress": ComparisonTally(12_345, 123, 7), "Overcommit": ComparisonTally(50, 0, 0)}
+    )
+    return FoundRollout(state, Gathered(counts, 12, 1, 3), "resume"), now + 90 * MINUTE
 
 
 def test_everything_fits_into_eighty_columns() -> None:
@@ -152,4 +168,4 @@ def test_an_end_is_shown_without_a_step() -> None:
     for minute in (10, 20):
         state = advance(state, PLAN, minute * MINUTE, Seen({"alike": Judged(True)}))
     assert state.phase is Phase.COMPLETE
-    assert list(table([Found(state)], 30 * MINUTE, 80))[1].split() == ["bbbbbbbbbbbb", "Complete"]
+    assert list(table([FoundRollout(state)], 30 * MINUTE, 80))[1].split() == ["bbbbbbbbbbbb", "Complete"]

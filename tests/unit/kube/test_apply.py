@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.kube import Conflict, Rejected, freeze, thaw
 from koordpolicy.kube.apply import applied, tracked
-from koordpolicy.kube.ownership import Manager, field_values, read_managers, show, write_managers
+from koordpolicy.kube.ownership import FieldManager, field_values, read_managers, show, write_managers
 from koordpolicy.kube.resources import CONFIG_MAPS, NODE_METRICS, PODS
 from koordpolicy.kube.shapes import shape_of
 
@@ -62,7 +62,7 @@ def apply(
 @given(pods)
 def test_fields_survive_their_wire_form(pod: dict[str, Any]) -> None:
     fields = frozenset(field_values(pod, SHAPE))
-    manager = Manager("git", "Apply", "", fields, NOW)
+    manager = FieldManager("git", "Apply", "", fields, NOW)
     pod["metadata"]["managedFields"] = write_managers([manager], "v1")
     assert read_managers(pod) == ((manager,) if fields else ())
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.kube.memory.disruption import Tally, check_budget, desired_healthy
+from koordpolicy.kube.memory.disruption import BudgetTally, check_budget, desired_healthy
 from koordpolicy.kube.memory.disruption import budget_status as status_of
 from tests.unit.kube.builders import NOW
 
@@ -62,7 +62,7 @@ def budget(status: Mapping[str, Any] | None = None, /, **spec: Any) -> dict[str,
 
 
 def budget_status(found: Any, pods: list[Any], scale: Any, now: int) -> dict[str, Any]:
-    tally = Tally()
+    tally = BudgetTally()
     for entry in pods:
         tally.set(entry["metadata"]["name"], entry)
     return status_of(found, tally, scale, now)
@@ -183,14 +183,14 @@ changes = st.lists(
 
 @given(changes)
 def test_a_tally_kept_pod_by_pod_is_the_one_counted_anew(todo: list[tuple[str, Any]]) -> None:
-    kept, pods = Tally(), dict[str, Any]()
+    kept, pods = BudgetTally(), dict[str, Any]()
     for name, facts in todo:
         found = facts and pod(name, ready=facts[0], going=facts[1], owner=facts[2])
         kept.set(name, found)
         pods.pop(name, None)
         if found:
             pods[name] = found
-        anew = Tally()
+        anew = BudgetTally()
         for key, entry in pods.items():
             anew.set(key, entry)
         assert (len(kept), kept.healthy) == (len(anew), anew.healthy)

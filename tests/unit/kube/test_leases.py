@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.kube.leases import Terms, claim, first_claim, handed_back, look, may_claim, micro_time
+from koordpolicy.kube.leases import LeaseTerms, claim, first_claim, handed_back, look, may_claim, micro_time
 
 WALL = 1_750_000_000_123_456_789
 LATER = WALL + 60 * 10**9
-TERMS = Terms()
+TERMS = LeaseTerms()
 
 
 def lease(holder: str, **spec: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def lease(holder: str, **spec: Any) -> dict[str, Any]:
 
 
 def test_the_first_claim_says_everything() -> None:
-    made = first_claim("ns", "one", "a", Terms(duration=1.5, renew_deadline=1.0, retry=0.2), WALL)
+    made = first_claim("ns", "one", "a", LeaseTerms(duration=1.5, renew_deadline=1.0, retry=0.2), WALL)
     assert made["metadata"] == {"namespace": "ns", "name": "one"}
     assert made["spec"] == {
         "holderIdentity": "a",
@@ -81,9 +81,9 @@ def test_what_is_handed_back_has_no_holder_but_keeps_its_count() -> None:
 @pytest.mark.parametrize("times", [(10, 10, 2), (15, 2.4, 2), (15, 10, 0), (15, 10, -1), (-1, 10, 2)])
 def test_times_that_cannot_work_are_refused(times: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="must be longer"):
-        Terms(*times)
+        LeaseTerms(*times)
 
 
 def test_a_pause_stays_near_the_retry_period() -> None:
-    assert Terms().pause(0.0) == 2.0
-    assert Terms().pause(0.999) <= 2.4
+    assert LeaseTerms().pause(0.0) == 2.0
+    assert LeaseTerms().pause(0.999) <= 2.4

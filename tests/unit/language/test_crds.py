@@ -13,13 +13,13 @@ from koordpolicy.language.crds.definitions import plural_of
 from koordpolicy.language.crds.structural import structural
 from koordpolicy.language.kinds import KINDS
 from koordpolicy.model.policy_revision import (
-    Condition,
     Instance,
     InstanceState,
     PolicyRevision,
     RevisionStatus,
     RolloutState,
     ShownDiagnostic,
+    StatusCondition,
     to_json,
 )
 
@@ -211,7 +211,7 @@ def test_the_typed_revision_says_what_its_definition_knows() -> None:
         "https://git.example/shop",
         RevisionStatus(
             3,
-            (Condition("Ready", "False", "CompileFailed", "no", "2026-01-01T00:00:00Z", 3),),
+            (StatusCondition("Ready", "False", "CompileFailed", "no", "2026-01-01T00:00:00Z", 3),),
             (ShownDiagnostic("error", "KP204", "units", "a.yaml", 3, 9),),
             1,
             120,

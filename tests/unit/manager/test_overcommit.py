@@ -7,7 +7,7 @@ import pytest
 
 from koordpolicy.kube import resources
 from koordpolicy.kube.port import MergePatch
-from koordpolicy.manager.controllers.overcommit import Outcome
+from koordpolicy.manager.controllers.overcommit import PublishAction
 from koordpolicy.model import protocol as wire
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import document, graph
@@ -115,7 +115,7 @@ def test_without_any_metric_nothing_is_offered() -> None:
     small.node()
     decided = small.reconcile()
     assert decided is not None
-    assert decided.calculations[0].outcome is Outcome.RESET
+    assert decided.calculations[0].outcome is PublishAction.RESET
     assert small.offered() == {}
 
 

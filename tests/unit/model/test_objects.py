@@ -17,7 +17,7 @@ from koordpolicy.model.node import (
     read_node,
     usage_thresholds,
 )
-from koordpolicy.model.pod import Condition, Container, Owner, read_pod
+from koordpolicy.model.pod import Container, Owner, PodCondition, read_pod
 from koordpolicy.model.reading import ObjectError, read_amounts
 from koordpolicy.model.time import NANOSECONDS
 
@@ -95,7 +95,7 @@ def test_a_pod() -> None:
             running={"cpu": 3000, "memory": 2**31},
         ),
     )
-    assert pod.condition("PodScheduled") == Condition("PodScheduled", "True", since=8 * NANOSECONDS)
+    assert pod.condition("PodScheduled") == PodCondition("PodScheduled", "True", since=8 * NANOSECONDS)
     assert pod.condition("Ready") is None
     assert (pod.created_at, pod.deleted_at) == (7 * NANOSECONDS, None)
     assert (pod.terminal, pod.terminating, pod.pod_requests) == (False, False, None)

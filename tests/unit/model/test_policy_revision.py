@@ -1,13 +1,13 @@
 import pytest
 
 from koordpolicy.model.policy_revision import (
-    Condition,
     Instance,
     InstanceState,
     PolicyRevision,
     RevisionStatus,
     RolloutState,
     ShownDiagnostic,
+    StatusCondition,
     from_json,
     revision_name,
     to_json,
@@ -22,7 +22,7 @@ WHOLE = PolicyRevision(
     "https://git.example/shop",
     RevisionStatus(
         0,
-        (Condition("Ready", "True", "Succeeded", "", "2026-01-01T00:00:00Z", 1),),
+        (StatusCondition("Ready", "True", "Succeeded", "", "2026-01-01T00:00:00Z", 1),),
         (ShownDiagnostic("warning", "KP308", "unused", "a.yaml", 3, 9),),
         1,
         0,

@@ -9,7 +9,7 @@ from typing import Any
 import uvloop
 
 from koordpolicy.runtime.authentication import Protection
-from koordpolicy.runtime.http import Request, Response, Route, Server
+from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 
 LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
@@ -91,7 +91,7 @@ class Client:
 
 @asynccontextmanager
 async def client(
-    server: Server, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1"
+    server: HttpServer, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1"
 ) -> AsyncIterator[Client]:
     """A connection to a server, from an address of this host."""
     more: dict[str, Any] = {} if tls is None else {"ssl": tls}
@@ -103,7 +103,7 @@ async def client(
         await asyncio.sleep(0)
 
 
-async def is_well(server: Server, tls: ssl.SSLContext | None = None) -> bool:
+async def is_well(server: HttpServer, tls: ssl.SSLContext | None = None) -> bool:
     """Whether a newcomer is answered."""
     async with client(server, tls) as one:
         one.send(HEALTH)

@@ -10,15 +10,15 @@ import pytest
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.runtime.authentication import Authentication, Authenticator, Protection, user_of
 from koordpolicy.runtime.certificates import Tls
-from koordpolicy.runtime.connections import Limits
-from koordpolicy.runtime.http import Route, Server
+from koordpolicy.runtime.connections import ServerLimits
+from koordpolicy.runtime.http import HttpServer, Route
 from koordpolicy.runtime.reviews import ClusterReviews
 from tests.unit.runtime.certificates import Pair, certificate
 from tests.unit.runtime.clients import client, play, trusting, well
 from tests.unit.runtime.scenes import until
 
 ROUTES = tuple(Route("GET", f"/{one}", well, one) for one in Protection)
-USUAL = Limits()
+USUAL = ServerLimits()
 OPEN, READ, WRITE, SIGNED = (f"/{one}" for one in Protection)
 
 
@@ -31,7 +31,7 @@ class Site:
     own: Pair = field(default_factory=lambda: certificate(1))
     known: Pair = field(default_factory=lambda: certificate(2, "/O=system:nodes/O=extra/CN=scheduler"))
     stranger: Pair = field(default_factory=lambda: certificate(3, "/CN=scheduler"))
-    server: Server | None = None
+    server: HttpServer | None = None
 
     def write(self, name: str, pair: Pair) -> tuple[Path, Path]:
         pem, key = self.folder / f"{name}.pem", self.folder / f"{name}.key"
@@ -39,10 +39,10 @@ class Site:
         key.write_bytes(pair.key)
         return pem, key
 
-    def serve(self, limits: Limits = USUAL) -> Server:
+    def serve(self, limits: ServerLimits = USUAL) -> HttpServer:
         pem, key = self.write("own", self.own)
         authority, _ = self.write("known", self.known)
-        self.server = Server(
+        self.server = HttpServer(
             "127.0.0.1",
             0,
             ROUTES,
@@ -147,7 +147,7 @@ def test_a_cluster_that_does_not_answer_opens_nothing() -> None:
         # The in-memory cluster has no users, and says so.
         reviews = ClusterReviews(MemoryCluster(Store(lambda: 0)))
         authenticator = Authenticator(Authentication(delegated=True), reviews=reviews)
-        async with Server("127.0.0.1", 0, ROUTES, authenticator=authenticator) as server:
+        async with HttpServer("127.0.0.1", 0, ROUTES, authenticator=authenticator) as server:
             async with client(server) as one:
                 one.send(f"GET {READ} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer x\r\n\r\n".encode())
                 status, body = await one.answer()
@@ -159,7 +159,7 @@ def test_a_cluster_that_does_not_answer_opens_nothing() -> None:
 
 def test_without_settings_reading_is_open_and_writing_is_not() -> None:
     async def scene() -> None:
-        async with Server("127.0.0.1", 0, ROUTES) as server:
+        async with HttpServer("127.0.0.1", 0, ROUTES) as server:
             for path, expected in ((OPEN, 200), (READ, 200), (SIGNED, 200), (WRITE, 401)):
                 async with client(server) as one:
                     one.send(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
@@ -174,7 +174,7 @@ def test_without_settings_reading_is_open_and_writing_is_not() -> None:
 def test_the_body_of_who_may_not_ask_is_not_waited_for() -> None:
     async def scene() -> None:
         routes = (Route("POST", "/write", well),)
-        async with Server("127.0.0.1", 0, routes) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, routes) as server, client(server) as one:
             one.send(b"POST /write HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n")
             assert await one.status() == 401
 
@@ -193,7 +193,7 @@ def test_an_authority_that_was_taken_away_does_not_count_any_more(
 ) -> None:
     async def scene() -> None:
         site = Site(tmp_path, Authentication())
-        async with site.serve(Limits(reread=0.02)):
+        async with site.serve(ServerLimits(reread=0.02)):
             assert await site.ask(WRITE, site.known) == 200
             (tmp_path / "known.pem").write_bytes(site.stranger.pem)
             await until(lambda: "was renewed" in caplog.text)

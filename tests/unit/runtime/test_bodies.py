@@ -13,13 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.runtime.bodies import BodyProblem, JsonProblem, gunzip, is_deeper, memory_needed, read_json
-from koordpolicy.runtime.connections import Limits
-from koordpolicy.runtime.http import Server
+from koordpolicy.runtime.connections import ServerLimits
+from koordpolicy.runtime.http import HttpServer
 from koordpolicy.runtime.metrics import Metrics
 from tests.unit.runtime.clients import HEALTH, ROUTES, client, is_well, play
 
 MOST = 10_000
-LIMITS = Limits(body=MOST, bodies=2 * MOST)
+LIMITS = ServerLimits(body=MOST, bodies=2 * MOST)
 PLAIN = b"x" * 900
 
 
@@ -83,7 +83,7 @@ def test_what_is_made_of_a_body(loop: str, case: str, caplog: pytest.LogCaptureF
 
     async def scene() -> None:
         metrics = Metrics("test")
-        async with Server("127.0.0.1", 0, ROUTES, metrics, limits=LIMITS) as server:
+        async with HttpServer("127.0.0.1", 0, ROUTES, metrics, limits=LIMITS) as server:
             async with client(server) as one:
                 one.send(sent)
                 assert await one.status() == expected
@@ -101,7 +101,7 @@ def test_what_is_made_of_a_body(loop: str, case: str, caplog: pytest.LogCaptureF
 
 def test_all_bodies_together_have_a_limit() -> None:
     async def scene() -> None:
-        async with Server("127.0.0.1", 0, ROUTES, limits=LIMITS) as server:
+        async with HttpServer("127.0.0.1", 0, ROUTES, limits=LIMITS) as server:
             async with client(server) as first, client(server) as second, client(server) as third:
                 for one in (first, second):
                     one.send(sized(bytes(MOST))[:-1])
@@ -120,7 +120,7 @@ def test_all_bodies_together_have_a_limit() -> None:
 
 def test_a_body_that_nobody_asked_for_is_not_taken() -> None:
     async def scene() -> None:
-        async with Server("127.0.0.1", 0, ROUTES, limits=LIMITS) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, ROUTES, limits=LIMITS) as server, client(server) as one:
             one.send(HEALTH.replace(b"\r\n\r\n", b"\r\nContent-Length: 99999999999\r\n\r\n"))
             assert (await one.answer())[0] == 200
 

@@ -10,17 +10,17 @@ import pytest
 
 from koordpolicy.runtime.authentication import Protection
 from koordpolicy.runtime.certificates import Tls
-from koordpolicy.runtime.connections import Limits, listen
-from koordpolicy.runtime.http import Request, Response, Route, Server
+from koordpolicy.runtime.connections import ServerLimits, listen
+from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from tests.unit.runtime.certificates import certificate
 from tests.unit.runtime.clients import HEALTH, LOOPS, ROUTES, Client, client, is_well, play, trusting
 from tests.unit.runtime.scenes import until
 
 PLACES = 20
-PATIENT = Limits(connections=PLACES, handshake=3600, head=3600, body_seconds=3600, idle=3600)
+PATIENT = ServerLimits(connections=PLACES, handshake=3600, head=3600, body_seconds=3600, idle=3600)
 """Only newcomers end connections."""
-HASTY = Limits(connections=PLACES, handshake=1.5, head=0.5, body_seconds=0.5, idle=0.5)
+HASTY = ServerLimits(connections=PLACES, handshake=1.5, head=0.5, body_seconds=0.5, idle=0.5)
 
 
 @pytest.fixture(params=LOOPS)
@@ -51,7 +51,7 @@ def test_a_flood_of_requests_that_never_end_shuts_nobody_out(loop: str, stall: s
     async def scene() -> None:
         metrics = Metrics("test")
         async with (
-            Server("127.0.0.1", 0, ROUTES, metrics, limits=PATIENT) as server,
+            HttpServer("127.0.0.1", 0, ROUTES, metrics, limits=PATIENT) as server,
             AsyncExitStack() as stack,
         ):
             before = files()
@@ -70,7 +70,7 @@ def test_a_flood_of_requests_that_never_end_shuts_nobody_out(loop: str, stall: s
 def test_one_that_keeps_us_waiting_is_ended(loop: str, stall: str) -> None:
     async def scene() -> None:
         metrics = Metrics("test")
-        async with Server("127.0.0.1", 0, ROUTES, metrics, limits=HASTY) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, ROUTES, metrics, limits=HASTY) as server, client(server) as one:
             one.send(STALLS[stall])
             assert await one.ended()
             assert await is_well(server)
@@ -81,7 +81,7 @@ def test_one_that_keeps_us_waiting_is_ended(loop: str, stall: str) -> None:
 def test_a_head_that_comes_byte_by_byte_is_not_waited_for(loop: str) -> None:
     async def scene() -> None:
         metrics = Metrics("test")
-        async with Server("127.0.0.1", 0, ROUTES, metrics, limits=HASTY) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, ROUTES, metrics, limits=HASTY) as server, client(server) as one:
             for byte in HEALTH[:-1]:
                 one.send(bytes([byte]))
                 await asyncio.sleep(0.05)
@@ -93,7 +93,7 @@ def test_a_head_that_comes_byte_by_byte_is_not_waited_for(loop: str) -> None:
 
 def test_a_body_that_does_not_come_is_told(loop: str) -> None:
     async def scene() -> None:
-        async with Server("127.0.0.1", 0, ROUTES, limits=HASTY) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, ROUTES, limits=HASTY) as server, client(server) as one:
             one.send(STALLS["half-a-body"])
             assert (await one.answer())[0] == 408
 
@@ -103,7 +103,7 @@ def test_a_body_that_does_not_come_is_told(loop: str) -> None:
 def test_the_pause_between_requests_is_counted_as_such(loop: str) -> None:
     async def scene() -> None:
         metrics = Metrics("test")
-        async with Server("127.0.0.1", 0, ROUTES, metrics, limits=HASTY) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, ROUTES, metrics, limits=HASTY) as server, client(server) as one:
             for _ in range(3):
                 one.send(HEALTH)
                 assert await one.answer() == (200, b"ok\n")
@@ -121,8 +121,8 @@ def test_each_step_has_a_time_of_its_own(loop: str) -> None:
 
     async def scene() -> None:
         routes = (*ROUTES, Route("POST", "/slow", slow, Protection.OPEN))
-        limits = Limits(head=0.2, idle=0.2)
-        async with Server("127.0.0.1", 0, routes, limits=limits) as server, client(server) as one:
+        limits = ServerLimits(head=0.2, idle=0.2)
+        async with HttpServer("127.0.0.1", 0, routes, limits=limits) as server, client(server) as one:
             one.send(b"POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab")
             await asyncio.sleep(0.7)
             one.send(b"cd")
@@ -138,7 +138,7 @@ def test_an_answer_that_is_not_taken_is_not_kept(loop: str) -> None:
     async def scene() -> None:
         metrics = Metrics("test")
         routes = (*ROUTES, Route("GET", "/large", large, Protection.OPEN))
-        async with Server("127.0.0.1", 0, routes, metrics, limits=HASTY) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, routes, metrics, limits=HASTY) as server, client(server) as one:
             one.writer.transport.pause_reading()  # type: ignore[attr-defined]
             one.send(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
             await until(lambda: closed(metrics, "idle") == 1)
@@ -157,7 +157,7 @@ def test_who_is_being_served_is_not_ended_for_others(loop: str) -> None:
         metrics = Metrics("test")
         routes = (*ROUTES, Route("GET", "/slow", slow, Protection.OPEN))
         async with (
-            Server("127.0.0.1", 0, routes, metrics, limits=PATIENT) as server,
+            HttpServer("127.0.0.1", 0, routes, metrics, limits=PATIENT) as server,
             AsyncExitStack() as stack,
         ):
             served = await stack.enter_async_context(client(server))
@@ -184,7 +184,7 @@ def test_when_all_are_being_served_newcomers_wait(loop: str) -> None:
             return Response.text("done\n")
 
         routes = (*ROUTES, Route("GET", "/slow", slow, Protection.OPEN))
-        async with Server("127.0.0.1", 0, routes, limits=PATIENT) as server, AsyncExitStack() as stack:
+        async with HttpServer("127.0.0.1", 0, routes, limits=PATIENT) as server, AsyncExitStack() as stack:
             for _ in range(PLACES):
                 one = await stack.enter_async_context(client(server))
                 one.send(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -204,7 +204,7 @@ def test_the_address_that_keeps_most_waiting_makes_room(loop: str) -> None:
     async def scene() -> None:
         metrics = Metrics("test")
         async with (
-            Server("127.0.0.1", 0, ROUTES, metrics, limits=PATIENT) as server,
+            HttpServer("127.0.0.1", 0, ROUTES, metrics, limits=PATIENT) as server,
             AsyncExitStack() as stack,
         ):
             calm = await stack.enter_async_context(client(server, address="127.0.0.2"))
@@ -229,7 +229,7 @@ def test_handshakes_that_stall_shut_nobody_out(loop: str, said: bytes, tmp_path:
     async def scene() -> None:
         tls, mine = Tls(pem, key), trusting(pair.pem)
         async with (
-            Server("127.0.0.1", 0, ROUTES, tls=tls, limits=PATIENT) as server,
+            HttpServer("127.0.0.1", 0, ROUTES, tls=tls, limits=PATIENT) as server,
             AsyncExitStack() as stack,
         ):
             before = files()
@@ -237,7 +237,7 @@ def test_handshakes_that_stall_shut_nobody_out(loop: str, said: bytes, tmp_path:
                 (await stack.enter_async_context(client(server))).send(said)
             assert await is_well(server, mine)
             assert files() - before <= 5 * PLACES + PLACES + 4
-        async with Server("127.0.0.1", 0, ROUTES, tls=tls, limits=HASTY) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, ROUTES, tls=tls, limits=HASTY) as server, client(server) as one:
             one.send(said)
             assert await one.ended()
             assert await is_well(server, mine)
@@ -247,11 +247,11 @@ def test_handshakes_that_stall_shut_nobody_out(loop: str, said: bytes, tmp_path:
 
 def test_what_stalls_does_not_keep_the_server_from_its_end(loop: str) -> None:
     async def scene() -> None:
-        async with Server("127.0.0.1", 0, ROUTES) as server:
+        async with HttpServer("127.0.0.1", 0, ROUTES) as server:
             assert await is_well(server)  # loops open files of their own when they are first needed
         before = files()
         async with AsyncExitStack() as clients:
-            async with Server("127.0.0.1", 0, ROUTES, limits=PATIENT) as server:
+            async with HttpServer("127.0.0.1", 0, ROUTES, limits=PATIENT) as server:
                 stalled: list[Client] = []
                 for stall in STALLS.values():
                     stalled.append(await clients.enter_async_context(client(server)))
@@ -266,11 +266,11 @@ def test_what_stalls_does_not_keep_the_server_from_its_end(loop: str) -> None:
 
 def test_files_are_left_for_the_rest_of_the_process() -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert Limits(connections=3).places == 3
+    assert ServerLimits(connections=3).places == 3
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (1024, hard))
-        assert Limits().places == 256
-        assert Limits(connections=10**6).places == 256
+        assert ServerLimits().places == 256
+        assert ServerLimits(connections=10**6).places == 256
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

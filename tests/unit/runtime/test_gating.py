@@ -12,7 +12,7 @@ from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.gating import Admission, Stage
 from koordpolicy.runtime.lastgood import LastGood
 from koordpolicy.runtime.live import LivePolicies
-from koordpolicy.runtime.revisions import Active, Candidate, Reason
+from koordpolicy.runtime.revisions import ActiveRevision, CandidateRevision, Reason
 from koordpolicy.source.revision import Revision, digest_of
 from tests.unit.runtime.scenes import broken, live_of, running, target, tree, until
 
@@ -22,11 +22,13 @@ class Door:
 
     def __init__(self) -> None:
         self.says: asyncio.Queue[Stage | Admission | Exception | None] = asyncio.Queue()
-        self.asked: list[Candidate] = []
-        self.dropped: list[Candidate] = []
+        self.asked: list[CandidateRevision] = []
+        self.dropped: list[CandidateRevision] = []
         self.reverts = 0
 
-    async def admit(self, candidate: Candidate, active: Active) -> AsyncGenerator[Stage | Admission, None]:
+    async def admit(
+        self, candidate: CandidateRevision, active: ActiveRevision
+    ) -> AsyncGenerator[Stage | Admission, None]:
         self.asked.append(candidate)
         try:
             while (said := await self.says.get()) is not None:
@@ -41,7 +43,7 @@ class Door:
         self.reverts += 1
 
 
-def answers(candidates: Sequence[Candidate]) -> list[object]:
+def answers(candidates: Sequence[CandidateRevision]) -> list[object]:
     return [one.graph.value("CPUSuppress.target", node={}) for one in candidates]
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from koordpolicy.runtime.authentication import Protection
 from koordpolicy.runtime.certificates import Tls
-from koordpolicy.runtime.connections import Limits
+from koordpolicy.runtime.connections import ServerLimits
 from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.health import health_routes
-from koordpolicy.runtime.http import Request, Response, Route, Server
+from koordpolicy.runtime.http import HttpServer, Request, Response, Route
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import Process
 from tests.unit.runtime.certificates import certificate
@@ -23,7 +23,7 @@ from tests.unit.runtime.scenes import broken, live_of, running, tree, until
 
 
 async def ask(
-    server: Server, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+    server: HttpServer, path: str, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> tuple[int, str, Mapping[str, str]]:
     async with (
         aiohttp.ClientSession() as session,
@@ -58,8 +58,8 @@ ROUTES = (
 def test_routes_answer_and_others_do_not(caplog: pytest.LogCaptureFixture) -> None:
     async def scene() -> None:
         metrics = Metrics("test")
-        limits = Limits(body=1000, seconds=0.3)
-        async with Server("127.0.0.1", 0, ROUTES, metrics, limits=limits) as server:
+        limits = ServerLimits(body=1000, seconds=0.3)
+        async with HttpServer("127.0.0.1", 0, ROUTES, metrics, limits=limits) as server:
             status, text, headers = await ask(server, "/echo?a=1", "POST", b"body", **{"X-Test": "t"})
             assert (status, text) == (201, '{"method": "POST", "query": {"a": "1"}, "x": "t"}body')
             assert (headers["X-Echo"], headers["Content-Type"]) == ("yes", "application/json")
@@ -93,7 +93,7 @@ def test_what_nobody_foresaw_is_logged_once_and_counted(caplog: pytest.LogCaptur
     async def scene() -> None:
         metrics = Metrics("test")
         routes = (*ROUTES, Route("GET", "/otherwise", fail_otherwise, Protection.OPEN))
-        async with Server("127.0.0.1", 0, routes, metrics) as server:
+        async with HttpServer("127.0.0.1", 0, routes, metrics) as server:
             for _ in range(5):
                 assert (await ask(server, "/fail"))[0] == 500
                 assert (await ask(server, "/otherwise"))[0] == 500
@@ -109,7 +109,7 @@ def test_what_nobody_foresaw_is_logged_once_and_counted(caplog: pytest.LogCaptur
 
 def test_headers_reach_handlers_as_text() -> None:
     async def scene() -> None:
-        async with Server("127.0.0.1", 0, ROUTES) as server, client(server) as one:
+        async with HttpServer("127.0.0.1", 0, ROUTES) as server, client(server) as one:
             one.send(b"POST /echo HTTP/1.1\r\nHost: x\r\nX-Test: a\xff\xc3\xa4\r\nContent-Length: 0\r\n\r\n")
             _, said = await one.answer()
         assert json.loads(said)["x"].encode() == "a\xff\xc3\xa4".encode()
@@ -119,9 +119,9 @@ def test_headers_reach_handlers_as_text() -> None:
 
 def test_a_port_that_is_taken_is_an_error() -> None:
     async def scene() -> None:
-        async with Server("127.0.0.1", 0, ROUTES) as server:
+        async with HttpServer("127.0.0.1", 0, ROUTES) as server:
             with pytest.raises(OSError, match="in use"):
-                async with Server("127.0.0.1", server.port, ROUTES):
+                async with HttpServer("127.0.0.1", server.port, ROUTES):
                     raise AssertionError
 
     asyncio.run(scene())
@@ -135,7 +135,7 @@ def test_health_readiness_metrics_and_status() -> None:
         live = live_of(source, process.metrics)
         process.status.add(lambda: {"nodes": 3})
         routes = health_routes(process, live)
-        async with running(live.run()), Server("127.0.0.1", 0, routes, process.metrics) as server:
+        async with running(live.run()), HttpServer("127.0.0.1", 0, routes, process.metrics) as server:
             assert (await ask(server, "/healthz"))[:2] == (200, "ok\n")
             assert (await ask(server, "/readyz"))[:2] == (503, "policies: no revision is active yet\n")
             await until(live.ready.is_set)
@@ -173,7 +173,7 @@ def test_health_readiness_metrics_and_status() -> None:
     asyncio.run(scene())
 
 
-async def serial(server: Server, authority: Path) -> str:
+async def serial(server: HttpServer, authority: Path) -> str:
     """The serial number of the certificate that a new connection sees."""
     context = ssl.create_default_context(cafile=str(authority))
     _, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=context)
@@ -194,7 +194,7 @@ def test_a_renewed_certificate_is_taken_and_a_half_written_pair_is_not(
 
     async def scene() -> None:
         tls = Tls(pem, key)
-        async with Server("127.0.0.1", 0, ROUTES, tls=tls, limits=Limits(reread=0.02)) as server:
+        async with HttpServer("127.0.0.1", 0, ROUTES, tls=tls, limits=ServerLimits(reread=0.02)) as server:
             before = await serial(server, both)
             pem.write_bytes(second.pem)  # the key is still the old one's
             await until(lambda: "of no use yet" in caplog.text)

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.runtime.authentication import Authentication, Authenticator, Protection
-from koordpolicy.runtime.connections import Limits
-from koordpolicy.runtime.http import Route, Server
+from koordpolicy.runtime.connections import ServerLimits
+from koordpolicy.runtime.http import HttpServer, Route
 from koordpolicy.runtime.metrics import Metrics
 from tests.unit.runtime.clients import ROUTES, client, echo, is_well, play, well
 
-LIMITS: Final = Limits(head=0.1, body_seconds=0.1, idle=0.1, body=1000, bodies=10_000)
+LIMITS: Final = ServerLimits(head=0.1, body_seconds=0.1, idle=0.1, body=1000, bodies=10_000)
 GUARDED: Final = (*ROUTES, Route("GET", "/read", well, Protection.READ), Route("POST", "/write", echo))
 
 LINES = st.tuples(
@@ -62,7 +62,7 @@ def test_nothing_that_comes_is_unforeseen(loop: str, conversations: Sequence[Seq
         metrics = Metrics("test")
         # Where credentials are asked for, those that come are looked at.
         authenticator = Authenticator(Authentication(), client_certificates=True)
-        async with Server(
+        async with HttpServer(
             "127.0.0.1", 0, GUARDED, metrics, limits=LIMITS, authenticator=authenticator
         ) as server:
 

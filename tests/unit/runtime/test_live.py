@@ -15,7 +15,7 @@ from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.lastgood import FILE, LastGood
 from koordpolicy.runtime.live import LivePolicies, NoPolicies
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Active, Reason, Rejected, Unfit
+from koordpolicy.runtime.revisions import ActiveRevision, Reason, RejectedRevision, Unfit
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 from tests.unit.runtime.scenes import broken, live_of, running, target, tree, until
 
@@ -60,7 +60,7 @@ def test_a_late_subscriber_hears_of_the_active_revision_and_no_more_after_leavin
     async def scene() -> None:
         source = FixedSource("memory", tree(1))
         live = live_of(source)
-        heard: list[Active] = []
+        heard: list[ActiveRevision] = []
         async with running(live.run()):
             await until(live.ready.is_set)
             leave = live.subscribe(heard.append)
@@ -79,9 +79,9 @@ def test_a_listener_that_fails_stops_neither_the_others_nor_the_reload(
     async def scene() -> None:
         source = FixedSource("memory", tree(1))
         live = live_of(source)
-        heard: list[Active] = []
+        heard: list[ActiveRevision] = []
 
-        def fail(_: Active) -> None:
+        def fail(_: ActiveRevision) -> None:
             raise RuntimeError("no")
 
         live.subscribe(fail)
@@ -131,7 +131,7 @@ def test_a_bad_revision_is_rejected_as_a_whole_and_the_fix_heals_it(
     async def scene() -> None:
         source, metrics = FixedSource("memory", tree(1)), Metrics("test")
         live = live_of(source, metrics)
-        refused: list[Rejected] = []
+        refused: list[RejectedRevision] = []
         live.subscribe_rejected(refused.append)
         async with running(live.run()):
             await until(live.ready.is_set)

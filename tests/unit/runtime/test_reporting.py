@@ -11,7 +11,7 @@ from koordpolicy.kube import NotFound, Resource, Unreachable
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.frozen import thaw
-from koordpolicy.kube.leases import Terms
+from koordpolicy.kube.leases import LeaseTerms
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import EVENTS, LEASES, NAMESPACES, POLICY_REVISIONS
 from koordpolicy.model.policy_revision import InstanceState, revision_name
@@ -22,12 +22,12 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.presence import Presence, RollCall
 from koordpolicy.runtime.reporting import Reporter
 from koordpolicy.runtime.revision_objects import RevisionObjects, Who
-from koordpolicy.runtime.revisions import Active, Candidate
+from koordpolicy.runtime.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.speaking import KEPT
 from tests.unit.runtime.scenes import Ticks, broken, live_of, running, tree, until
 
 BACKOFF = Backoff(lambda: 0.0, initial=0.01, longest=0.05)
-TERMS = Terms(duration=0.9, renew_deadline=0.6, retry=0.1)
+TERMS = LeaseTerms(duration=0.9, renew_deadline=0.6, retry=0.1)
 """A process that renewed nothing for most of a second is gone."""
 
 _numbers = itertools.count()
@@ -154,7 +154,7 @@ def test_two_replicas_each_write_their_own_entry() -> None:
             for replica in (first, second):
                 replica.source.give(tree(1), ONE)
             one = revision_name("fleet", ONE)
-            await until(lambda: world.instances(one) == {"m1": "Active", "m2": "Active"})
+            await until(lambda: world.instances(one) == {"m1": "ActiveRevision", "m2": "ActiveRevision"})
             obj = world.revisions()[one]
             assert obj["spec"]["bundle"] == "fleet"
             assert (obj["spec"]["commit"], obj["spec"]["revision"], obj["spec"]["origin"]) == (
@@ -165,11 +165,11 @@ def test_two_replicas_each_write_their_own_entry() -> None:
             assert world.conditions(one) == {"Ready": ("Unknown", "Reported")}  # nobody speaks for all
             first.source.give(tree(2), TWO)
             two = revision_name("fleet", TWO)
-            await until(lambda: world.instances(two) == {"m1": "Active"})
-            await until(lambda: world.instances(one) == {"m2": "Active"})
+            await until(lambda: world.instances(two) == {"m1": "ActiveRevision"})
+            await until(lambda: world.instances(one) == {"m2": "ActiveRevision"})
             await first.reporter.withdraw()
             assert world.instances(two) == {}
-            assert world.instances(one) == {"m2": "Active"}
+            assert world.instances(one) == {"m2": "ActiveRevision"}
 
     asyncio.run(scene())
 
@@ -221,7 +221,7 @@ def test_a_report_waits_for_the_cluster_and_decisions_do_not() -> None:
             failed = ("koordpolicy_policy_status_writes_total", "PolicyRevision", "failed")
             await until(lambda: replica.metrics.value(failed[0], kind=failed[1], result=failed[2]))
             world.away = False
-            await until(lambda: world.instances(revision_name("fleet", ONE)) == {"m1": "Active"})
+            await until(lambda: world.instances(revision_name("fleet", ONE)) == {"m1": "ActiveRevision"})
 
     asyncio.run(scene())
 
@@ -232,10 +232,10 @@ def test_a_restart_under_the_same_name_takes_back_what_it_said_before() -> None:
         one, two = revision_name("fleet", ONE), revision_name("fleet", TWO)
         async with Replica(world, "m1").played() as replica:
             replica.source.give(tree(1), ONE)
-            await until(lambda: world.instances(one) == {"m1": "Active"})
+            await until(lambda: world.instances(one) == {"m1": "ActiveRevision"})
         async with Replica(world, "m1").played() as replica:
             replica.source.give(tree(2), TWO)
-            await until(lambda: world.instances(two) == {"m1": "Active"})
+            await until(lambda: world.instances(two) == {"m1": "ActiveRevision"})
             await until(lambda: world.instances(one) == {})
 
     asyncio.run(scene())
@@ -270,7 +270,9 @@ class Ajar:
     def __init__(self) -> None:
         self.stages: asyncio.Queue[Stage] = asyncio.Queue()
 
-    async def admit(self, candidate: Candidate, active: Active) -> AsyncGenerator[Stage | Admission, None]:
+    async def admit(
+        self, candidate: CandidateRevision, active: ActiveRevision
+    ) -> AsyncGenerator[Stage | Admission, None]:
         while True:
             yield await self.stages.get()
 
@@ -285,7 +287,7 @@ def test_a_candidate_is_shown_as_it_is_held() -> None:
         async with Replica(world, "m1", leads=True, gate=ajar).played() as replica:
             one, two = revision_name("fleet", ONE), revision_name("fleet", TWO)
             replica.source.give(tree(1), ONE)
-            await until(lambda: world.instances(one) == {"m1": "Active"})
+            await until(lambda: world.instances(one) == {"m1": "ActiveRevision"})
             replica.source.give(tree(2), TWO)
             await until(lambda: replica.live.candidate)
             ajar.stages.put_nowait(Stage(state=InstanceState.CANARY, message="10 % of the nodes"))
@@ -308,15 +310,15 @@ def test_who_is_killed_is_taken_back_by_who_speaks_for_all() -> None:
             leader.source.give(tree(1), ONE)
             async with Replica(world, "s1", component="scheduler").played() as killed:
                 killed.source.give(tree(1), ONE)
-                await until(lambda: world.instances(one) == {"m1": "Active", "s1": "Active"})
+                await until(lambda: world.instances(one) == {"m1": "ActiveRevision", "s1": "ActiveRevision"})
                 assert world.leases() == {
                     "koordpolicy-instance-manager-m1",
                     "koordpolicy-instance-scheduler-s1",
                 }
-            await until(lambda: world.instances(one) == {"m1": "Active"})
+            await until(lambda: world.instances(one) == {"m1": "ActiveRevision"})
             await until(lambda: world.leases() == {"koordpolicy-instance-manager-m1"})
             assert world.conditions(one) == {"Ready": ("True", "Succeeded")}
-            assert world.instances(one) == {"m1": "Active"}, "who renews stays"
+            assert world.instances(one) == {"m1": "ActiveRevision"}, "who renews stays"
 
     asyncio.run(scene())
 
@@ -327,7 +329,7 @@ def test_who_ends_in_good_order_leaves_nothing_and_no_status_without_conditions(
         one = revision_name("fleet", ONE)
         async with Replica(world, "s1", component="scheduler").played() as only:
             only.source.give(tree(1), ONE)
-            await until(lambda: world.instances(one) == {"s1": "Active"})
+            await until(lambda: world.instances(one) == {"s1": "ActiveRevision"})
         await only.reporter.withdraw()
         await only.presence.withdraw()
         assert world.instances(one) == {}
@@ -345,10 +347,10 @@ def test_without_a_manager_the_first_of_the_others_speaks() -> None:
             async with Replica(world, "s1", component="scheduler").played() as first:
                 for replica in (first, second):
                     replica.source.give(tree(1), ONE)
-                await until(lambda: world.instances(one) == {"s1": "Active", "s2": "Active"})
+                await until(lambda: world.instances(one) == {"s1": "ActiveRevision", "s2": "ActiveRevision"})
                 await until(lambda: world.conditions(one) == {"Ready": ("True", "Succeeded")})
             second.source.give(broken(), BAD)
-            await until(lambda: world.instances(one) == {"s2": "Active"})
+            await until(lambda: world.instances(one) == {"s2": "ActiveRevision"})
             await until(lambda: world.conditions(bad).get("Stalled") == ("True", "CompileFailed"))
             async with Replica(world, "m1", leads=True).played() as manager:
                 manager.source.give(tree(1), ONE)
@@ -389,7 +391,7 @@ def test_a_burst_of_revisions_leaves_none_without_conditions_and_one_that_is_run
                 scheduler.source.give(tree(number + 1), commit)
                 await asyncio.sleep(0.02 * (number % 3))
             last = revision_name("fleet", commits[-1])
-            await until(lambda: world.instances(last) == {"m1": "Active", "s1": "Active"})
+            await until(lambda: world.instances(last) == {"m1": "ActiveRevision", "s1": "ActiveRevision"})
             await until(lambda: all(not world.instances(name) for name in world.revisions() if name != last))
 
             def judged() -> bool:
@@ -456,7 +458,10 @@ def test_what_another_process_rejects_is_not_superseded_and_says_why() -> None:
             for replica in (leader, other):
                 replica.source.give(tree(1), ONE)
             await until(
-                lambda: world.instances(revision_name("fleet", ONE)) == {"m1": "Active", "s1": "Active"}
+                lambda: (
+                    world.instances(revision_name("fleet", ONE))
+                    == {"m1": "ActiveRevision", "s1": "ActiveRevision"}
+                )
             )
             bad, two = revision_name("fleet", BAD), revision_name("fleet", TWO)
             other.source.give(broken(), BAD)  # the leader never sees it
@@ -464,7 +469,7 @@ def test_what_another_process_rejects_is_not_superseded_and_says_why() -> None:
             assert world.conditions(bad) == STALLED
             other.source.give(tree(2), TWO)
             leader.source.give(tree(2), TWO)
-            await until(lambda: world.instances(two) == {"m1": "Active", "s1": "Active"})
+            await until(lambda: world.instances(two) == {"m1": "ActiveRevision", "s1": "ActiveRevision"})
             await until(lambda: world.instances(bad) == {})
             await leader.reporter.report()
             assert world.conditions(bad) == STALLED

@@ -17,7 +17,7 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import read_pod
 from koordpolicy.runtime.authentication import Authentication, Authenticator
-from koordpolicy.runtime.http import Server
+from koordpolicy.runtime.http import HttpServer
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.extender.extender import Extender
 from koordpolicy.scheduler.extender.server import MEMORY, NOT_READY, ExtenderServer, limits_of
@@ -119,7 +119,7 @@ class Site:
             memory,
         )
         self.answering.ready = True
-        self.server = Server(
+        self.server = HttpServer(
             "127.0.0.1",
             0,
             self.answering.routes(),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.model.node import Node
-from koordpolicy.simulator.machines import Machine, Running, machine_of
+from koordpolicy.simulator.machines import Machine, RunningPod, machine_of
 from koordpolicy.simulator.usage import SHAPE
 
 
@@ -14,8 +14,8 @@ def machine(cpu: int = 10_000) -> Machine:
     return machine_of(Node("node", capacity=capacity, allocatable=capacity), SHAPE)
 
 
-def put(on: Machine, slot: int, *, best_effort: bool, remaining: float | None = None) -> Running:
-    pod = Running(("default", str(slot)), on, slot, best_effort, 0, "", "", 0, remaining)
+def put(on: Machine, slot: int, *, best_effort: bool, remaining: float | None = None) -> RunningPod:
+    pod = RunningPod(("default", str(slot)), on, slot, best_effort, 0, "", "", 0, remaining)
     on.pods[pod.key] = pod
     return pod
 

@@ -8,8 +8,8 @@ from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
-from koordpolicy.manager.controllers.overcommit import Calculation, Offer, Outcome, calculate
-from koordpolicy.manager.webhooks.mutation import ClusterState, mutate
+from koordpolicy.manager.controllers.overcommit import Calculation, Offer, PublishAction, calculate
+from koordpolicy.manager.webhooks.mutation import PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules
 from koordpolicy.model.metric import read_node_metric
@@ -106,7 +106,7 @@ _NOBODY: Given = {
 def profile_mutation(given: Given) -> Given:
     compiled = graph(*map(_profile, given["profiles"]))
     pod = inputs.pod_object(given["pod"])
-    state = ClusterState(
+    state = PodContext(
         namespace={"metadata": {"name": "default", "labels": given["namespace_labels"]}},
         priority_class={
             name: PriorityClass(name, one["value"], one["preemptionPolicy"])
@@ -161,8 +161,8 @@ def _overcommitted(resource: str, policy: dict[str, Any], given: Given) -> Given
     compiled = graph(policy)
     record = node_record(_sight(given), compiled.catalogue, TIMES, NOW)
     found = calculate(compiled, resource, record, NOW)
-    answer: dict[str, Any] = {"degraded": found.outcome is Outcome.RESET}
-    if found.outcome is Outcome.PUBLISH:
+    answer: dict[str, Any] = {"degraded": found.outcome is PublishAction.RESET}
+    if found.outcome is PublishAction.PUBLISH:
         answer.update(_offer(resource, found.whole))
     if found.zones:
         names = [zone["name"] for zone in given.get("zones", ())]
@@ -211,8 +211,8 @@ def resource_diff(given: Given) -> Given:
 
 def _calculation(cpu: int | None, memory: int | None) -> Calculation:
     if cpu is None or memory is None:
-        return Calculation("batch", Outcome.RESET)
-    return Calculation("batch", Outcome.PUBLISH, Offer(cpu, memory))
+        return Calculation("batch", PublishAction.RESET)
+    return Calculation("batch", PublishAction.PUBLISH, Offer(cpu, memory))
 
 
 def _plan(

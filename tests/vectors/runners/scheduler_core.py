@@ -24,7 +24,7 @@ from koordpolicy.model.facts_node import NodeDemand, node_facts
 from koordpolicy.model.metric import AggregatedUsage, NodeMetric, PodMetric
 from koordpolicy.model.node import Node, Taint
 from koordpolicy.model.placement import Placement, read_placement
-from koordpolicy.model.pod import Condition, Container, Owner, Pod
+from koordpolicy.model.pod import Container, Owner, Pod, PodCondition
 from koordpolicy.model.protocol import (
     CONDITION_INITIALIZED,
     CONDITION_SCHEDULED,
@@ -134,7 +134,7 @@ def _pod(given: Given, name: str = "pod") -> Pod:
         if text is not None
     }
     conditions = [
-        Condition(type, "True", since=_NOW - given[key] * NANOSECONDS)
+        PodCondition(type, "True", since=_NOW - given[key] * NANOSECONDS)
         for type, key in (
             (CONDITION_SCHEDULED, "scheduled_seconds_ago"),
             (CONDITION_INITIALIZED, "initialized_seconds_ago"),

@@ -11,10 +11,10 @@ from typing import Any, TypeAlias
 
 from aiohttp import web
 
-from koordpolicy.kube.api import ApiCluster, Connection, Limits, connect
+from koordpolicy.kube.api import ApiCluster, ClientLimits, Connection, connect
 
 Answer: TypeAlias = web.StreamResponse | Awaitable[web.StreamResponse]
-QUICK = Limits(connect=2.0, request=2.0, list=2.0)
+QUICK = ClientLimits(connect=2.0, request=2.0, list=2.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.kube.api.answer import Answer, MalformedAnswer, Reading
+from koordpolicy.kube.api.answer import ApiResponse, MalformedAnswer, Reading
 
 _CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 
@@ -52,7 +52,7 @@ BROKEN = [
 ]
 
 
-def _fed(pieces: list[bytes]) -> Answer | None:
+def _fed(pieces: list[bytes]) -> ApiResponse | None:
     reading = Reading()
     found = None
     for number, piece in enumerate(pieces):

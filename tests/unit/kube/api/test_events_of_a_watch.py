@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from koordpolicy.kube import EventType, Gone, KubeError, Unreachable, WatchEvent
 from koordpolicy.kube.api import watch
 from koordpolicy.kube.api.codec import Codec
-from koordpolicy.kube.api.watch import Events
+from koordpolicy.kube.api.watch import WatchEvents
 from koordpolicy.kube.resources import CONFIG_MAPS
 
 
@@ -34,7 +34,7 @@ class Content:
 def events_of(chunks: list[bytes], error: Exception | None = None) -> list[WatchEvent]:
     async def read() -> list[WatchEvent]:
         content: Any = Content(chunks, error)
-        return [event async for event in Events(content, CONFIG_MAPS, Codec())]
+        return [event async for event in WatchEvents(content, CONFIG_MAPS, Codec())]
 
     return asyncio.run(read())
 

@@ -24,7 +24,7 @@ from koordpolicy.kube import (
     TooManyRequests,
     Unreachable,
 )
-from koordpolicy.kube.api import ApiCluster, Limits
+from koordpolicy.kube.api import ApiCluster, ClientLimits
 from koordpolicy.kube.api.connection import Access
 from koordpolicy.kube.resources import PODS
 from tests.unit.kube.api.scripted import POD, Scripted, drops, never, play, refuses, says
@@ -128,7 +128,7 @@ def test_it_gives_up_in_the_end(tmp_path: Path) -> None:
         with pytest.raises(Unreachable, match="no"):
             await cluster.get(PODS, "a")
 
-    assert play(tmp_path, scene, DOWN).tried == Limits().attempts
+    assert play(tmp_path, scene, DOWN).tried == ClientLimits().attempts
 
 
 def test_nobody_there_is_unreachable_for_any_request(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_nobody_there_is_unreachable_for_any_request(tmp_path: Path) -> None:
 
     counted: list[tuple[str, int]] = []
     observer = lambda verb, resource, code, seconds: counted.append((verb, code))  # noqa: E731
-    server = play(tmp_path, scene, says(POD), observer=observer, limits=Limits(attempts=2))
+    server = play(tmp_path, scene, says(POD), observer=observer, limits=ClientLimits(attempts=2))
     assert server.tried == 0
     assert counted == [("get", 0)] * 2 + [("create", 0)] * 2 + [("evict", 0)] * 2 + [("watch", 0)]
 
@@ -157,7 +157,7 @@ def test_a_server_that_does_not_answer_is_given_up_in_time(tmp_path: Path) -> No
             async with cluster.watch(PODS):
                 pass
 
-    limits = Limits(request=0.2, list=0.2, attempts=1)
+    limits = ClientLimits(request=0.2, list=0.2, attempts=1)
     assert play(tmp_path, scene, never, limits=limits).tried == 2
 
 
@@ -174,7 +174,7 @@ def test_no_more_at_once_than_agreed(tmp_path: Path) -> None:
     async def scene(cluster: ApiCluster, server: Scripted) -> None:
         await asyncio.gather(*(cluster.get(PODS, "a") for _ in range(20)))
 
-    assert play(tmp_path, scene, slow, limits=Limits(requests=3)).tried == 20
+    assert play(tmp_path, scene, slow, limits=ClientLimits(requests=3)).tried == 20
     assert at_once[1] == 3
 
 
@@ -330,7 +330,7 @@ def test_a_watch_that_is_left_leaves_nothing_open(tmp_path: Path) -> None:
             async with cluster.watch(PODS) as events:
                 await anext(events)
 
-    assert play(tmp_path, scene, stream(ADDED, then="stay"), limits=Limits(watches=1)).tried == 5
+    assert play(tmp_path, scene, stream(ADDED, then="stay"), limits=ClientLimits(watches=1)).tried == 5
 
 
 def test_who_is_not_known_shows_new_papers_once(tmp_path: Path) -> None:

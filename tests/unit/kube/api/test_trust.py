@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.kube import Unreachable
-from koordpolicy.kube.api import ApiCluster, Connection, Limits, connect
+from koordpolicy.kube.api import ApiCluster, ClientLimits, Connection, connect
 from koordpolicy.kube.resources import PODS
 from tests.unit.kube.api.scripted import POD, Scripted, kubeconfig, says, serving
 
@@ -62,7 +62,7 @@ def play(
     async def run() -> Scripted:
         async with serving(says(POD), tls=tls) as server:
             connection = Connection.load(kubeconfig(papers, f"https://{host}:{server.port}", user, **cluster))
-            async with connect(connection, jitter=lambda: 0.0, limits=Limits(attempts=2)) as made:
+            async with connect(connection, jitter=lambda: 0.0, limits=ClientLimits(attempts=2)) as made:
                 await scene(made, server)
             return server
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from koordpolicy.kube.api.connection import Access
-from koordpolicy.kube.api.wires import NotConnected, Place, Wires, wires_of
+from koordpolicy.kube.api.wires import NotConnected, ServerAddress, Wires, wires_of
 
-Scene = Callable[[Wires, Place, "_Server"], Awaitable[None]]
+Scene = Callable[[Wires, ServerAddress, "_Server"], Awaitable[None]]
 
 
 class _Server:
@@ -64,13 +64,13 @@ def _ok(_head: bytes) -> bytes:
     return b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 
-async def _get(wires: Wires, place: Place, target: str = "/a", seconds: float = 5.0) -> bytes:
+async def _get(wires: Wires, place: ServerAddress, target: str = "/a", seconds: float = 5.0) -> bytes:
     answer = await wires.request(place, "GET", target, None, "", seconds)
     return answer.body
 
 
 def test_a_request_is_what_it_should_be_and_connections_serve_again() -> None:
-    async def scene(wires: Wires, place: Place, _: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, _: _Server) -> None:
         assert await _get(wires, place, "/a?b=c") == b"ok"
         assert await _get(wires, place) == b"ok"
 
@@ -90,7 +90,7 @@ def test_a_request_is_what_it_should_be_and_connections_serve_again() -> None:
 
 
 def test_as_many_connections_as_requests_at_a_time() -> None:
-    async def scene(wires: Wires, place: Place, _: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, _: _Server) -> None:
         for _round in range(2):
             assert await asyncio.gather(*(_get(wires, place) for _ in range(5))) == [b"ok"] * 5
 
@@ -98,7 +98,7 @@ def test_as_many_connections_as_requests_at_a_time() -> None:
 
 
 def test_a_connection_that_was_closed_meanwhile_is_not_used() -> None:
-    async def scene(wires: Wires, place: Place, server: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, server: _Server) -> None:
         assert await _get(wires, place) == b"ok"
         for writer in server.open:
             writer.close()
@@ -116,7 +116,7 @@ def test_a_connection_that_was_closed_meanwhile_is_not_used() -> None:
     ],
 )
 def test_a_connection_that_says_so_or_says_too_much_serves_no_further_request(answer: bytes) -> None:
-    async def scene(wires: Wires, place: Place, _: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, _: _Server) -> None:
         assert await _get(wires, place) == b"ok"
         assert await _get(wires, place) == b"ok"
 
@@ -124,7 +124,7 @@ def test_a_connection_that_says_so_or_says_too_much_serves_no_further_request(an
 
 
 def test_what_comes_unasked_is_no_answer_to_the_next_request() -> None:
-    async def scene(wires: Wires, place: Place, server: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, server: _Server) -> None:
         assert await _get(wires, place) == b"ok"
         server.open[0].write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
         await asyncio.sleep(0.05)
@@ -137,7 +137,7 @@ def test_what_comes_unasked_is_no_answer_to_the_next_request() -> None:
     "says", [lambda head: None, lambda head: b"nonsense\r\n\r\n", lambda head: b"HTTP/1.1 200 OK\r\n\r"]
 )
 def test_an_answer_that_does_not_come_is_an_error(says: Callable[[bytes], bytes | None]) -> None:
-    async def scene(wires: Wires, place: Place, server: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, server: _Server) -> None:
         asking = asyncio.create_task(_get(wires, place))
         await asyncio.sleep(0.1)
         for writer in server.open:
@@ -150,7 +150,7 @@ def test_an_answer_that_does_not_come_is_an_error(says: Callable[[bytes], bytes 
 
 
 def test_patience_ends_and_so_does_the_connection() -> None:
-    async def scene(wires: Wires, place: Place, _: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, _: _Server) -> None:
         with pytest.raises(TimeoutError):
             await _get(wires, place, "/never", seconds=0.1)
         assert await _get(wires, place) == b"ok"
@@ -162,12 +162,12 @@ def test_patience_ends_and_so_does_the_connection() -> None:
 def test_requests_at_a_time_are_given_up_each_in_its_time() -> None:
     ended: list[str] = []
 
-    async def given_up(wires: Wires, place: Place, target: str, seconds: float) -> None:
+    async def given_up(wires: Wires, place: ServerAddress, target: str, seconds: float) -> None:
         with pytest.raises(TimeoutError):
             await _get(wires, place, target, seconds)
         ended.append(target)
 
-    async def scene(wires: Wires, place: Place, _: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, _: _Server) -> None:
         async with asyncio.TaskGroup() as group:
             for target, seconds in (("/never-2", 0.4), ("/never-3", 0.7), ("/never-1", 0.1)):
                 group.create_task(given_up(wires, place, target, seconds))
@@ -179,7 +179,7 @@ def test_requests_at_a_time_are_given_up_each_in_its_time() -> None:
 
 
 def test_an_answer_to_a_request_that_was_given_up_goes_to_nobody() -> None:
-    async def scene(wires: Wires, place: Place, _: _Server) -> None:
+    async def scene(wires: Wires, place: ServerAddress, _: _Server) -> None:
         asking = asyncio.create_task(_get(wires, place, "/slow"))
         await asyncio.sleep(0.05)
         asking.cancel()

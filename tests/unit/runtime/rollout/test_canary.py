@@ -5,13 +5,13 @@ from hypothesis import strategies as st
 
 from koordpolicy.model.labels import parse_selector
 from koordpolicy.runtime.rollout.canary import goes_ahead, place_of
-from koordpolicy.runtime.rollout.plan import Step
+from koordpolicy.runtime.rollout.plan import RolloutStep
 
 NAMES = st.text(min_size=1, max_size=40)
 
 
-def of_share(share: float) -> Step:
-    return Step("s", 0, share=share)
+def of_share(share: float) -> RolloutStep:
+    return RolloutStep("s", 0, share=share)
 
 
 @given(NAMES, st.floats(0, 100), st.floats(0, 100))
@@ -43,22 +43,22 @@ def test_a_share_is_about_that_share() -> None:
 
 
 def test_a_step_without_canary_lets_nobody_ahead() -> None:
-    assert not goes_ahead([Step("s", 0, sample=100.0)], "node-1", {})
+    assert not goes_ahead([RolloutStep("s", 0, sample=100.0)], "node-1", {})
 
 
 def test_labels_and_share_must_both_hold() -> None:
     pool = parse_selector("pool=web")
-    assert goes_ahead([Step("s", 0, nodes=pool)], "node-2", {"pool": "web"})
-    assert not goes_ahead([Step("s", 0, nodes=pool)], "node-2", {"pool": "db"})
-    both = Step("s", 0, nodes=pool, share=15.0)
+    assert goes_ahead([RolloutStep("s", 0, nodes=pool)], "node-2", {"pool": "web"})
+    assert not goes_ahead([RolloutStep("s", 0, nodes=pool)], "node-2", {"pool": "db"})
+    both = RolloutStep("s", 0, nodes=pool, share=15.0)
     assert goes_ahead([both], "node-2", {"pool": "web"})
     assert not goes_ahead([both], "node-1", {"pool": "web"})
     assert not goes_ahead([both], "node-2", {})
 
 
 def test_who_is_ahead_stays_ahead() -> None:
-    pool = Step("pool", 0, nodes=parse_selector("pool=web"))
-    few = Step("few", 0, share=15.0)
+    pool = RolloutStep("pool", 0, nodes=parse_selector("pool=web"))
+    few = RolloutStep("few", 0, share=15.0)
     assert goes_ahead([pool, few], "node-1", {"pool": "web"})
     assert goes_ahead([pool, few], "node-2", {})
     assert not goes_ahead([pool, few], "node-1", {})

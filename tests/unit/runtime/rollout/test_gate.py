@@ -20,8 +20,8 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.revisions import Reason
 from koordpolicy.runtime.rollout.cluster_store import ClusterStore
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
-from koordpolicy.runtime.rollout.state import Action, Entry, Phase, State
-from koordpolicy.runtime.rollout.store import FileStore, Store
+from koordpolicy.runtime.rollout.state import Action, Entry, Phase, RolloutProgress
+from koordpolicy.runtime.rollout.store import FileStore, RolloutStore
 from tests.unit.runtime.scenes import live_of, running, target, tree, until
 
 A, B, C = "a" * 40, "b" * 40, "c" * 40
@@ -73,7 +73,7 @@ class Scene:
 
     def __init__(
         self,
-        store: Store,
+        store: RolloutStore,
         clock: Clock,
         *,
         leads: Callable[[], bool] = lambda: True,
@@ -88,7 +88,7 @@ class Scene:
         self.gate = RolloutGate(store, self.metrics, context)
         self.live: LivePolicies = live_of(self.source, self.metrics, gate=self.gate, now=clock, store=kept)
 
-    def _notify(self, state: State, entry: Entry) -> None:
+    def _notify(self, state: RolloutProgress, entry: Entry) -> None:
         self.told.append(f"{state.subject.revision[:1]}: {entry.event}")
 
     @asynccontextmanager

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.runtime.rollout.machine import Judged, Seen, advance, begin, supersede
-from koordpolicy.runtime.rollout.plan import Guard, Plan, Step
+from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan, RolloutStep
 from koordpolicy.runtime.rollout.state import (
     Action,
-    Command,
     Phase,
-    State,
+    RolloutCommand,
+    RolloutProgress,
     Subject,
     from_json,
     subject_from_json,
@@ -25,33 +25,42 @@ SECOND = 10**9
 MINUTE = 60 * SECOND
 START = 1_800_000_000 * SECOND
 SUBJECT = Subject("fleet-bbbbbbbbbbbb", "fleet", "b" * 40, "d" * 64, "a" * 40, "b" * 40)
-SHADOW = Step("shadow", 10 * MINUTE, sample=100.0, keep=5)
-FEW = Step("few", 30 * MINUTE, share=5.0)
-HALF = Step("half", 30 * MINUTE, share=50.0)
-PLAN = Plan((SHADOW, FEW, HALF))
+SHADOW = RolloutStep("shadow", 10 * MINUTE, sample=100.0, keep=5)
+FEW = RolloutStep("few", 30 * MINUTE, share=5.0)
+HALF = RolloutStep("half", 30 * MINUTE, share=50.0)
+PLAN = RolloutPlan((SHADOW, FEW, HALF))
 GUARDED = replace(
-    PLAN, guards=(Guard("errors"), Guard("slow", patience=2 * MINUTE), Guard("odd", pauses=True))
+    PLAN,
+    guards=(
+        RolloutGuard("errors"),
+        RolloutGuard("slow", patience=2 * MINUTE),
+        RolloutGuard("odd", pauses=True),
+    ),
 )
 WELL = {"errors": Judged(True), "slow": Judged(True), "odd": Judged(True)}
 
 
-def played(state: State, plan: Plan, minutes: Sequence[float], **guards: Judged) -> State:
+def played(
+    state: RolloutProgress, plan: RolloutPlan, minutes: Sequence[float], **guards: Judged
+) -> RolloutProgress:
     """The state after looks at these minutes since the start."""
     for minute in minutes:
         state = advance(state, plan, START + int(minute * MINUTE), Seen({**WELL, **guards}))
     return state
 
 
-def told(state: State, plan: Plan, minute: float, action: Action, by: str = "ada", id: str = "") -> State:
-    command = Command(action, by, id or f"{action}@{minute}")
+def told(
+    state: RolloutProgress, plan: RolloutPlan, minute: float, action: Action, by: str = "ada", id: str = ""
+) -> RolloutProgress:
+    command = RolloutCommand(action, by, id or f"{action}@{minute}")
     return advance(state, plan, START + int(minute * MINUTE), Seen(WELL, command))
 
 
-def events(state: State) -> list[str]:
+def events(state: RolloutProgress) -> list[str]:
     return [entry.event for entry in state.history]
 
 
-def fresh(plan: Plan = PLAN) -> State:
+def fresh(plan: RolloutPlan = PLAN) -> RolloutProgress:
     return begin(SUBJECT, plan, START)
 
 
@@ -86,13 +95,13 @@ class TestSteps:
 
     def test_a_step_that_is_gone_is_replaced_by_the_one_in_its_place(self) -> None:
         state = played(fresh(), PLAN, [10])
-        other = Plan((SHADOW, Step("some", 5 * MINUTE, share=7.0)))
+        other = RolloutPlan((SHADOW, RolloutStep("some", 5 * MINUTE, share=7.0)))
         state = played(state, other, [11])
         assert (state.step, state.since) == ("some", START + 11 * MINUTE)
         assert played(state, other, [16]).phase is Phase.COMPLETE
 
     def test_a_plan_without_steps_lets_it_through(self) -> None:
-        assert advance(fresh(), Plan(()), START + 1, Seen()).phase is Phase.COMPLETE
+        assert advance(fresh(), RolloutPlan(()), START + 1, Seen()).phase is Phase.COMPLETE
 
 
 class TestPauses:
@@ -110,20 +119,20 @@ class TestPauses:
         ]
 
     def test_a_step_may_wait_for_a_person(self) -> None:
-        plan = Plan((replace(SHADOW, until_resumed=True), FEW))
+        plan = RolloutPlan((replace(SHADOW, until_resumed=True), FEW))
         state = played(fresh(plan), plan, [10, 500])
         assert (state.phase, state.step, state.message) == (Phase.PAUSED, "shadow", "waits to be resumed")
         state = told(state, plan, 600, Action.RESUME)
         assert (state.phase, state.step) == (Phase.PROGRESSING, "few")
 
     def test_resuming_early_does_not_shorten_such_a_step(self) -> None:
-        plan = Plan((replace(SHADOW, until_resumed=True), FEW))
+        plan = RolloutPlan((replace(SHADOW, until_resumed=True), FEW))
         state = told(told(fresh(plan), plan, 1, Action.PAUSE), plan, 2, Action.RESUME)
         assert (state.phase, state.step) == (Phase.PROGRESSING, "shadow")
         assert played(state, plan, [11]).phase is Phase.PAUSED
 
     def test_one_command_is_obeyed_once(self) -> None:
-        plan = Plan((replace(SHADOW, until_resumed=True), replace(FEW, until_resumed=True), HALF))
+        plan = RolloutPlan((replace(SHADOW, until_resumed=True), replace(FEW, until_resumed=True), HALF))
         state = told(played(fresh(plan), plan, [10]), plan, 11, Action.RESUME, id="7")
         state = played(state, plan, [50])
         assert (state.step, state.phase) == ("few", Phase.PAUSED)
@@ -182,7 +191,7 @@ class TestGuards:
 
     def test_it_pauses_again_when_resumed_while_it_fails(self) -> None:
         state = played(fresh(GUARDED), GUARDED, [1], odd=Judged(False))
-        seen = Seen({**WELL, "odd": Judged(False)}, Command(Action.RESUME, "ada", "1"))
+        seen = Seen({**WELL, "odd": Judged(False)}, RolloutCommand(Action.RESUME, "ada", "1"))
         state = advance(state, GUARDED, START + 2 * MINUTE, seen)
         assert (state.phase, events(state)) == (Phase.PAUSED, ["Started", "Paused", "Resumed", "Paused"])
 
@@ -221,12 +230,14 @@ LOOKS = st.lists(
 def test_whatever_happens_it_goes_forward_and_can_be_kept(
     looks: list[tuple[float, Action | None, bool | None]], waits: bool
 ) -> None:
-    plan = Plan((replace(SHADOW, until_resumed=waits), FEW, HALF), (Guard("g", patience=5 * MINUTE),))
+    plan = RolloutPlan(
+        (replace(SHADOW, until_resumed=waits), FEW, HALF), (RolloutGuard("g", patience=5 * MINUTE),)
+    )
     state, minute = fresh(plan), 0.0
     for at, (pause, action, holds) in enumerate(looks):
         minute += pause
         now = START + int(minute) * MINUTE
-        command = Command(action, "x", str(at)) if action else None
+        command = RolloutCommand(action, "x", str(at)) if action else None
         following = advance(state, plan, now, Seen({"g": Judged(holds)}, command))
         assert following.index in (state.index, state.index + 1)
         assert following.index == state.index or state.elapsed(now) >= plan.steps[state.index].hold

@@ -7,19 +7,19 @@ import pytest
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.labels import parse_selector
-from koordpolicy.runtime.rollout.counts import Counts, Tally
+from koordpolicy.runtime.rollout.counts import ComparisonCounts, ComparisonTally
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
 from koordpolicy.runtime.rollout.machine import Judged
-from koordpolicy.runtime.rollout.plan import Guard, Plan, Step, plan_of
-from koordpolicy.runtime.rollout.state import Phase, State, Subject
+from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan, RolloutStep, plan_of
+from koordpolicy.runtime.rollout.state import Phase, RolloutProgress, Subject
 from tests.unit.graph.policies_text import document, graph
 
 SECOND = 10**9
 MINUTE = 60 * SECOND
 START = 1_800_000_000 * SECOND
-STATE = State(Subject("n", "b", "new", "d", "old"), Phase.PROGRESSING, "few", 1, START, START)
+STATE = RolloutProgress(Subject("n", "b", "new", "d", "old"), Phase.PROGRESSING, "few", 1, START, START)
 
-NOTHING = Counts()
+NOTHING = ComparisonCounts()
 CAREFUL = """
   kinds: [CPUSuppress]
   parameters: {tolerated: 5%}
@@ -47,7 +47,7 @@ def careful(spec: str = CAREFUL, *more: str) -> RuleGraph:
 
 
 def facts(
-    counts: Counts = NOTHING, metrics: dict[str, float] | None = None, **changed: Any
+    counts: ComparisonCounts = NOTHING, metrics: dict[str, float] | None = None, **changed: Any
 ) -> dict[str, Any]:
     gathered = Gathered(counts, 3, 0, 1)
     return {**rollout_facts(STATE, gathered, metrics or {}, START + 7 * MINUTE), **changed}
@@ -55,10 +55,10 @@ def facts(
 
 def test_a_plan_is_what_the_policy_says() -> None:
     plan = plan_of(careful(), facts(), START)
-    assert plan == Plan(
+    assert plan == RolloutPlan(
         (
-            Step("shadow", 10 * MINUTE, sample=10.0, keep=3),
-            Step(
+            RolloutStep("shadow", 10 * MINUTE, sample=10.0, keep=3),
+            RolloutStep(
                 "few",
                 5 * MINUTE,
                 sample=100.0,
@@ -66,16 +66,16 @@ def test_a_plan_is_what_the_policy_says() -> None:
                 nodes=parse_selector("pool=web,!gpu"),
                 share=5.0,
             ),
-            Step("half", 0, until_resumed=True, share=50.0),
+            RolloutStep("half", 0, until_resumed=True, share=50.0),
         ),
-        (Guard("alike", MINUTE), Guard("sound", pauses=True), Guard("binds")),
+        (RolloutGuard("alike", MINUTE), RolloutGuard("sound", pauses=True), RolloutGuard("binds")),
         5 * SECOND,
         frozenset({"CPUSuppress"}),
     )
 
 
 def test_it_may_depend_on_how_it_goes() -> None:
-    plan = plan_of(careful(), facts(Counts({"CPUSuppress": Tally(10, 1, 0)})), START)
+    plan = plan_of(careful(), facts(ComparisonCounts({"CPUSuppress": ComparisonTally(10, 1, 0)})), START)
     assert plan.steps[1].hold == 60 * MINUTE
 
 
@@ -94,7 +94,7 @@ def test_it_concerns_changes_of_its_kinds(changed: set[str], concerned: bool) ->
 
 
 def test_without_kinds_it_concerns_every_change() -> None:
-    plan = Plan((Step("a", 0),))
+    plan = RolloutPlan((RolloutStep("a", 0),))
     assert plan.concerns(frozenset({"Overcommit"}))
     assert not plan.concerns(frozenset())
 
@@ -124,9 +124,9 @@ class TestGuards:
         return judge(careful(), self.plan, given, START)
 
     def test_they_hold_or_do_not(self) -> None:
-        well = self.judged(facts(Counts({"CPUSuppress": Tally(100, 5, 0)})))
+        well = self.judged(facts(ComparisonCounts({"CPUSuppress": ComparisonTally(100, 5, 0)})))
         assert [one.holds for one in well.values()] == [True, True, True]
-        ill = self.judged(facts(Counts({"CPUSuppress": Tally(100, 6, 1)})))
+        ill = self.judged(facts(ComparisonCounts({"CPUSuppress": ComparisonTally(100, 6, 1)})))
         assert (ill["alike"], ill["sound"]) == (Judged(False, "6% differ"), Judged(False))
 
     def test_or_cannot_be_told(self) -> None:
@@ -139,7 +139,9 @@ class TestGuards:
 
 
 def test_facts_say_how_it_goes() -> None:
-    counts = Counts({"CPUSuppress": Tally(8, 2, 1), "Overcommit": Tally(2, 0, 0)}, 10_000, 20_000)
+    counts = ComparisonCounts(
+        {"CPUSuppress": ComparisonTally(8, 2, 1), "Overcommit": ComparisonTally(2, 0, 0)}, 10_000, 20_000
+    )
     found = facts(counts)
     assert found["disagreement"] == 20.0
     assert found["disagreementByKind"] == {"CPUSuppress": 25.0, "Overcommit": 0.0}

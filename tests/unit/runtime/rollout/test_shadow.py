@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.runtime.rollout.changes import changes
-from koordpolicy.runtime.rollout.counts import Counts, Tally, counts_from_json, counts_to_json
+from koordpolicy.runtime.rollout.counts import (
+    ComparisonCounts,
+    ComparisonTally,
+    counts_from_json,
+    counts_to_json,
+)
 from koordpolicy.runtime.rollout.shadow import WAITING, Comparison
 from tests.unit.graph.policies_text import document, graph
 
@@ -74,7 +79,7 @@ class TestComparing:
             assert watched.value(TARGET, node=node(cpu)) == OLD.value(TARGET, node=node(cpu))
         assert made.drain() == len(sizes)
         large = sum(NEW.value(TARGET, node=node(cpu)) != OLD.value(TARGET, node=node(cpu)) for cpu in sizes)
-        assert made.counts.total == Tally(len(sizes), large, 0)
+        assert made.counts.total == ComparisonTally(len(sizes), large, 0)
         assert len(made.differences) == min(5, large)
 
     def test_either_graph_may_act(self) -> None:
@@ -96,7 +101,7 @@ class TestComparing:
         made = comparison(OLD, FAILING)
         assert made.watched(OLD).value(TARGET, node=node(1000)) == 650
         made.drain()
-        assert made.counts.total == Tally(1, 1, 1)
+        assert made.counts.total == ComparisonTally(1, 1, 1)
         assert "node.usage.prod.cpu" in made.differences[0].candidate
 
     def test_two_failures_agree(self) -> None:
@@ -104,7 +109,7 @@ class TestComparing:
         with pytest.raises(CelError):
             made.watched(OLD).value(TARGET, node={})
         made.drain()
-        assert made.counts.total == Tally(1, 0, 0)
+        assert made.counts.total == ComparisonTally(1, 0, 0)
 
     def test_an_answer_with_provenance_is_compared_once(self) -> None:
         made = comparison(OLD, NEW)
@@ -141,12 +146,12 @@ class TestComparing:
         made.watched(OLD).value(TARGET, node=node(10_000))
         made.drain()
         made.begin(50.0, 1)
-        assert (made.counts, list(made.differences)) == (Counts(), [])
+        assert (made.counts, list(made.differences)) == (ComparisonCounts(), [])
 
 
-TALLIES = st.builds(Tally, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
+TALLIES = st.builds(ComparisonTally, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9))
 COUNTS = st.builds(
-    Counts,
+    ComparisonCounts,
     st.dictionaries(st.sampled_from(["CPUSuppress", "Overcommit"]), TALLIES),
     st.integers(0, 10**6).map(lambda n: n * 1000),
     st.integers(0, 10**6).map(lambda n: n * 1000),
@@ -154,7 +159,7 @@ COUNTS = st.builds(
 
 
 @given(COUNTS, COUNTS)
-def test_counts_add_up_and_travel(one: Counts, other: Counts) -> None:
+def test_counts_add_up_and_travel(one: ComparisonCounts, other: ComparisonCounts) -> None:
     both = one + other
     assert both.total.compared == one.total.compared + other.total.compared
     assert both.active_time == one.active_time + other.active_time

@@ -14,7 +14,7 @@ import pytest
 from koordpolicy.graph import Compiler, Layer, RuleGraph
 from koordpolicy.runtime.packs import OWN, find_pack
 from koordpolicy.runtime.revisions import Reason, Unfit
-from koordpolicy.runtime.trial import Rehearse, Request, TrialLimits, Trials, TrialsLost, start_trials
+from koordpolicy.runtime.trial import Rehearse, TrialLimits, TrialRequest, Trials, TrialsLost, start_trials
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB
 from koordpolicy.runtime.trial.wire import unpacked
@@ -50,19 +50,21 @@ def trials(rehearse: Rehearse | None = None, limits: TrialLimits = SMALL) -> Ite
         yield started
 
 
-def reasons(one: Trials, *requests: Request) -> list[Reason | None]:
+def reasons(one: Trials, *requests: TrialRequest) -> list[Reason | None]:
     return [one.attempt(request).reason for request in requests]
 
 
 def test_good_and_bad_revisions_are_told_apart_one_after_another() -> None:
     with trials() as one:
-        assert reasons(one, Request(tree(1)), Request(tree(2)), Request(broken()), Request(tree(3))) == [
+        assert reasons(
+            one, TrialRequest(tree(1)), TrialRequest(tree(2)), TrialRequest(broken()), TrialRequest(tree(3))
+        ) == [
             None,
             None,
             Reason.COMPILE_FAILED,
             None,
         ]
-        refused = one.attempt(Request(broken()))
+        refused = one.attempt(TrialRequest(broken()))
     assert refused.message.startswith("all.yaml:5:")
     assert [found.code for found in refused.found] == ["KP203"]
     assert refused.bundle == "fleet"
@@ -71,14 +73,17 @@ def test_good_and_bad_revisions_are_told_apart_one_after_another() -> None:
 def test_tests_count_where_they_are_wanted() -> None:
     files = tree(1, **{"target.test.yaml": FAILING})
     with trials() as one:
-        assert reasons(one, Request(files), Request(files, tests=False)) == [Reason.TESTS_FAILED, None]
+        assert reasons(one, TrialRequest(files), TrialRequest(files, tests=False)) == [
+            Reason.TESTS_FAILED,
+            None,
+        ]
 
 
 def test_decisions_that_were_asked_before_and_are_gone_do_not_matter() -> None:
     with trials() as one:
-        assert reasons(one, Request(tree(1), asked=("CPUSuppress.target", "AdmissionRule/gone.require"))) == [
-            None
-        ]
+        assert reasons(
+            one, TrialRequest(tree(1), asked=("CPUSuppress.target", "AdmissionRule/gone.require"))
+        ) == [None]
 
 
 def spin(_: RuleGraph) -> None:
@@ -144,11 +149,11 @@ def test_whatever_happens_in_a_trial_is_a_verdict_and_the_next_trial_goes_on(
             rehearse(graph)
 
     with trials(only_for_one) as one:
-        assert one.attempt(Request(tree(1))).reason is None
-        verdict = one.attempt(Request(tree(666)))
+        assert one.attempt(TrialRequest(tree(1))).reason is None
+        verdict = one.attempt(TrialRequest(tree(666)))
         assert verdict.reason is reason
         assert said in verdict.message
-        assert one.attempt(Request(tree(2))).reason is None
+        assert one.attempt(TrialRequest(tree(2))).reason is None
 
 
 def test_what_found_a_revision_good_tries_the_next_one_within_limits_of_its_own() -> None:
@@ -167,14 +172,14 @@ def test_what_found_a_revision_good_tries_the_next_one_within_limits_of_its_own(
 
     with trials(at_work) as one:
         before, first = oom_score(), one.pid
-        assert reasons(one, *(Request(tree(number)) for number in range(1, 5))) == [None] * 4
+        assert reasons(one, *(TrialRequest(tree(number)) for number in range(1, 5))) == [None] * 4
         assert one.pid != first
         deadline = time.monotonic() + 30
         while oom_score() != before and time.monotonic() < deadline:
             time.sleep(0.01)
         assert oom_score() == before
         last = one.pid
-        assert one.attempt(Request(tree(666))).reason is Reason.UNFIT
+        assert one.attempt(TrialRequest(tree(666))).reason is Reason.UNFIT
         assert one.pid == last
     assert not Path(f"/proc/{first}").exists()
 
@@ -186,25 +191,25 @@ def test_one_that_sleeps_is_given_up_by_the_clock(monkeypatch: pytest.MonkeyPatc
         time.sleep(60)
 
     with trials(sleep) as one:
-        verdict = one.attempt(Request(tree(1)))
+        verdict = one.attempt(TrialRequest(tree(1)))
     assert verdict.reason is Reason.LIMIT_EXCEEDED
     assert verdict.message.startswith(f"it took more than 0.5 s, {DOING}")
 
 
 def test_an_evaluation_that_takes_long_refuses_the_revision() -> None:
     with trials(limits=TrialLimits(evaluation=-1.0)) as one:  # any time is too long
-        verdict = one.attempt(Request(tree(1)))
+        verdict = one.attempt(TrialRequest(tree(1)))
     assert verdict.reason is Reason.LIMIT_EXCEEDED
     assert verdict.message == "`CPUSuppress.target` took 0.0 s on an example, more than -1 s"
 
 
 def test_without_the_process_behind_it_nothing_is_tried_and_that_is_told() -> None:
     with trials() as one:
-        assert one.attempt(Request(tree(1))).reason is None
+        assert one.attempt(TrialRequest(tree(1))).reason is None
         os.kill(one.pid, signal.SIGKILL)
         for _ in range(2):
             with pytest.raises(TrialsLost):
-                one.attempt(Request(tree(2)))
+                one.attempt(TrialRequest(tree(2)))
 
 
 def test_closing_ends_a_trial_under_way() -> None:
@@ -217,7 +222,7 @@ def test_closing_ends_a_trial_under_way() -> None:
 
         def asking() -> None:
             with pytest.raises(TrialsLost):
-                one.attempt(Request(tree(1)))
+                one.attempt(TrialRequest(tree(1)))
 
         thread = Thread(target=asking)
         thread.start()
@@ -234,7 +239,7 @@ def test_closing_ends_a_trial_under_way() -> None:
 def test_what_was_made_for_a_trial_need_not_be_made_again() -> None:
     files = tree(1500)
     with trials() as one:
-        verdict = one.attempt(Request(files, asked=("CPUSuppress.target",)))
+        verdict = one.attempt(TrialRequest(files, asked=("CPUSuppress.target",)))
     graph = Compiler(lambda name: None).compile(Layer(OWN, files), checked=True).graph
     assert graph is not None
     assert graph.digest == verdict.digest
@@ -250,7 +255,7 @@ def test_only_what_is_new_is_evaluated_again() -> None:
 
     def tried(files: dict[str, str], before: RuleGraph | None) -> RuleGraph:
         done.clear()
-        verdict, _ = attempt(compiler, Request(files), SMALL, None, done.append, before)
+        verdict, _ = attempt(compiler, TrialRequest(files), SMALL, None, done.append, before)
         assert verdict.reason is None, verdict.message
         graph = compiler.compile(Layer(OWN, files)).graph
         assert graph is not None
@@ -273,7 +278,7 @@ def test_a_rule_that_is_new_and_takes_long_is_found_beside_old_ones() -> None:
     before = compiler.compile(Layer(OWN, files)).graph
     changed = tree(1, **{"two.yaml": SECOND % "node.capacity.cpu - millicores(1)"})
     limits = TrialLimits(evaluation=-1.0)
-    verdict, _ = attempt(compiler, Request(changed), limits, None, lambda _: None, before)
+    verdict, _ = attempt(compiler, TrialRequest(changed), limits, None, lambda _: None, before)
     assert verdict.reason is Reason.LIMIT_EXCEEDED
     assert verdict.message.startswith("`CPUSuppress.target` took 0.0 s on an example")
 
@@ -296,7 +301,7 @@ spec:
 @pytest.mark.parametrize("bundle", sorted(path.parent for path in Path("examples").rglob("koordpolicy.yaml")))
 def test_what_a_trial_learned_of_a_revision_spares_the_live_process_the_work(bundle: Path) -> None:
     files = {str(path.relative_to(bundle)): path.read_text() for path in bundle.rglob("*.yaml")}
-    verdict, graph = attempt(Compiler(find_pack), Request(files), TrialLimits(), None, lambda _: None)
+    verdict, graph = attempt(Compiler(find_pack), TrialRequest(files), TrialLimits(), None, lambda _: None)
     assert graph is not None, verdict.message
     compiler = Compiler(find_pack)
     for made in unpacked(verdict.learned):
@@ -316,6 +321,6 @@ def test_a_component_is_put_to_work_with_exceptions_that_begin_later() -> None:
         seen.append(len(graph.in_force))
 
     files = tree(1, **{"exception.yaml": EXCEPTION})
-    verdict, _ = attempt(Compiler(lambda name: None), Request(files), SMALL, note, lambda _: None)
+    verdict, _ = attempt(Compiler(lambda name: None), TrialRequest(files), SMALL, note, lambda _: None)
     assert verdict.reason is None, verdict.message
     assert seen == [0, 1, 0]

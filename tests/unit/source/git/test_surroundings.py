@@ -6,13 +6,13 @@ import pytest
 
 from koordpolicy.source.git.address import parse
 from koordpolicy.source.git.program import Git, GitFailed, GitMissing, GitTookTooLong
-from koordpolicy.source.git.surroundings import Credentials, git_for
+from koordpolicy.source.git.surroundings import GitCredentials, git_for
 
 
 def environment(
-    address: str, given: dict[str, str], credentials: Credentials | None = None
+    address: str, given: dict[str, str], credentials: GitCredentials | None = None
 ) -> dict[str, str]:
-    return dict(git_for(parse(address), credentials or Credentials(), given).environment or {})
+    return dict(git_for(parse(address), credentials or GitCredentials(), given).environment or {})
 
 
 def test_what_would_lead_git_astray_or_make_it_talk_is_left_out() -> None:
@@ -44,11 +44,13 @@ def test_what_would_lead_git_astray_or_make_it_talk_is_left_out() -> None:
 
 
 def test_passwords_are_in_no_argument() -> None:
-    git = git_for(parse("https://me:s3cret@h/x.git"), Credentials(), {})
+    git = git_for(parse("https://me:s3cret@h/x.git"), GitCredentials(), {})
     assert "s3cret" not in " ".join(git._settings)
     assert "credential.https://h.helper=" in " ".join(git._settings), "for this server alone"
-    assert not any("credential" in one for one in git_for(parse("https://h/x"), Credentials(), {})._settings)
-    file = Credentials(password_file=Path("/token"))
+    assert not any(
+        "credential" in one for one in git_for(parse("https://h/x"), GitCredentials(), {})._settings
+    )
+    file = GitCredentials(password_file=Path("/token"))
     assert not any("credential" in one for one in git_for(parse("ssh://h/x"), file, {})._settings)
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.source.git.webhook import Heard, judge
+from koordpolicy.source.git.webhook import HookOutcome, judge
 
 PUSH = json.dumps({"ref": "refs/heads/main", "after": "0" * 40}).encode()
 
@@ -24,41 +24,41 @@ def signature(secret: str, body: bytes) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("headers", "heard"),
     [
-        (signature("secret", PUSH), Heard.TRIGGERS),
-        (signature("other", PUSH), Heard.REFUSED),
-        (signature("secret", PUSH + b" "), Heard.REFUSED),
-        ({"x-hub-signature-256": ""}, Heard.REFUSED),
-        ({"x-hub-signature-256": "sha256=ä"}, Heard.REFUSED),
-        ({"x-gitlab-token": "secret"}, Heard.TRIGGERS),
-        ({"x-gitlab-token": "secret "}, Heard.REFUSED),
-        ({"x-gitlab-token": "ä"}, Heard.REFUSED),
-        ({**signature("other", PUSH), "x-gitlab-token": "secret"}, Heard.REFUSED),
-        ({}, Heard.REFUSED),
+        (signature("secret", PUSH), HookOutcome.TRIGGERS),
+        (signature("other", PUSH), HookOutcome.REFUSED),
+        (signature("secret", PUSH + b" "), HookOutcome.REFUSED),
+        ({"x-hub-signature-256": ""}, HookOutcome.REFUSED),
+        ({"x-hub-signature-256": "sha256=ä"}, HookOutcome.REFUSED),
+        ({"x-gitlab-token": "secret"}, HookOutcome.TRIGGERS),
+        ({"x-gitlab-token": "secret "}, HookOutcome.REFUSED),
+        ({"x-gitlab-token": "ä"}, HookOutcome.REFUSED),
+        ({**signature("other", PUSH), "x-gitlab-token": "secret"}, HookOutcome.REFUSED),
+        ({}, HookOutcome.REFUSED),
     ],
 )
-def test_who_knows_the_secret(headers: dict[str, str], heard: Heard) -> None:
+def test_who_knows_the_secret(headers: dict[str, str], heard: HookOutcome) -> None:
     assert judge("secret", "main", headers, PUSH, read) == heard
 
 
 @pytest.mark.parametrize(
     ("ref", "body", "heard"),
     [
-        ("main", PUSH, Heard.TRIGGERS),
-        ("refs/heads/main", PUSH, Heard.TRIGGERS),
-        ("HEAD", PUSH, Heard.TRIGGERS),
-        ("stable", PUSH, Heard.IGNORED),
-        ("v1", b'{"ref": "refs/tags/v1"}', Heard.TRIGGERS),
-        ("main", b"", Heard.TRIGGERS),
-        ("main", b"anything", Heard.TRIGGERS),
-        ("main", b"\xff\xfe", Heard.TRIGGERS),
-        ("main", b"[1]", Heard.TRIGGERS),
-        ("main", b'{"ref": 7}', Heard.TRIGGERS),
-        ("main", b"[" * 100_000, Heard.TRIGGERS),
+        ("main", PUSH, HookOutcome.TRIGGERS),
+        ("refs/heads/main", PUSH, HookOutcome.TRIGGERS),
+        ("HEAD", PUSH, HookOutcome.TRIGGERS),
+        ("stable", PUSH, HookOutcome.IGNORED),
+        ("v1", b'{"ref": "refs/tags/v1"}', HookOutcome.TRIGGERS),
+        ("main", b"", HookOutcome.TRIGGERS),
+        ("main", b"anything", HookOutcome.TRIGGERS),
+        ("main", b"\xff\xfe", HookOutcome.TRIGGERS),
+        ("main", b"[1]", HookOutcome.TRIGGERS),
+        ("main", b'{"ref": 7}', HookOutcome.TRIGGERS),
+        ("main", b"[" * 100_000, HookOutcome.TRIGGERS),
     ],
 )
-def test_what_it_is_about(ref: str, body: bytes, heard: Heard) -> None:
+def test_what_it_is_about(ref: str, body: bytes, heard: HookOutcome) -> None:
     assert judge("", ref, {}, body, read) == heard
 
 
 def test_a_ping_is_no_push() -> None:
-    assert judge("", "main", {"x-github-event": "ping"}, b"{}", read) == Heard.IGNORED
+    assert judge("", "main", {"x-github-event": "ping"}, b"{}", read) == HookOutcome.IGNORED
