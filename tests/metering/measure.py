@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.checker import check
-from koordpolicy.language.cel.checker_context import Problem
+from koordpolicy.language.cel.checker import Problem, check
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.library import FUNCTIONS

@@ -12,8 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.checker import check
-from koordpolicy.language.cel.checker_context import Problem
+from koordpolicy.language.cel.checker import Problem, check
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.parser import parse

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from koordpolicy.language.cel import ast, ir, units
-from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_overloads import Match, is_generic, matches, spread
-from koordpolicy.language.cel.checker_quantities import clash, operand, zero_as
+from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.overloads import Match, is_generic, matches, spread
+from koordpolicy.language.cel.checker.quantities import clash, operand, zero_as
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.types import Type, Unit
 from koordpolicy.language.cel.wording import spoken, wished

@@ -1,10 +1,10 @@
 """Comparisons: order, equality, membership."""
 
 from koordpolicy.language.cel import ast, ir, units
-from koordpolicy.language.cel.checker_bounds import warn_if_decided
-from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_operands import call, no_operator, settled, sign_of
-from koordpolicy.language.cel.checker_quantities import clash, operand, take_unit, zero_as
+from koordpolicy.language.cel.checker.bounds import warn_if_decided
+from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.operands import call, no_operator, settled, sign_of
+from koordpolicy.language.cel.checker.quantities import clash, operand, take_unit, zero_as
 from koordpolicy.language.cel.types import BOOL, DOUBLE, STRING
 from koordpolicy.language.cel.wording import open_type, short, spoken
 

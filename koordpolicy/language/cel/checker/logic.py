@@ -1,9 +1,9 @@
 """Logic: conditions, `&&`, `||` and the conditional."""
 
 from koordpolicy.language.cel import ast, ir
-from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_names import error_at
-from koordpolicy.language.cel.checker_quantities import clash, operand, take_unit
+from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.names import error_at
+from koordpolicy.language.cel.checker.quantities import clash, operand, take_unit
 from koordpolicy.language.cel.types import BOOL, DYN
 from koordpolicy.language.cel.wording import open_type, spoken
 

@@ -6,13 +6,13 @@ place of what it could not understand, and goes on; whatever contains that node 
 
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.casts import cast
-from koordpolicy.language.cel.checker_calls import check_call
-from koordpolicy.language.cel.checker_context import Context, Problem
-from koordpolicy.language.cel.checker_macros import check_macro
-from koordpolicy.language.cel.checker_messages import check_message
-from koordpolicy.language.cel.checker_names import check_ident, check_index, check_select, error_at
-from koordpolicy.language.cel.checker_operators import OPERATORS, check_operator
-from koordpolicy.language.cel.checker_quantities import (
+from koordpolicy.language.cel.checker.calls import check_call
+from koordpolicy.language.cel.checker.context import Context, Problem
+from koordpolicy.language.cel.checker.macros import check_macro
+from koordpolicy.language.cel.checker.messages import check_message
+from koordpolicy.language.cel.checker.names import check_ident, check_index, check_select, error_at
+from koordpolicy.language.cel.checker.operators import OPERATORS, check_operator
+from koordpolicy.language.cel.checker.quantities import (
     as_double,
     clash,
     operand,
@@ -35,8 +35,6 @@ from koordpolicy.language.cel.types import (
 )
 from koordpolicy.language.cel.values import UInt
 from koordpolicy.language.cel.wording import open_type, spoken, spoken_bare, wished
-
-__all__ = ["Problem", "check", "check_as"]
 
 _KEYS = frozenset(("int", "uint", "bool", "string", "dyn", "param"))
 

@@ -1,7 +1,7 @@
 """Constant arguments, tried out while checking: a malformed duration is found now, not at run time."""
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.checker_context import Context
+from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.defects import guarded
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.functions import Function, Overload

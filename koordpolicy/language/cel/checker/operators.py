@@ -1,12 +1,12 @@
 """Operators: arithmetic, comparison, logic and the conditional."""
 
 from koordpolicy.language.cel import ast, ir, units
-from koordpolicy.language.cel.checker_comparisons import check_equality, check_membership, check_relation
-from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_logic import check_conditional, check_logic, condition
-from koordpolicy.language.cel.checker_names import error_at
-from koordpolicy.language.cel.checker_operands import call, no_operator, settled, sign_of
-from koordpolicy.language.cel.checker_quantities import as_double, clash, is_zero, operand, take_unit
+from koordpolicy.language.cel.checker.comparisons import check_equality, check_membership, check_relation
+from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.logic import check_conditional, check_logic, condition
+from koordpolicy.language.cel.checker.names import error_at
+from koordpolicy.language.cel.checker.operands import call, no_operator, settled, sign_of
+from koordpolicy.language.cel.checker.quantities import as_double, clash, is_zero, operand, take_unit
 from koordpolicy.language.cel.types import (
     BOOL,
     BYTES_VALUE,

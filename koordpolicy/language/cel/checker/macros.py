@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from koordpolicy.language.cel import ast, ir
-from koordpolicy.language.cel.checker_context import Context, block_slot
-from koordpolicy.language.cel.checker_logic import condition
-from koordpolicy.language.cel.checker_names import error_at
+from koordpolicy.language.cel.checker.context import Context, block_slot
+from koordpolicy.language.cel.checker.logic import condition
+from koordpolicy.language.cel.checker.names import error_at
 from koordpolicy.language.cel.syntax import MAX_DEPTH
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, INT, Type, list_of, map_of, optional_of
 from koordpolicy.language.cel.wording import open_type, spoken

@@ -3,7 +3,7 @@
 from math import inf
 
 from koordpolicy.language.cel import ast, ir
-from koordpolicy.language.cel.checker_context import Context
+from koordpolicy.language.cel.checker.context import Context
 
 _SIZES = ("size(", ".size(")
 _REFLEXIVE = frozenset(("_<=_", "_>=_", "_==_"))

@@ -4,8 +4,8 @@ import struct
 
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ast import qualified_name
-from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_names import error_at
+from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.names import error_at
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.types import (
     BOOL,

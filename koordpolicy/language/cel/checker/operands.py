@@ -1,7 +1,7 @@
 """Making and refusing the calls that operators become."""
 
 from koordpolicy.language.cel import ast, ir
-from koordpolicy.language.cel.checker_context import Context
+from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.types import DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.wording import open_type, spoken
 

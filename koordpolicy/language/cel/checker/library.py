@@ -2,9 +2,9 @@
 
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.casts import cast
-from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_names import error_at
-from koordpolicy.language.cel.checker_quantities import operand, zero_as
+from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.names import error_at
+from koordpolicy.language.cel.checker.quantities import operand, zero_as
 from koordpolicy.language.cel.environment import UserFunction
 from koordpolicy.language.cel.ir_change import renamed_locals, size
 from koordpolicy.language.cel.syntax import MAX_NODES

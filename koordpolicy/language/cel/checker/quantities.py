@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from koordpolicy.language.cel import ir, units
-from koordpolicy.language.cel.checker_context import Context, Stretch
+from koordpolicy.language.cel.checker.context import Context, Stretch
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.types import DOUBLE, Type
 

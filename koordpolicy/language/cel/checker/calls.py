@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ast import qualified_name, root_of
-from koordpolicy.language.cel.checker_call_units import fit_units
-from koordpolicy.language.cel.checker_context import Context
-from koordpolicy.language.cel.checker_library import call_library
-from koordpolicy.language.cel.checker_literals import check_literals
-from koordpolicy.language.cel.checker_macros import macro_usage
-from koordpolicy.language.cel.checker_names import Group, Space, as_value, error_at, place
-from koordpolicy.language.cel.checker_overloads import choose, loose, matches, spread, takers
+from koordpolicy.language.cel.checker.call_units import fit_units
+from koordpolicy.language.cel.checker.context import Context
+from koordpolicy.language.cel.checker.library import call_library
+from koordpolicy.language.cel.checker.literals import check_literals
+from koordpolicy.language.cel.checker.macros import macro_usage
+from koordpolicy.language.cel.checker.names import Group, Space, as_value, error_at, place
+from koordpolicy.language.cel.checker.overloads import choose, loose, matches, spread, takers
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.types import DYN, ERROR, INT, STRING, Type, list_of

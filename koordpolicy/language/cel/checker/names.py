@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ast import qualified_name, root_of
-from koordpolicy.language.cel.checker_context import Context
+from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.environment import TYPE_NAMES
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, INT, STRING, Type, optional_of, type_of

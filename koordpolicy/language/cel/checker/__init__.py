@@ -1,0 +1,6 @@
+"""From what was written to what is meant: names resolved, types and units checked."""
+
+from koordpolicy.language.cel.checker.context import Problem
+from koordpolicy.language.cel.checker.expression import check, check_as
+
+__all__ = ["Problem", "check", "check_as"]
