@@ -13,6 +13,7 @@ from koordpolicy.algorithms.scarce import kinds_of
 from koordpolicy.cluster import ClusterState
 from koordpolicy.language.cel.lower.columns import table_schema
 from koordpolicy.language.facts import FACTS
+from koordpolicy.model.access_path import AccessPath, access_path
 from koordpolicy.model.node import Taint
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import Column as TableColumn
@@ -61,10 +62,6 @@ def kinds_in(text: str) -> frozenset[str]:
     return frozenset(text.split("\n")) if text else frozenset()
 
 
-_FEW: Final = 12
-"""Nodes up to which one by one is quicker than column by column."""
-
-
 class NodeView:
     """The nodes of a table, or those of some rows, column by column.
 
@@ -101,8 +98,8 @@ class NodeView:
 
     @property
     def few(self) -> "Sequence[Mapping[str, Any]] | None":
-        """The facts of each node where they are so few that looking at them one by one is quicker; else None."""
-        if self._rows is None or len(self._rows) > _FEW:
+        """The facts of each node where they are to be looked at one by one; else None."""
+        if self._rows is None or access_path(len(self._rows)) is not AccessPath.ONE_BY_ONE:
             return None
         return [self._table.row(row) for row in self._rows.tolist()]
 

@@ -1,6 +1,6 @@
 """Some of the scheduler's decisions for the decision log, each with the rules, facts and scores behind it.
 
-What an entry says is gathered when the decision falls, while the nodes are as they were evaluation; it is written once it
+What an entry says is gathered when the decision falls, while the nodes are as they were evaluated; it is written once it
 is known what came of it. Decisions that are not taken cost one comparison.
 """
 
@@ -15,10 +15,11 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.decisions import DecisionLog, provenance_shown
-from koordpolicy.scheduler.choosing import comparison
-from koordpolicy.scheduler.cycle import Cycle, CycleProblem, Evaluation
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.profile import KIND
+from koordpolicy.scheduler.select_host import comparison
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -67,7 +67,7 @@ class Profile:
     reads_cluster: bool
     beyond: "tuple[tuple[str, Step, CacheKey], ...]" = ()
     mixed: bool = False
-    asked_facts: tuple[str, ...] = ()
+    fingerprint_facts: tuple[str, ...] = ()
     """`pod_facts` without the spec, which has no fact of its own; first what tells pods apart soonest."""
 
     @property
@@ -156,7 +156,7 @@ def profile_of(graph: RuleGraph, name: str) -> Profile:
         reads_cluster=bool(maker.reads["cluster"]),
         beyond=(*_beyond("filter", filters), *_beyond("score", scores)),
         mixed=any(step.expression and step.looks_beyond for step in scores),
-        asked_facts=tuple(sorted(maker.reads["pod"] - {SPEC}, key=_telling)),
+        fingerprint_facts=tuple(sorted(maker.reads["pod"] - {SPEC}, key=_telling)),
     )
 
 

@@ -40,15 +40,15 @@ from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import Json, mapping, texts
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice import Advice, Adviser
-from koordpolicy.scheduler.choosing import Choice, Draw, choose
-from koordpolicy.scheduler.cycle import Cycle, CycleProblem, Evaluation, reservation
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem, reservation
 from koordpolicy.scheduler.decision import Decision, Failure, Refusals
 from koordpolicy.scheduler.diagnosis import Diagnosis, Limits
+from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.hints import Hints, differing
-from koordpolicy.scheduler.memory import Memory
 from koordpolicy.scheduler.preemption import NoCandidate, PreemptionEvaluator
 from koordpolicy.scheduler.profile import place_of, profile_of, records_for
 from koordpolicy.scheduler.role import ALONE, Role
+from koordpolicy.scheduler.select_host import Draw, HostSelection, select_host
 from koordpolicy.scheduler.unsupported import unsupported
 from koordpolicy.scheduler.waitlist import Waitlist
 
@@ -94,14 +94,14 @@ class Scheduler:
         self._clock = clock
         self._role = role
         self._diagnosing = diagnosing
-        self._choice = Choice(draw, explained, refusals)
+        self._selection = HostSelection(draw, explained, refusals)
         self._waitlist = Waitlist(clock, self._records)
         self._namespaces: dict[str, Record] = {}
         self._budgets = Budgets()
         self._leaving: dict[PodKey, str] = {}
         self._unconfirmed: list[tuple[int, PodKey, PodView]] = []
         self.on_decided: OnDecided | None = None
-        """Hears of each decision on a pod of the queue while the nodes are as they were evaluation."""
+        """Hears of each decision on a pod of the queue while the nodes are as they were evaluated."""
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
@@ -111,17 +111,17 @@ class Scheduler:
         self._load = LoadPolicy(graph, profile)
         state = None if before is None else before.state.again()
         self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, state)
-        self._memory = Memory()
+        self._evaluations = EvaluationCache()
         self._preemption = PreemptionEvaluator(
-            graph, profile, self.cache, self._budgets, self._leaving, self._choice.draw
+            graph, profile, self.cache, self._budgets, self._leaving, self._selection.draw
         )
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
         limits = Limits.of(graph, profile)
         self._adviser = Adviser(graph, profile, limits.evaluations)
-        memory = Memory()  # so that what decisions remember stays as it is
+        apart = EvaluationCache()  # so that what decisions remember stays as it is
         self.diagnosis = Diagnosis(
             limits, self._adviser, self._waitlist, self.cache.table, self._clock, self.cycle,
-            lambda cycle: self._decided(cycle, memory),
+            lambda cycle: self._decided(cycle, apart),
         )  # fmt: skip
 
     def replace_graph(self, graph: RuleGraph) -> None:
@@ -366,22 +366,23 @@ class Scheduler:
         """Where a pod would go now, and why. Changes nothing."""
         return self._decided(self.cycle(pod))[1]
 
-    def _decided(self, cycle: Cycle, memory: Memory | None = None) -> tuple[Evaluation | None, Decision]:
+    def _decided(
+        self, cycle: Cycle, evaluations: EvaluationCache | None = None
+    ) -> tuple[Evaluation | None, Decision]:
         """A decision, and what it was made of; None where the cycle itself failed."""
-        asked, table, memory = cycle.view.pod, self.cache.table, memory or self._memory
+        asked, table, evaluations = cycle.view.pod, self.cache.table, evaluations or self._evaluations
         try:
             need = unsupported(asked.raw)
             if need:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest
                 return None, Decision(asked.key, asked.uid, "", len(table), 0, (refused,), digest=digest)
-            evaluation = self._preemption.counted(cycle, memory.evaluation(cycle, table))
+            evaluation = self._preemption.counted(cycle, evaluations.get(cycle, table))
             promised = self._preemption.nominations.node_of(asked.key)
-            standing = memory.standing(cycle, evaluation)
-            decision = choose(cycle, evaluation, table, self._choice, promised, standing)
+            decision = select_host(cycle, evaluation, table, self._selection, promised)
             while decision.placed and not self._preemption.passes_beside(cycle, decision.node):
                 evaluation = evaluation.refusing(table.index(decision.node))
-                decision = choose(cycle, evaluation, table, self._choice)
+                decision = select_host(cycle, evaluation, table, self._selection)
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
             return None, self._problem(asked, problem)
         return evaluation, decision
@@ -390,7 +391,7 @@ class Scheduler:
 
     def evaluation(self, cycle: Cycle) -> Evaluation:
         """What the profile says of all nodes about a pod. Raises CycleProblem."""
-        return self._memory.evaluation(cycle, self.cache.table)
+        return self._evaluations.get(cycle, self.cache.table)
 
     def leaving_beside(self, cycle: Cycle, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem."""
@@ -428,7 +429,7 @@ class Scheduler:
         asked, table = cycle.view.pod, self.cache.table
         everywhere = shard.lifted(cycle, evaluation)
         try:
-            fits = choose(*everywhere, table, self._choice).node
+            fits = select_host(*everywhere, table, self._selection).node
             if (route := shard.route_to(asked, fits, table)) is not None:
                 return replace(decision, route=route)
             decision = self._with_room_made(cycle, evaluation, decision)
@@ -500,8 +501,8 @@ class Scheduler:
         return Cycle(self.profile, view, records, self.cache.state)
 
     def forget_answers(self) -> None:
-        """Judge every node anew next time, even about pods that were asked for before."""
-        self._memory = Memory()
+        """Evaluate every node anew next time, even about pods that were asked for before."""
+        self._evaluations = EvaluationCache()
 
     def next_time(self) -> int | None:
         """When something is due without anything happening; None when nothing is."""

@@ -33,7 +33,8 @@ from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import SHARD
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_kinds import Strings
-from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.plugins import Parameters, Plugin, Verdicts
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE
 from koordpolicy.scheduler.profile import Profile
@@ -161,7 +162,7 @@ class Shard:
     def lifted(self, cycle: Cycle, evaluation: Evaluation) -> tuple[Cycle, Evaluation]:
         """The cycle and the answers as if all nodes were ours."""
         profile = replace(cycle.profile, filters=cycle.profile.filters[:-1])
-        others = replace(evaluation, verdicts=evaluation.verdicts[:-1], accepted=evaluation.accepted[:-1])
+        others = replace(evaluation, filters=evaluation.filters[:-1])
         return replace(cycle, profile=profile), others
 
     def _filter(self, _pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:

@@ -33,8 +33,8 @@ class Step:
     place: str = field(init=False)
     looks_beyond: bool = field(init=False)
     """Whether the plugin looks beyond a node's own row."""
-    speaks_by_stamp: bool = field(init=False)
-    """Whether it has nothing to say where its plugin has no cache_key."""
+    speaks_by_key: bool = field(init=False)
+    """Whether it has nothing to say where its plugin has no cache key."""
     reads_time: bool = field(init=False)
     """Whether its answer may change with nothing but the time."""
 
@@ -45,7 +45,7 @@ class Step:
         object.__setattr__(self, "place", f"{'filter' if self.weight is None else 'score'}:{self.name}")
         beyond = self.plugin is not None and not self.plugin.row_only
         object.__setattr__(self, "looks_beyond", beyond)
-        object.__setattr__(self, "speaks_by_stamp", beyond and not self.expression)
+        object.__setattr__(self, "speaks_by_key", beyond and not self.expression)
         asks = (self.enabled, *(asked for _, asked in self.parameters))
         timed = any(root == "now" for asked in asks for root, _ in asked.facts)
         object.__setattr__(self, "reads_time", timed or self.tells_time)

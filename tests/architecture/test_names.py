@@ -17,7 +17,6 @@ NOT_YET = {
     ("language", "Plan"),
     ("language", "Select"),
     ("language", "Space"),
-    ("scheduler", "Choice"),
 }
 """Package and name of classes that still have a namesake; to be emptied, never to be added to."""
 

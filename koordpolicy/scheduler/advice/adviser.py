@@ -16,8 +16,9 @@ from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.knobs import Knobs, Turn
 from koordpolicy.scheduler.advice.native import HELPERS, unknown_labels
 from koordpolicy.scheduler.advice.pace import PAUSE, Evaluations, TooMuch, Work, finished
-from koordpolicy.scheduler.choosing import reasons_of
-from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation
+from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.step import Step
 
@@ -76,7 +77,7 @@ class Adviser:
         The answers are not looked at any more after the first pause, nodes are. They may change, but neither come
         nor go before the end.
         """
-        refused = list(_refused(cycle, evaluation, len(table)))
+        refused = list(_refused(evaluation))
         count = np.zeros(len(table), np.int64)
         for _, mask, _ in refused:
             count += mask
@@ -179,17 +180,15 @@ def _by_reason(
     return sorted(groups, key=lambda one: -len(one[1]))[:_REASONS]
 
 
-def _refused(cycle: Cycle, evaluation: Evaluation, nodes: int) -> Iterator[tuple[Step, Mask, str]]:
+def _refused(evaluation: Evaluation) -> Iterator[tuple[Step, Mask, str]]:
     """For each filter that refuses nodes, which, and for what reason where it has just one."""
-    steps = cycle.profile.filters
-    for step, verdicts, accepted in zip(steps, evaluation.verdicts, evaluation.accepted, strict=True):
-        mask = np.zeros(nodes, np.bool_)
-        reason = ""
-        if verdicts is not None:
-            mask |= verdicts.refused.any(axis=0)
-            said = [text for text, row in zip(verdicts.reasons, verdicts.refused, strict=True) if row.any()]
-            reason = ", ".join(said)
-        if accepted is not None:
-            mask |= ~accepted
-        if mask.any():
-            yield step, mask, reason
+    for one in evaluation.filters:
+        passing = one.passing()
+        if passing is not None:
+            verdicts = one.verdicts
+            said = (
+                []
+                if verdicts is None
+                else [text for text, row in zip(verdicts.reasons, verdicts.refused, strict=True) if row.any()]
+            )
+            yield one.step, ~passing, ", ".join(said)

@@ -11,7 +11,7 @@ Scores keep their scale: 100 of 100 by all scores together is 10 of 10. So that 
 as they do in the profile's, the extender's `weight` there is the sum of the weights of the scores that are args.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -20,11 +20,12 @@ from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.pod import PodKey
-from koordpolicy.scheduler.choosing import reasons_of, weighted
-from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
+from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.extender.wire import MOST, ExtenderArgs, Going, Passed, PreemptionArgs
-from koordpolicy.scheduler.plugins import Verdicts
 from koordpolicy.scheduler.scheduler import Scheduler
+from koordpolicy.scheduler.select_host import weighted
 from koordpolicy.scheduler.step import Step
 
 UNKNOWN: Final = "node is not known to the extender yet"
@@ -43,31 +44,25 @@ class Extender:
         unresolvable: dict[str, str] = {}
         order = np.array([*rows.values()], dtype=np.int64)
         names = [*rows]
-        left = np.ones(len(order), np.bool_)
-        for step, verdicts, accepted in zip(
-            cycle.profile.filters, evaluation.verdicts, evaluation.accepted, strict=True
-        ):
-            if verdicts is not None:
-                refused = verdicts.refused[:, order]
-                places = np.flatnonzero(left & refused.any(axis=0))
-                for at in places.tolist():
-                    into = unresolvable if verdicts.unresolvable[order[at]] else failed
-                    into[names[at]] = _said(verdicts, refused[:, at])
-                left[places] = False
-            if accepted is not None:
-                places = np.flatnonzero(left & ~accepted[order])
-                into = failed if step.depends_on_pods else unresolvable
-                for at, text in zip(places.tolist(), self._texts(cycle, step, order[places]), strict=True):
-                    into[names[at]] = text
-                left[places] = False
+        folded = FirstRefusals(evaluation, order)
+        for first in folded:
+            places, step = np.flatnonzero(first.nodes), first.step
+            texts: Iterable[str] = (
+                (_said(first.reasons, first.refused[:, at]) for at in places.tolist())
+                if first.reasons
+                else self._texts(cycle, step, order[places])
+            )
+            for at, text in zip(places.tolist(), texts, strict=True):
+                into = unresolvable if first.unresolvable[at] else failed
+                into[names[at]] = text
         return Passed(
-            tuple(name for name, stays in zip(names, left, strict=True) if stays), failed, unresolvable
+            tuple(name for name, stays in zip(names, folded.left, strict=True) if stays), failed, unresolvable
         )
 
     def prioritize(self, args: ExtenderArgs) -> list[tuple[str, int]]:
         """A score of 0 to 10 for each node, in the order in which they were asked; 0 for one that is not known."""
         cycle, evaluation, rows = self._about(args)
-        weight = sum(evaluation.weights)
+        weight = sum(one.weight for one in evaluation.scores)
         found: Mapping[str, int] = {}
         if rows and weight:
             order = np.array([*rows.values()], dtype=np.int64)
@@ -132,8 +127,8 @@ def _first(cycle: Cycle, step: Step, rows: Rows, scheduler: Scheduler) -> str:
     return next(iter(reasons_of(cycle, step, rows[:1], scheduler.cache.table)))
 
 
-def _said(verdicts: Verdicts, refused: Mask) -> str:
-    return ", ".join(verdicts.reasons[at] for at in np.flatnonzero(refused).tolist())
+def _said(reasons: Sequence[str], refused: Mask) -> str:
+    return ", ".join(reasons[at] for at in np.flatnonzero(refused).tolist())
 
 
 def _uids(keys: Sequence[PodKey], uids: Mapping[PodKey, str]) -> tuple[str, ...]:

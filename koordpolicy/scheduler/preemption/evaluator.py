@@ -9,8 +9,9 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
-from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import Preemption
+from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.preemption.no_candidate import NoCandidate
 from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
@@ -100,7 +101,9 @@ class PreemptionEvaluator:
         if node is None or node not in self._cache:
             return False
         row = self._cache.table.index(node)
-        if any(one is not None and bool(one.unresolvable[row]) for one in evaluation.verdicts):
+        if any(
+            one.verdicts is not None and bool(one.verdicts.unresolvable[row]) for one in evaluation.filters
+        ):
             return False
         eligible = self._policy.eligible_for(cycle.records)
         return any(

@@ -14,7 +14,8 @@ import numpy as np
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
 from koordpolicy.scheduler.preemption.policy import Moment
 from koordpolicy.scheduler.preemption.pools import PoolsFor
 from koordpolicy.scheduler.preemption.what_if import WhatIf, why_refused
@@ -43,21 +44,13 @@ def helpful(cycle: Cycle, evaluation: Evaluation, nodes: int) -> Mask:
 
     None is where a filter gate the pod without a look at nodes.
     """
-    left, unresolvable = np.ones(nodes, np.bool_), np.zeros(nodes, np.bool_)
-    state = cycle.state
-    for step, verdicts, accepted in zip(
-        cycle.profile.filters, evaluation.verdicts, evaluation.accepted, strict=True
-    ):
-        if verdicts is not None and step.plugin is not None:
-            gate = step.plugin.gate
-            if gate is not None and state is not None and gate(cycle.view, state):
-                return np.zeros(nodes, np.bool_)
-            unresolvable |= verdicts.unresolvable & left
-            left &= ~verdicts.refused.any(axis=0)
-        if accepted is not None:
-            if not step.depends_on_pods:
-                unresolvable |= left & ~accepted
-            left &= accepted
+    state, unresolvable = cycle.state, np.zeros(nodes, np.bool_)
+    for one in evaluation.filters:
+        gate = None if one.verdicts is None or one.step.plugin is None else one.step.plugin.gate
+        if gate is not None and state is not None and gate(cycle.view, state):
+            return np.zeros(nodes, np.bool_)
+    for first in FirstRefusals(evaluation):
+        unresolvable |= first.unresolvable
     return ~unresolvable
 
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
-from koordpolicy.scheduler.cycle import Cycle, Evaluation, evaluate
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation, Filtered, evaluate
 from koordpolicy.scheduler.plugins import Verdicts
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
@@ -104,35 +104,29 @@ class Nominations:
 
 
 def passes(evaluation: Evaluation) -> bool:
-    """Whether the one node that was evaluation passes all filters."""
-    return not any(one is not None and one.refused.any() for one in evaluation.verdicts) and all(
-        accepted is None or bool(accepted.all()) for accepted in evaluation.accepted
-    )
+    """Whether the one node that was evaluated passes all filters."""
+    return evaluation.feasible() is None
 
 
 def _both(evaluation: Evaluation, fresh: Evaluation, rows: Rows) -> Evaluation:
     """The answers about all nodes, refusals about some rows added."""
-    verdicts: list[Verdicts | None] = []
-    for one, more in zip(evaluation.verdicts, fresh.verdicts, strict=True):
-        if one is None or more is None or not more.refused.any():
-            verdicts.append(one)
-            continue
-        reasons = tuple(dict.fromkeys((*one.reasons, *more.reasons)))
-        refused = np.zeros((len(reasons), one.refused.shape[1]), np.bool_)
-        refused[: len(one.reasons)] = one.refused
-        for at, reason in enumerate(more.reasons):
-            refused[reasons.index(reason), rows] |= more.refused[at]
-        unresolvable = one.unresolvable.copy()
-        unresolvable[rows] |= more.unresolvable
-        verdicts.append(Verdicts(reasons, refused, unresolvable))
-    accepted = [
-        old if old is None or new is None else _restricted(old, new, rows)
-        for old, new in zip(evaluation.accepted, fresh.accepted, strict=True)
-    ]
-    return replace(evaluation, verdicts=verdicts, accepted=accepted)
+    both = zip(evaluation.filters, fresh.filters, strict=True)
+    return replace(evaluation, filters=[_added(one, more, rows) for one, more in both])
 
 
-def _restricted(old: Mask, new: Mask, rows: Rows) -> Mask:
-    values = old.copy()
-    values[rows] &= new
-    return values
+def _added(one: Filtered, more: Filtered, rows: Rows) -> Filtered:
+    """What a filter says of all nodes, its refusals about some rows added."""
+    verdicts, accepted = one.verdicts, one.accepted
+    if verdicts is not None and more.verdicts is not None and more.verdicts.refused.any():
+        reasons = tuple(dict.fromkeys((*verdicts.reasons, *more.verdicts.reasons)))
+        refused = np.zeros((len(reasons), verdicts.refused.shape[1]), np.bool_)
+        refused[: len(verdicts.reasons)] = verdicts.refused
+        for at, reason in enumerate(more.verdicts.reasons):
+            refused[reasons.index(reason), rows] |= more.verdicts.refused[at]
+        unresolvable = verdicts.unresolvable.copy()
+        unresolvable[rows] |= more.verdicts.unresolvable
+        verdicts = Verdicts(reasons, refused, unresolvable)
+    if accepted is not None and more.accepted is not None:
+        accepted = accepted.copy()
+        accepted[rows] &= more.accepted
+    return Filtered(one.step, verdicts, accepted)

@@ -15,7 +15,8 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.cycle import Cycle, Evaluation, evaluate
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation, evaluate
 from koordpolicy.scheduler.sortkeys import SortKey, sort_key
 
 DEFAULT: Final = "DefaultPreemption"

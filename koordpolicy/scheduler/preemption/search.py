@@ -19,8 +19,9 @@ from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import Preemption, Victim
+from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.no_candidate import NoCandidate, in_vain
 from koordpolicy.scheduler.preemption.nominations import Nominations
@@ -69,7 +70,7 @@ class Search:
     def find(self, cycle: Cycle, evaluation: Evaluation) -> Preemption | NoCandidate:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
         moments = self._policy.moments(cycle)
-        look = _Look.at(cycle, evaluation, len(self._cache.table))
+        look = _Look.at(evaluation)
         for later in moments[1:]:
             look = look.also(later, self._cache.table)
         best = self._best(cycle, look)
@@ -180,12 +181,9 @@ class Search:
         table = self._without_all(cycle, names)
         fits = np.ones(len(table), np.bool_)
         for moment in self._policy.moments(cycle):
-            fresh = moment.evaluate(table, local_only=True)
-            for verdicts, accepted in zip(fresh.verdicts, fresh.accepted, strict=True):
-                if verdicts is not None:
-                    fits &= ~verdicts.refused.any(axis=0)
-                if accepted is not None:
-                    fits &= accepted
+            feasible = moment.evaluate(table, local_only=True).feasible()
+            if feasible is not None:
+                fits &= feasible
         return {name: bool(fits[table.index(name)]) for name in names}
 
     def _without_all(self, cycle: Cycle, names: Sequence[str]) -> NodeTable:
@@ -225,13 +223,12 @@ class _Look:
     far: bool
 
     @classmethod
-    def at(cls, cycle: Cycle, evaluation: Evaluation, nodes: int) -> "_Look":
-        unresolvable, other = np.zeros(nodes, np.bool_), np.zeros(nodes, np.bool_)
+    def at(cls, evaluation: Evaluation) -> "_Look":
+        unresolvable, other = np.zeros((2, evaluation.nodes), np.bool_)
         room: Step | None = None
         far = False
-        for step, verdicts, accepted in zip(
-            cycle.profile.filters, evaluation.verdicts, evaluation.accepted, strict=True
-        ):
+        for one in evaluation.filters:
+            step, verdicts, accepted = one.step, one.verdicts, one.accepted
             if verdicts is not None and step.plugin is not None:
                 unresolvable |= verdicts.unresolvable
                 far |= not step.plugin.row_only
@@ -250,7 +247,7 @@ class _Look:
         rows = np.flatnonzero(self.possible)
         if not len(rows):
             return self
-        then = _Look.at(later.cycle, later.evaluate(table, rows, local_only=True), len(rows))
+        then = _Look.at(later.evaluate(table, rows, local_only=True))
         possible, other = self.possible.copy(), self.other.copy()
         possible[rows] = then.possible
         other[rows] |= then.other

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Collection
-from itertools import islice
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.choosing import reasons_of
-from koordpolicy.scheduler.cycle import Cycle, Evaluation
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
 from koordpolicy.scheduler.preemption.nominations import Nominations, passes
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
 from koordpolicy.scheduler.preemption.pools import Pool
@@ -118,17 +117,8 @@ def why_refused(
 
     `evaluation` speaks of the nodes of these rows; only the first so many filters count.
     """
-    left = np.ones(len(rows), np.bool_)
     found: Counter[str] = Counter()
-    steps = zip(cycle.profile.filters, evaluation.verdicts, evaluation.accepted, strict=True)
-    for step, verdicts, accepted in islice(steps, filters):
-        if verdicts is not None:
-            refused = verdicts.refused & left
-            for reason, mask in zip(verdicts.reasons, refused, strict=True):
-                found[reason] += int(np.count_nonzero(mask))
-            left &= ~refused.any(axis=0)
-        if accepted is not None:
-            if (refusing := left & ~accepted).any():
-                found.update(reasons_of(cycle, step, rows[refusing], table))
-            left &= accepted
-    return +found, left
+    folded = FirstRefusals(evaluation, filters=filters)
+    for first in folded:
+        found.update(first.counts(cycle, table, rows))
+    return found, folded.left

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.scheduler.cycle import evaluate
+from koordpolicy.scheduler.evaluation import evaluate
 from koordpolicy.scheduler.profile import profile_of
 from tests.unit.scheduler.world import PROFILE, World, pod, policies
 
@@ -74,8 +74,7 @@ def test_whole_and_broken_numbers_in_one_score_lose_nothing() -> None:
     world.build({"nodes": NODES})
     cycle = world.scheduler.cycle(pod("x"))
     evaluation = evaluate(cycle, world.scheduler.cache.table)
-    (at,) = [at for at, step in enumerate(profile.scores) if step.name == "own"]
-    scores = evaluation.scores[at]
+    (scores,) = [one.scores for one in evaluation.scores if one.step.name == "own"]
     assert scores is not None
     assert scores.tolist() == [1.0, 1.5, *[1.25] * 6]
 

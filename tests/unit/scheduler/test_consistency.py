@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.scheduler.cycle import Cycle, evaluate
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import evaluate
 from tests.unit.scheduler.events import ASKED, NODES, STEPS, Step
 from tests.unit.scheduler.world import World, pod, policies
 
@@ -93,12 +94,13 @@ def test_columns_say_of_each_node_what_rows_say(steps: list[Step], said: Any) ->
     evaluation = evaluate(cycle, scheduler.cache.table)
     for at, name in enumerate(scheduler.cache.table.names):
         row = dict(scheduler.cache.table.row(scheduler.cache.table.index(name)))
-        for one, accepted in zip(scheduler.profile.filters, evaluation.accepted, strict=True):
-            if accepted is not None:
-                assert accepted[at] == _by_row(f"filters[{one.name}].require", row, cycle)
-        for one, scores in zip(scheduler.profile.scores, evaluation.scores, strict=True):
-            if scores is not None and one.expression:
-                assert scores[at] == _by_row(f"scores[{one.name}].value", row, cycle)
+        for filtered in evaluation.filters:
+            if filtered.accepted is not None:
+                field = f"filters[{filtered.step.name}].require"
+                assert filtered.accepted[at] == _by_row(field, row, cycle)
+        for scored in evaluation.scores:
+            if scored.scores is not None and scored.step.expression:
+                assert scored.scores[at] == _by_row(f"scores[{scored.step.name}].value", row, cycle)
 
 
 def _by_row(field: str, row: dict[str, Any], cycle: Cycle) -> Any:

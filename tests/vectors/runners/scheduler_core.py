@@ -39,12 +39,14 @@ from koordpolicy.model.protocol import (
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.choosing import reasons_of
-from koordpolicy.scheduler.cycle import Cycle, Evaluation, evaluate
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation, evaluate
+from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.profile import KIND, Profile, profile_of, records_for
 from tests.vectors import inputs
 from tests.vectors.compare import AMOUNTS
 from tests.vectors.policies import document, graph
+from tests.vectors.runners.answers import filtered, scored
 from tests.vectors.runners.runner import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, Runner
 
 Given = Mapping[str, Any]
@@ -273,7 +275,7 @@ def loadaware_filter(given: Given) -> Given:
     found = scene(given)
     evaluation = evaluate(found.cycle, found.cache.table)
     (step,) = [one for one in found.profile.filters if one.name == LOAD_AWARE]
-    accepted = evaluation.accepted[found.profile.filters.index(step)]
+    accepted = filtered(evaluation, step.name).accepted
     assert accepted is not None
     passes = _both_ways(found, f"filters[{LOAD_AWARE}].require", bool(accepted[0]))
     if passes:
@@ -285,7 +287,7 @@ def loadaware_filter(given: Given) -> Given:
 def loadaware_score(given: Given) -> Given:
     found = scene(given)
     evaluation = evaluate(found.cycle, found.cache.table)
-    scores = evaluation.scores[[one.name for one in found.profile.scores].index(LOAD_AWARE)]
+    scores = scored(evaluation, LOAD_AWARE).scores
     assert scores is not None
     return {"score": _both_ways(found, f"scores[{LOAD_AWARE}].value", int(scores[0]))}
 
@@ -303,8 +305,8 @@ def pod_request(given: Given) -> Given:
 
 def fit_filter(given: Given) -> Given:
     parameters = {name: given.get(name) for name in ("ignoredResources", "ignoredResourceGroups")}
-    profile, evaluation = _judged(given, parameters)
-    verdicts = evaluation.verdicts[[one.name for one in profile.filters].index("NodeResourcesFit")]
+    _, evaluation = _evaluated(given, parameters)
+    verdicts = filtered(evaluation, "NodeResourcesFit").verdicts
     assert verdicts is not None
     refused = verdicts.refused[:, 0]
     status = UNRESOLVABLE if verdicts.unresolvable[0] else UNSCHEDULABLE if refused.any() else SUCCESS
@@ -319,8 +321,8 @@ def fit_score(given: Given) -> Given:
         "fitWeights": {inputs.full_name(one["name"]): one["weight"] for one in weights},
         "fitShape": {f"{use}%": score for use, score in given["shape"]} if given.get("shape") else None,
     }
-    profile, evaluation = _judged(given, parameters)
-    scores = evaluation.scores[[one.name for one in profile.scores].index("NodeResourcesFit")]
+    _, evaluation = _evaluated(given, parameters)
+    scores = scored(evaluation, "NodeResourcesFit").scores
     assert scores is not None
     return {"score": int(scores[0])}
 
@@ -330,17 +332,15 @@ def balanced_allocation(given: Given) -> Given:
     resources = given.get("resources")
     named = [inputs.full_name(one["name"] if isinstance(one, Mapping) else one) for one in resources or ()]
     for variant in ("classic", "delta"):
-        profile, evaluation = _judged(given, {"balancedResources": named or None, "balanceVariant": variant})
-        scores = evaluation.scores[
-            [one.name for one in profile.scores].index("NodeResourcesBalancedAllocation")
-        ]
+        _, evaluation = _evaluated(given, {"balancedResources": named or None, "balanceVariant": variant})
+        scores = scored(evaluation, "NodeResourcesBalancedAllocation").scores
         if scores is None:
             return {"skipped": True}
         answer[variant] = int(scores[0])
     return answer
 
 
-def _judged(given: Given, parameters: Given) -> tuple[Profile, Evaluation]:
+def _evaluated(given: Given, parameters: Given) -> tuple[Profile, Evaluation]:
     """What the profile says of a pod and a node whose totals the vector gives."""
     compiled = overlay(parameters)
     profile = profile_of(compiled, PROFILE)
@@ -396,8 +396,8 @@ def _placed(spec: Given, nodes: Sequence[Given]) -> tuple[Profile, Evaluation]:
 
 
 def _passes(name: str, spec: Given, node: Given) -> Given:
-    profile, evaluation = _placed(spec, [node])
-    verdicts = evaluation.verdicts[[one.name for one in profile.filters].index(name)]
+    _, evaluation = _placed(spec, [node])
+    verdicts = filtered(evaluation, name).verdicts
     assert verdicts is not None
     return {"pass": not verdicts.refused.any()}
 
@@ -405,7 +405,7 @@ def _passes(name: str, spec: Given, node: Given) -> Given:
 def _normalized(name: str, spec: Given, nodes: Sequence[Given]) -> Given:
     profile, evaluation = _placed(spec, nodes)
     at = [one.name for one in profile.scores].index(name)
-    scores = evaluation.scores[at]
+    scores = evaluation.scores[at].scores
     whole = [0] * len(nodes) if scores is None else normalized(profile.scores[at].normalize, scores).tolist()
     return {"scores": dict(zip((one["name"] for one in nodes), whole, strict=True))}
 
@@ -435,9 +435,7 @@ def node_affinity_score(given: Given) -> Given:
     spec = _affinity(given["pod"])
     placement = read_placement({"spec": spec})
     _, evaluation = _placed(spec, given["nodes"])
-    scores = evaluation.scores[
-        [one.name for one in profile_of(graph(), PROFILE).scores].index("NodeAffinity")
-    ]
+    scores = scored(evaluation, "NodeAffinity").scores
     for at, node in enumerate(given["nodes"]):
         alone = sum(
             wish.weight

@@ -13,10 +13,13 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.cycle import Cycle, evaluate, ranked
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import evaluate
+from koordpolicy.scheduler.evaluation.evaluate import rank
 from koordpolicy.scheduler.plugins import Parameters
 from koordpolicy.scheduler.plugins.interpod import interpod_wishes
 from koordpolicy.scheduler.plugins.spread import spread_crowding
+from tests.vectors.runners.answers import filtered
 from tests.vectors.runners.runner import SUCCESS, UNRESOLVABLE, UNSCHEDULABLE, Runner
 from tests.vectors.runners.scheduler_core import PROFILE, overlay
 
@@ -99,7 +102,7 @@ def _weighted(terms: Sequence[Given] | None) -> list[Given] | None:
 def _refused(scheduler: Scheduler, cycle: Cycle, name: str) -> dict[str, tuple[str, str]]:
     """The reason and status of the filter of a name about each node; those it refuses only."""
     table = scheduler.cache.table
-    verdicts = evaluate(cycle, table).verdicts[[one.name for one in cycle.profile.filters].index(name)]
+    verdicts = filtered(evaluate(cycle, table), name).verdicts
     if verdicts is None:
         return {}
     found = {}
@@ -115,13 +118,13 @@ def _scores(scheduler: Scheduler, cycle: Cycle, name: str, nodes: Sequence[str])
     table, profile = scheduler.cache.table, cycle.profile
     at = [one.name for one in profile.scores].index(name)
     evaluation = evaluate(cycle, table)
-    found: Any = evaluation.scores[at]
+    found: Any = evaluation.scores[at].scores
     rows = np.array([table.index(node) for node in nodes])
     step = profile.scores[at]
     if f"score:{name}" not in evaluation.cache_keys:
         found = None
     elif step.plugin is not None and step.plugin.rank is not None:
-        found = ranked(step, cycle, table, rows)
+        found = rank(step, cycle, table, rows)
     else:
         found = found[rows]
     return {node: 0 if found is None else int(found[place]) for place, node in enumerate(nodes)}

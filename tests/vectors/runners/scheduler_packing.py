@@ -12,9 +12,11 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import QOS_CLASS, RESOURCE_AMPLIFICATION_RATIO
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Cycle, evaluate
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import evaluate
 from koordpolicy.scheduler.profile import profile_of, records_for
 from tests.vectors import inputs
+from tests.vectors.runners.answers import filtered, scored
 from tests.vectors.runners.runner import Runner
 from tests.vectors.runners.scheduler_core import PROFILE, overlay
 
@@ -43,8 +45,9 @@ def _score(name: str, parameters: Given, given: Given) -> Given:
         inputs.resources(node.get("requested")), inputs.resources(node.get("nonzero_requested"))
     )
     made = Node("node", allocatable=inputs.resources(node["allocatable"]))
-    profile, evaluation = _asked(parameters, inputs.pod(given["pod"]), made, demand, {})
-    scores = evaluation.scores[[one.name for one in profile.scores].index(name)]
+    _, evaluation = _asked(parameters, inputs.pod(given["pod"]), made, demand, {})
+    scores = scored(evaluation, name).scores
+    assert scores is not None
     return {"score": int(scores[0])}
 
 
@@ -76,8 +79,9 @@ def amplified_cpu_filter(given: Given) -> Given:
     )
     demand = NodeDemand({"cpu": given["node_requested_cpu"]})
     owned = {"ownedCPU": 1000 * given["cpuset_cpus_in_use"]}
-    profile, evaluation = _asked({}, pod, node, demand, owned)
-    verdicts = evaluation.verdicts[[one.name for one in profile.filters].index("AmplifiedCPU")]
+    _, evaluation = _asked({}, pod, node, demand, owned)
+    verdicts = filtered(evaluation, "AmplifiedCPU").verdicts
+    assert verdicts is not None
     return {"pass": not verdicts.refused.any()}
 
 

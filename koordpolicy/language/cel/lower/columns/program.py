@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,13 +19,11 @@ from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.row import RowProgram
 from koordpolicy.language.cel.meter import COLUMN_SHARE, Meter, stop
 from koordpolicy.language.cel.values import Value
+from koordpolicy.model.access_path import AccessPath, access_path
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.table_columns import BeyondColumnsError
 
 Array = NDArray[Any]
-
-_FEW_ROWS: Final = 6
-"""So many rows are evaluated faster one by one than by operations on arrays."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +116,7 @@ class ColumnProgram:
     ) -> Sequence[Array | None]:
         """Values and errors of each output in turn."""
         code = self._code
-        if rows is not None and (code.whole or len(rows) <= _FEW_ROWS):
+        if rows is not None and (code.whole or access_path(len(rows)) is AccessPath.ONE_BY_ONE):
             return self._rows.evaluate(table, texts, rows.tolist(), own, meter)
         count = len(table) if rows is None else len(rows)
         meter[0] -= code.operations * (OPERATION + count // ENTRIES)

@@ -11,8 +11,8 @@ from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, Taint
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.cycle import Evaluation, evaluate
-from koordpolicy.scheduler.standing import Standing
+from koordpolicy.scheduler.evaluation import Evaluation, evaluate
+from koordpolicy.scheduler.plugins import Scores
 from tests.unit.scheduler.world import START, policies
 
 GRAPH = policies()
@@ -81,31 +81,34 @@ def test_what_is_kept_is_what_would_be_computed(seed: int) -> None:
             continue
         cycle = scheduler.cycle(pod)
         scheduler.decide(pod)
-        memory = scheduler._memory  # what it keeps is what the test is about
-        known, evaluation = (
-            memory.evaluation(cycle, scheduler.cache.table),
-            evaluate(cycle, scheduler.cache.table),
-        )
+        known = scheduler.evaluation(cycle)
+        evaluation = evaluate(cycle, scheduler.cache.table)
         assert_equal(known, evaluation)
-        kept = memory.standing(cycle, known)
+        kept, fresh = known.ranking(), evaluation.ranking()
         assert kept is not None
-        fresh = Standing(cycle, evaluation, len(scheduler.cache.table))
+        assert fresh is not None
         assert kept.count == fresh.count
         np.testing.assert_array_equal(kept.totals, fresh.totals)
 
 
 def assert_equal(known: Evaluation, evaluation: Evaluation) -> None:
-    for one, other in zip(known.verdicts, evaluation.verdicts, strict=True):
+    for filtered, again in zip(known.filters, evaluation.filters, strict=True):
+        one, other = filtered.verdicts, again.verdicts
         assert (one is None) == (other is None)
         if one is not None and other is not None:
             assert one.reasons == other.reasons
             np.testing.assert_array_equal(one.refused, other.refused)
             np.testing.assert_array_equal(one.unresolvable, other.unresolvable)
-    for said, again in ((known.accepted, evaluation.accepted), (known.scores, evaluation.scores)):
-        for array, fresh in zip(said, again, strict=True):
-            assert (array is None) == (fresh is None)
-            if array is not None and fresh is not None:
-                np.testing.assert_array_equal(array, fresh)
+        assert_same(filtered.accepted, again.accepted)
+    for scored, anew in zip(known.scores, evaluation.scores, strict=True):
+        assert scored.weight == anew.weight
+        assert_same(scored.scores, anew.scores)
+
+
+def assert_same(array: Scores | None, fresh: Scores | None) -> None:
+    assert (array is None) == (fresh is None)
+    if array is not None and fresh is not None:
+        np.testing.assert_array_equal(array, fresh)
 
 
 def test_equal_pods_are_followed_node_by_node() -> None:
@@ -116,7 +119,7 @@ def test_equal_pods_are_followed_node_by_node() -> None:
     for at in range(4):
         scheduler.set_pod(a_pod(f"p{at}", 0))
         assert scheduler.schedule_next() is not None
-    assert [known.following is not None for known in scheduler._memory._known] == [True]
+    assert [entry.incremental is not None for entry in scheduler._evaluations._entries] == [True]
 
 
 def test_scores_count_on_nodes_that_become_feasible_when_none_was() -> None:

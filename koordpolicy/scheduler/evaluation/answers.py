@@ -1,0 +1,86 @@
+"""What one filter or one score says of the nodes that it was asked about."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import Rows
+from koordpolicy.scheduler.plugins import Scores, Verdicts
+from koordpolicy.scheduler.step import Step
+
+
+@dataclass(slots=True, eq=False)
+class Filtered:
+    """Of a filter: the verdicts of its plugin and what its expression accepts, None of a part that was not asked."""
+
+    step: Step
+    verdicts: Verdicts | None = None
+    accepted: Mask | None = None
+
+    def passing(self) -> Mask | None:
+        """The nodes that it lets pass, in an array of its own; None where it refuses none."""
+        passes: Mask | None = None
+        verdicts, accepted = self.verdicts, self.accepted
+        if verdicts is not None and not verdicts.none and np.count_nonzero(verdicts.refused):
+            refused = verdicts.refused
+            passes = np.logical_not(refused[0] if len(refused) == 1 else refused.any(axis=0))
+        if accepted is not None and np.count_nonzero(accepted) < len(accepted):
+            passes = accepted.copy() if passes is None else np.asarray(passes & accepted, np.bool_)
+        return passes
+
+    def own(self) -> None:
+        """Have arrays of its own to write: those that it was given may be views of the table, which others read."""
+        self.verdicts, self.accepted = _written(self.verdicts), _copied(self.accepted)
+
+    def overlay(self, news: "Filtered", rows: Rows, *, whole: bool) -> bool:
+        """Take over what is said of some rows now, the plugin's part of all nodes if `whole`; false if they differ in kind."""
+        if news is self:
+            return True
+        if whole:
+            self.verdicts = _written(news.verdicts)
+        elif (self.verdicts is None) != (news.verdicts is None):
+            return False
+        elif self.verdicts is not None and news.verdicts is not None:
+            if self.verdicts.reasons != news.verdicts.reasons:
+                return False
+            self.verdicts.refused[:, rows] = news.verdicts.refused
+            self.verdicts.unresolvable[rows] = news.verdicts.unresolvable
+        return _overlaid(self.accepted, news.accepted, rows)
+
+
+@dataclass(slots=True, eq=False)
+class Scored:
+    """Of a score: the scores before they are normalised, and its weight; None and 0 of one that takes no part."""
+
+    step: Step
+    scores: Scores | None = None
+    weight: int = 0
+
+    def own(self) -> None:
+        """Have an array of its own to write."""
+        self.scores = _copied(self.scores)
+
+    def overlay(self, news: "Scored", rows: Rows, *, whole: bool) -> bool:
+        """Take over what is said of some rows now, or of all nodes if `whole`; false if they differ in kind."""
+        if news is self:
+            return True
+        if whole:
+            self.scores = _copied(news.scores)
+        return self.weight == news.weight and (whole or _overlaid(self.scores, news.scores, rows))
+
+
+def _written(verdicts: Verdicts | None) -> Verdicts | None:
+    return verdicts and Verdicts(verdicts.reasons, verdicts.refused.copy(), verdicts.unresolvable.copy())
+
+
+def _copied(array: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if array is None else array.copy()
+
+
+def _overlaid(known: NDArray[Any] | None, news: NDArray[Any] | None, rows: Rows) -> bool:
+    if known is not None and news is not None:
+        known[rows] = news
+    return (known is None) == (news is None)

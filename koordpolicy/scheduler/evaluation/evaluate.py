@@ -1,0 +1,108 @@
+"""The first half of a scheduling cycle: what the profile says of all nodes, or of some, about one pod."""
+
+import numpy as np
+
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import NodeView, Rows
+from koordpolicy.language.cel.lower.columns import ColumnResult
+from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
+from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
+from koordpolicy.scheduler.evaluation.evaluation import Evaluation
+from koordpolicy.scheduler.evaluation.keys import cache_keys_of, stale
+from koordpolicy.scheduler.plugins import Scores
+from koordpolicy.scheduler.step import Step
+
+
+def evaluate(
+    cycle: Cycle,
+    table: NodeTable,
+    rows: Rows | None = None,
+    *,
+    local_only: bool = False,
+    timed_only: bool = False,
+    known: Evaluation | None = None,
+    changed: frozenset[str] | None = None,
+) -> Evaluation:
+    """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem.
+
+    `local_only` asks only filters whose verdict about a node follows from its row, and no scores: for
+    tables of nodes that are only supposed. `timed_only` asks only filters that read the time, and no scores: for
+    what was asked before as of another moment. Plugins whose cache keys differ from those of what is `known` of
+    all nodes are asked about all of them again; what is known by plugins that read none of the `changed`
+    facts (None: any may have changed) is taken over.
+    """
+    profile, records = cycle.profile, cycle.records
+    nodes = NodeView(table, rows, cycle.state)
+    filters: list[Filtered] = []
+    scores: list[Scored] = []
+    step: Step | None = None
+    try:
+        program = profile.evaluate if nodes.count else None
+        found = {} if program is None else program.call_all(table, records, rows)
+        keys = {} if local_only else cache_keys_of(cycle)
+
+        def seen(step: Step) -> NodeView | None:
+            """The nodes that the plugin of a step is asked about; None where it has nothing to say."""
+            if not step.looks_beyond:
+                return nodes
+            if step.place not in keys:
+                return None
+            return nodes if known is None or not stale(known.cache_keys, keys, step.place) else nodes.whole()
+
+        for at, step in enumerate(profile.filters):
+            if known is not None and step.settled(changed):
+                filters.append(known.filters[at])
+                continue
+            answer = Filtered(step)
+            filters.append(answer)
+            if (
+                not (step.speaks_by_key and step.place not in keys)
+                and (step.reads_time or not timed_only)
+                and step.enabled.value(records) is not False
+            ):
+                plugin, view = step.plugin, seen(step)
+                if view is not None and plugin is not None and plugin.filter is not None:
+                    answer.verdicts = plugin.filter(cycle.view, view, step.values(records))
+                if step.expression:
+                    answer.accepted = _accepted(found.get(step.place))
+        for at, step in enumerate(() if local_only or timed_only else profile.scores):
+            if known is not None and step.settled(changed):
+                scores.append(known.scores[at])
+            elif weight := step.weighs(records):
+                scores.append(Scored(step, _scores(step, cycle, seen(step), found.get(step.place)), weight))
+            else:
+                scores.append(Scored(step))
+    except Exception as problem:
+        raise CycleProblem.of(problem, step) from problem
+    return Evaluation(nodes.count, filters, scores, keys)
+
+
+def _accepted(result: ColumnResult | None) -> Mask | None:
+    """Where an expression is true. A node that it fails on is refused, with the error as its reason."""
+    if result is None:
+        return None
+    accepted: Mask = result.values
+    return accepted if result.errors is None else accepted & ~result.errors
+
+
+def _scores(step: Step, cycle: Cycle, nodes: NodeView | None, result: ColumnResult | None) -> Scores | None:
+    """A score before normalisation: the plugin's and the expression's, together where both are given."""
+    scores: Scores | None = None
+    if nodes is not None and step.plugin is not None and step.plugin.score is not None:
+        scores = step.plugin.score(cycle.view, nodes, step.values(cycle.records))
+    if result is not None:
+        value = result.values if result.errors is None else np.where(result.errors, 0, result.values)
+        scores = value if scores is None else scores + value
+    return scores
+
+
+def rank(step: Step, cycle: Cycle, table: NodeTable, rows: Rows) -> Scores | None:
+    """A score of the nodes that are left, in view of each other. Raises CycleProblem."""
+    assert step.plugin is not None
+    assert step.plugin.rank is not None
+    nodes = NodeView(table, None, cycle.state)
+    try:
+        return step.plugin.rank(cycle.view, nodes, rows, step.values(cycle.records))
+    except Exception as problem:
+        raise CycleProblem.of(problem, step) from problem

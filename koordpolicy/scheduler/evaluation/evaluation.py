@@ -1,0 +1,88 @@
+"""What a profile says of every node about one pod."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import Rows
+from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
+from koordpolicy.scheduler.evaluation.keys import CacheKeys, stale
+from koordpolicy.scheduler.evaluation.ranking import Ranking
+
+
+@dataclass(slots=True, eq=False)
+class Evaluation:
+    """The answers of all filters and scores of a profile, in order, about so many nodes.
+
+    Scores are left out where only filters were asked. `barred` nodes are promised to other pods. `cache_keys` are those
+    of the plugins that look beyond nodes and have something to say.
+    """
+
+    nodes: int
+    filters: Sequence[Filtered]
+    scores: Sequence[Scored]
+    cache_keys: CacheKeys
+    barred: Mask | None = None
+    _ranking: Ranking | None = field(default=None, init=False)
+    _owned: bool = field(default=False, init=False)
+
+    def feasible(self) -> Mask | None:
+        """The nodes that no filter refuses and that are not promised, in an array of its own; None where all are."""
+        feasible = None if self.barred is None else ~self.barred
+        for one in self.filters:
+            passes = one.passing()
+            if passes is not None:
+                feasible = passes if feasible is None else np.asarray(feasible & passes, np.bool_)
+        return feasible
+
+    def refusing(self, row: int) -> "Evaluation":
+        """The same, one more node barred that passes by itself but not with those it is promised to."""
+        barred = np.zeros(self.nodes, np.bool_) if self.barred is None else self.barred.copy()
+        barred[row] = True
+        return replace(self, barred=barred)
+
+    def ranking(self) -> Ranking | None:
+        """How all nodes rank, worked out once; None where this is not enough: nodes are barred, or a score looks at
+        the feasible nodes in view of each other.
+        """
+        if self._ranking is None and self.barred is None and not self._ranks_the_feasible():
+            self._ranking = Ranking(self.feasible(), self.scores, self.nodes)
+        return self._ranking
+
+    def _ranks_the_feasible(self) -> bool:
+        return bool(self.cache_keys) and any(
+            one.step.plugin is not None
+            and one.step.plugin.rank is not None
+            and one.step.place in self.cache_keys
+            for one in self.scores
+        )
+
+    # --- for who keeps it up to date --------------------------------------------------------------
+
+    def own(self) -> None:
+        """Have arrays of its own to write."""
+        if not self._owned:
+            self._owned = True
+            for one in self.filters:
+                one.own()
+            for scored in self.scores:
+                scored.own()
+
+    def overlay(self, news: "Evaluation", rows: Rows) -> bool:
+        """Take over what is said of some rows now; of plugins whose cache keys differ, what is said of all nodes.
+
+        False where the two differ in kind: then this one is void.
+        """
+        self.own()
+        self._ranking = None
+        known, fresh = self.cache_keys, news.cache_keys
+        self.cache_keys = fresh
+        filters, scores = (
+            zip(self.filters, news.filters, strict=True),
+            zip(self.scores, news.scores, strict=True),
+        )
+        return all(
+            old.overlay(new, rows, whole=stale(known, fresh, new.step.place)) for old, new in filters
+        ) and all(old.overlay(new, rows, whole=stale(known, fresh, new.step.place)) for old, new in scores)

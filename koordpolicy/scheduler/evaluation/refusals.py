@@ -1,0 +1,115 @@
+"""Each node that is refused counts for the first filter that refuses it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import Rows
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation.evaluation import Evaluation
+from koordpolicy.scheduler.step import Step
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRefusal:
+    """The `nodes` that a filter is the first to refuse, and those of them that fewer pods would not help.
+
+    Row i of `refused` marks those that are for `reasons[i]`. Where not the plugin of the filter refuses but its
+    expression, there are no `reasons` here: `reasons_of` asks for them.
+    """
+
+    step: Step
+    nodes: Mask
+    unresolvable: Mask
+    refused: Mask
+    reasons: tuple[str, ...] = ()
+
+    def counts(self, cycle: Cycle, table: NodeTable, rows: Rows) -> dict[str, int]:
+        """How many nodes for which reason; a node that is refused for several counts for each.
+
+        `rows` are those of the nodes that were asked about.
+        """
+        if not self.reasons:
+            return reasons_of(cycle, self.step, rows[self.nodes], table)
+        refused = zip(self.reasons, self.refused, strict=True)
+        return {reason: int(count) for reason, mask in refused if (count := np.count_nonzero(mask))}
+
+
+class FirstRefusals:
+    """The first refusals of an evaluation by filter and part, in order; one that is the first for no node is left out.
+
+    Only nodes in some `places` of the evaluation, and only so many `filters`, if given. `left` are the nodes that
+    none has refused so far.
+    """
+
+    def __init__(
+        self, evaluation: Evaluation, places: Rows | None = None, filters: int | None = None
+    ) -> None:
+        self._filters = evaluation.filters[:filters]
+        self._places: Rows | slice = slice(None) if places is None else places
+        self.left: Mask = np.ones(evaluation.nodes if places is None else len(places), np.bool_)
+
+    def __iter__(self) -> Iterator[FirstRefusal]:
+        left, places = self.left, self._places
+        for one in self._filters:
+            verdicts, accepted = one.verdicts, one.accepted
+            if verdicts is not None and not verdicts.none:
+                refused = verdicts.refused[:, places] & left
+                nodes: Mask = np.asarray(refused.any(axis=0))
+                if nodes.any():
+                    left &= ~nodes
+                    unresolvable = verdicts.unresolvable[places] & nodes
+                    yield FirstRefusal(one.step, nodes, unresolvable, refused, verdicts.reasons)
+            if accepted is not None:
+                nodes = np.asarray(left & ~accepted[places])
+                if nodes.any():
+                    left &= ~nodes
+                    unresolvable = np.zeros_like(nodes) if one.step.depends_on_pods else nodes
+                    yield FirstRefusal(one.step, nodes, unresolvable, nodes[np.newaxis])
+
+
+def reasons_of(cycle: Cycle, step: Step, rows: Rows | Sequence[int], table: NodeTable) -> dict[str, int]:
+    """Why a filter's expression refused the nodes of some rows: how many for each reason of policy's."""
+    numbers = np.asarray(rows, dtype=np.int64)
+    program = cycle.profile.reasons.get(step.name)
+    if program is None:
+        return {_without_reason(cycle, step, int(numbers[0]), table): len(numbers)}
+    try:
+        result = program.call(table, cycle.records, numbers)
+    except CelError:  # all nodes together cost too much
+        return {_without_reason(cycle, step, int(numbers[0]), table): len(numbers)}
+    silent = np.zeros(len(numbers), np.bool_) if result.errors is None else result.errors.copy()
+    counts: dict[str, int] = {}
+    for code in np.unique(result.values[~silent]):
+        same = (result.values == code) & ~silent
+        text = str(result.value(int(np.argmax(same))))
+        if text:
+            counts[text] = int(np.count_nonzero(same))
+        else:
+            silent |= same
+    if silent.any():
+        first = int(numbers[int(np.argmax(silent))])
+        counts[_without_reason(cycle, step, first, table)] = int(np.count_nonzero(silent))
+    return counts
+
+
+def _without_reason(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str:
+    """What stands for the reason of nodes for which policy gives none.
+
+    Where the filter could not be evaluated, what went wrong on one of them speaks for all.
+    """
+    text, error = f"node(s) didn't pass the filter {step.name}", error_on(cycle, step, row, table)
+    return f"{text}: {error}" if error else text
+
+
+def error_on(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str:
+    """What went wrong where a filter's expression could not be evaluated about a node; empty where it could."""
+    if cycle.profile.evaluate is None:
+        return ""
+    found = cycle.profile.evaluate.call_all(table, cycle.records, np.array([row]))
+    error = found[step.place].error(0)
+    return "" if error is None else str(error)
