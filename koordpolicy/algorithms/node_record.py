@@ -8,7 +8,7 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.records import host_application_records, pods_on_node, usage_of
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record, Times
-from koordpolicy.model.facts_node import NodeDemand, amount_facts, metric_facts, node_facts, zone_facts
+from koordpolicy.model.facts.node import NodeDemand, amount_facts, metric_facts, node_facts, zone_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.numa import Zone, zone_allocations

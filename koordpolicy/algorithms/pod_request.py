@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from koordpolicy.model.amounts import add_to, all_within, within
-from koordpolicy.model.facts_pod import PodDemand
+from koordpolicy.model.facts.pod import PodDemand
 from koordpolicy.model.pod import Container, Pod, larger
 from koordpolicy.model.protocol import CPU, HUGEPAGES_PREFIX, MEMORY
 from koordpolicy.model.reading import NOTHING, Amounts

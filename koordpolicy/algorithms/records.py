@@ -10,8 +10,8 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.pod_request import pod_demand
 from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record, Times
-from koordpolicy.model.facts_node import host_application_facts
-from koordpolicy.model.facts_pod import class_facts, pod_facts, pod_usage_facts, unknown_pod_facts
+from koordpolicy.model.facts.node import host_application_facts
+from koordpolicy.model.facts.pod import class_facts, pod_facts, pod_usage_facts, unknown_pod_facts
 from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS

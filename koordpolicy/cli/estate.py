@@ -30,8 +30,8 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.overcommit import KIND as OVERCOMMIT
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_node import amount_facts, cluster_facts
-from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.facts.node import amount_facts, cluster_facts
+from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.numa import read_zones

@@ -21,8 +21,8 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_load import load_facts, threshold_facts
-from koordpolicy.model.facts_node import amount_facts, metric_facts, node_facts
+from koordpolicy.model.facts.load import load_facts, threshold_facts
+from koordpolicy.model.facts.node import amount_facts, metric_facts, node_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, node_reservation
 from koordpolicy.model.pod import PodKey

@@ -10,7 +10,7 @@ from typing import Final
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.amounts import all_within, within
 from koordpolicy.model.facts import COUNTED, Record
-from koordpolicy.model.facts_node import NodeDemand
+from koordpolicy.model.facts.node import NodeDemand
 from koordpolicy.model.protocol import PODS
 from koordpolicy.model.reading import Amounts
 

@@ -13,7 +13,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_load import Loads
+from koordpolicy.model.facts.load import Loads
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.protocol import CONDITION_INITIALIZED, CONDITION_SCHEDULED
 from koordpolicy.model.reading import Amounts

@@ -14,7 +14,7 @@ from koordpolicy.algorithms.pod_request import (
 from koordpolicy.algorithms.records import pod_record
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_load import estimate_facts, estimation_facts
+from koordpolicy.model.facts.load import estimate_facts, estimation_facts
 from koordpolicy.model.images import pod_images
 from koordpolicy.model.neighbours import ALONE, Neighbours, read_neighbours
 from koordpolicy.model.placement import ANYWHERE, Placement, read_placement

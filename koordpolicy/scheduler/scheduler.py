@@ -32,8 +32,8 @@ from koordpolicy.graph.same import differs_for
 from koordpolicy.language.facts import Component
 from koordpolicy.model.disruption import Budget
 from koordpolicy.model.facts import COUNTED, Record
-from koordpolicy.model.facts_node import cluster_facts
-from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.facts.node import cluster_facts
+from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey

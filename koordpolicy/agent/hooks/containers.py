@@ -10,7 +10,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_pod import container_facts
+from koordpolicy.model.facts.pod import container_facts
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC
 from koordpolicy.model.reading import ObjectError, amounts, embedded_object, mapping, optional_mapping

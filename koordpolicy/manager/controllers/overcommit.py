@@ -11,7 +11,7 @@ from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_node import amount_facts
+from koordpolicy.model.facts.node import amount_facts
 
 KIND: Final = "Overcommit"
 _AMOUNTS: Final = ("cpu", "memory")

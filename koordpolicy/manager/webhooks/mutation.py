@@ -11,7 +11,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.profiles import PriorityClasses, Profiles, Roots
-from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
 from koordpolicy.model.reading import Json

@@ -8,7 +8,7 @@ from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import Json
 

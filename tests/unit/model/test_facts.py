@@ -10,14 +10,14 @@ from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import FACTS
 from koordpolicy.model import protocol as wire
 from koordpolicy.model.facts import Record, Times
-from koordpolicy.model.facts_load import (
+from koordpolicy.model.facts.load import (
     Loads,
     estimate_facts,
     estimation_facts,
     load_facts,
     threshold_facts,
 )
-from koordpolicy.model.facts_node import (
+from koordpolicy.model.facts.node import (
     NodeDemand,
     amount_facts,
     cluster_facts,
@@ -26,7 +26,7 @@ from koordpolicy.model.facts_node import (
     node_facts,
     zone_facts,
 )
-from koordpolicy.model.facts_pod import class_facts, namespace_facts, pod_facts, pod_usage_facts
+from koordpolicy.model.facts.pod import class_facts, namespace_facts, pod_facts, pod_usage_facts
 from koordpolicy.model.metric import AggregatedUsage, HostApplicationMetric, NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Owner, Pod

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.estimation import estimation
-from koordpolicy.model.facts_load import estimation_facts, threshold_facts
+from koordpolicy.model.facts.load import estimation_facts, threshold_facts
 from koordpolicy.model.node import (
     Node,
     amplification_ratios,

@@ -20,7 +20,7 @@ from koordpolicy.cluster.nodes import TAINTS, node_schema, taint_text
 from koordpolicy.cluster.pods import view_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_node import NodeDemand, node_facts
+from koordpolicy.model.facts.node import NodeDemand, node_facts
 from koordpolicy.model.metric import AggregatedUsage, NodeMetric, PodMetric
 from koordpolicy.model.node import Node, Taint
 from koordpolicy.model.placement import Placement, read_placement

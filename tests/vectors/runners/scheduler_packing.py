@@ -7,7 +7,7 @@ from typing import Any
 from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema
 from koordpolicy.cluster.pods import view_of
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts_node import NodeDemand, node_facts
+from koordpolicy.model.facts.node import NodeDemand, node_facts
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import QOS_CLASS, RESOURCE_AMPLIFICATION_RATIO

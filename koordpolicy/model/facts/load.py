@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from koordpolicy.model.amounts import all_within
 from koordpolicy.model.estimation import estimation
-from koordpolicy.model.facts import BASIC, Record, Times, paths, put_all
+from koordpolicy.model.facts.record import BASIC, Record, Times, paths, put_all
 from koordpolicy.model.node import Node, usage_thresholds
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Amounts, ObjectError

@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.model.amounts import all_within, within
-from koordpolicy.model.facts import BASIC, COUNTED, REQUESTABLE, Record, Times, paths, put_all, put_present
+from koordpolicy.model.facts.record import (
+    BASIC,
+    COUNTED,
+    REQUESTABLE,
+    Record,
+    Times,
+    paths,
+    put_all,
+    put_present,
+)
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric
 from koordpolicy.model.node import (
     Node,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.model.facts import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
+from koordpolicy.model.facts.record import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
 from koordpolicy.model.pod import Container, Pod, allocated_zones
 from koordpolicy.model.protocol import DAEMON_SET, PHASE_PENDING, PHASE_RUNNING
 from koordpolicy.model.reading import NOTHING, Amounts, Json, ObjectError, mapping, text, texts
