@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Final
 
 from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.strategies.suppression import KIND as SUPPRESS
@@ -10,19 +10,19 @@ from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.algorithms.records import pod_record, usage_of
 from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.event_handlers import replay
 from koordpolicy.cluster.loads import LoadPolicy
+from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import view_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.graph.diff.affected import Roots
-from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import (
     NAMESPACES,
     NODE_METRICS,
     NODE_RESOURCE_TOPOLOGIES,
     NODES,
     PODS,
-    Resource,
 )
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.language.cel.ir_walk import facts_of
@@ -31,23 +31,18 @@ from koordpolicy.manager.controllers.overcommit import KIND as OVERCOMMIT
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.node import amount_facts, cluster_facts
-from koordpolicy.model.facts.pod import namespace_facts
-from koordpolicy.model.metric import read_node_metric
-from koordpolicy.model.node import read_node
-from koordpolicy.model.numa import read_zones
-from koordpolicy.model.pod import Pod, read_pod
-from koordpolicy.model.unreadable import Unreadable, readable
-from koordpolicy.model.unreadable_pod import readable_part
+from koordpolicy.model.pod import Pod
 from koordpolicy.scheduler.profile import KIND as PROFILE
 
-_T = TypeVar("_T")
+_READ: Final = frozenset({NAMESPACES, NODES, NODE_METRICS, NODE_RESOURCE_TOPOLOGIES, PODS})
+"""What records are made of."""
 
 
 class SnapshotEstate:
     """The nodes, zones, pods and containers of a snapshot, each time as the component that asks would see them.
 
-    An object that cannot be read counts as it does for the components: a bound pod takes what can be read of it and
-    all of its node where that cannot be told, anything else is as if it were not there. `unreadable` says which.
+    An object that cannot be read counts as it does for the components (see `event_handlers.handle`). `unreadable`
+    says which.
     """
 
     def __init__(self, snapshot: Snapshot) -> None:
@@ -88,7 +83,7 @@ class SnapshotEstate:
         if known is None:
             common = self._common(graph)
             known = self._read_pods[graph.digest] = [
-                ("/".join(pod.key), {**common, **self._of(pod, graph)}) for pod in self._pods
+                ("/".join(pod.key), {**common, **self._of(pod, graph)}) for pod in self._objects.pods.values()
             ]
         return known
 
@@ -104,7 +99,7 @@ class SnapshotEstate:
         scheduling = target.startswith(f"{PROFILE}/")
         cache = self._cache(graph, target) if scheduling else None
         read = self._reader(graph, target)
-        for pod in self._pods:
+        for pod in self._objects.pods.values():
             sight = self._sights.get(pod.node_name)
             if sight is None or pod.terminal:
                 continue
@@ -147,7 +142,7 @@ class SnapshotEstate:
     def _of(self, pod: Pod, graph: RuleGraph) -> dict[str, Any]:
         return {
             "pod": pod_record(pod, graph.catalogue, TIMES),
-            "namespaceObject": self._namespaces.get(pod.key[0], {}),
+            "namespaceObject": self._objects.state.namespaces.get(pod.key[0], {}),
             "operation": "CREATE",
         }
 
@@ -166,49 +161,26 @@ class SnapshotEstate:
             "cluster": cluster_facts(
                 "",
                 len(facts),
-                len(self._pods),
+                len(self._objects.pods),
                 _total(one["resources.allocatable"] for one in facts),
                 _total(one["resources.requested"] for one in facts),
             ),
         }
 
     @cached_property
-    def _pods(self) -> tuple[Pod, ...]:
-        return tuple(self._pod_of(obj) for obj in self._snapshot.pods)
-
-    @cached_property
-    def _namespaces(self) -> dict[str, Record]:
-        return dict(self._named(namespace_facts, NAMESPACES))
+    def _objects(self) -> ClusterObjects:
+        """The objects of the snapshot, read."""
+        found = ClusterObjects()
+        for resource, obj, why in replay(self._snapshot.of, found, _READ):
+            metadata = obj["metadata"]
+            name = f"{metadata.get('namespace') or ''}/{metadata['name']}".lstrip("/")
+            self.unreadable[f"{resource} {name}"] = why.reason
+        return found
 
     @cached_property
     def _sights(self) -> dict[str, NodeSight]:
-        pods: dict[str, list[Pod]] = {}
-        for pod in self._pods:
-            pods.setdefault(pod.node_name, []).append(pod)
-        metrics = dict(self._named(read_node_metric, NODE_METRICS))
-        zones = dict(self._named(read_zones, NODE_RESOURCE_TOPOLOGIES))
-        return {
-            name: NodeSight(node, pods.get(name, ()), metrics.get(name), zones.get(name, ()))
-            for name, node in self._named(read_node, NODES)
-        }
-
-    def _pod_of(self, obj: Object) -> Pod:
-        pod = self._or_noted(PODS, obj, readable(read_pod, obj))
-        return readable_part(obj) if pod is None else pod
-
-    def _named(self, read: Callable[[Object], _T], resource: Resource) -> Iterator[tuple[str, _T]]:
-        for one in self._snapshot.of(resource):
-            found = self._or_noted(resource, one, readable(read, one))
-            if found is not None:
-                yield str(one["metadata"]["name"]), found
-
-    def _or_noted(self, resource: Resource, obj: Object, found: _T | Unreadable) -> _T | None:
-        if not isinstance(found, Unreadable):
-            return found
-        metadata = obj["metadata"]
-        name = f"{metadata.get('namespace') or ''}/{metadata['name']}".lstrip("/")
-        self.unreadable[f"{resource} {name}"] = found.reason
-        return None
+        found = ((name, self._objects.sight(name)) for name in self._objects.nodes)
+        return {name: sight for name, sight in found if sight is not None}
 
 
 def _node_facts(graph: RuleGraph, target: str) -> frozenset[str]:

@@ -13,6 +13,7 @@ from koordpolicy.cli.pod_policies import ClusterPolicies, Policies, ask_cluster,
 from koordpolicy.cli.simulation.explained import tables
 from koordpolicy.cli.simulation.words import DIM, Page
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cluster.event_handlers import replay
 from koordpolicy.cluster.pods import scheduler_of
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.escaping import json_text
@@ -20,7 +21,7 @@ from koordpolicy.diagnostics.render import render
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
-from koordpolicy.kube.resources import PODS, RESOURCES, resource_of
+from koordpolicy.kube.resources import PODS, RESOURCES, Resource, resource_of
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot
 from koordpolicy.language.documents import read_documents
 from koordpolicy.model.pod import Pod, read_pod
@@ -28,9 +29,9 @@ from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler import Decision
-from koordpolicy.scheduler.feed import HEARD, hear
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
+from koordpolicy.scheduler.watched import WATCHED
 from koordpolicy.simulator.explanation import placement
 from koordpolicy.simulator.journal import Explained
 from koordpolicy.source import read_tree
@@ -90,7 +91,7 @@ def _read(path: Path, terminal: Terminal) -> Snapshot:
     """A snapshot from its file. What it was not asked to hold when it was taken is told."""
     found = read_snapshot(path)
     held = {*found.objects, *found.absent}
-    lacking = [str(heard.resource) for heard in HEARD if str(heard.resource) not in held]
+    lacking = sorted(str(resource) for resource in WATCHED if str(resource) not in held)
     if lacking:
         terminal.say(f"the snapshot is an old one without {', '.join(lacking)}: take it anew to count them")
     return found
@@ -137,14 +138,16 @@ def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal:
     if profile != wanted:
         terminal.say(f"the policies have no profile `{wanted}`; `{profile}` is asked instead")
     scheduler = Scheduler(graph, lambda: cluster.taken, profile=profile, explained=top)
-    for heard in HEARD:
+
+    def objects(resource: Resource) -> Iterator[Object]:
         # In the order in which a server lists them, since the first of equal nodes is taken.
-        for obj in sorted(cluster.of(heard.resource), key=_key):
-            if pod.node_name and heard.resource is PODS and _key(obj) == pod.key:
-                continue  # it is asked of as if it came anew; one that waits may be promised a node already
-            why = hear(heard, scheduler, obj)
-            if why is not None:
-                terminal.say(f"{heard.resource} {'/'.join(_key(obj))} is unreadable: {why.reason}")
+        for obj in sorted(cluster.of(resource), key=_key):
+            # It is asked of as if it came anew; one that waits may be promised a node already.
+            if not (pod.node_name and resource is PODS and _key(obj) == pod.key):
+                yield obj
+
+    for resource, obj, why in replay(objects, scheduler, WATCHED):
+        terminal.say(f"{resource} {'/'.join(_key(obj))} is unreadable: {why.reason}")
     spec = {key: value for key, value in mapping(pod.raw, "spec").items() if key != "nodeName"}
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
     decision = scheduler.rehearse(free)

@@ -5,8 +5,10 @@ that comes, goes or moves, and of every pod that comes to a node or leaves it.
 """
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TypeVar
 
+from koordpolicy.cluster.budgets import Budgets
 from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.images import NodeImages
 from koordpolicy.cluster.label_sets import PodLabelSets
@@ -15,30 +17,44 @@ from koordpolicy.cluster.ports import UsedPorts
 from koordpolicy.cluster.terms import TermBook
 from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.cluster.workloads import Workloads
+from koordpolicy.model.facts import Record
 from koordpolicy.model.images import node_images
 from koordpolicy.model.neighbours import ALONE, Neighbours
 from koordpolicy.model.node import Node
+from koordpolicy.model.numa import Zone
 from koordpolicy.model.pod_ports import HostPort
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes
-from koordpolicy.model.reading import NOTHING, ObjectError
+from koordpolicy.model.reading import NOTHING, Json, ObjectError
 
 T = TypeVar("T")
 
 _NO_PORTS: tuple[HostPort, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class NodeZones:
+    """The NUMA zones of a node, and the object that lists them."""
+
+    zones: tuple[Zone, ...]
+    raw: Json
+
+
 class ClusterState:
     """All of it.
 
     `apart`, `near` and `wishes` are what pods on nodes say of others: required anti-affinity, required
-    affinity, and preferred ones by weight.
+    affinity, and preferred ones by weight. `namespaces` are their facts by name, `zones` the NUMA zones by node.
     """
 
     __slots__ = (
-        "apart", "images", "label_sets", "near", "ports", "topology", "volumes", "wishes", "workloads",
+        "apart", "budgets", "images", "label_sets", "namespaces", "near", "ports", "topology", "volumes", "wishes",
+        "workloads", "zones",
     )  # fmt: skip
 
     def __init__(self) -> None:
+        self.namespaces: dict[str, Record] = {}
+        self.budgets = Budgets()
+        self.zones: dict[str, NodeZones] = {}
         self.topology = Topology()
         self.label_sets = PodLabelSets()
         self.apart = TermBook()
@@ -52,10 +68,34 @@ class ClusterState:
     def again(self) -> "ClusterState":
         """The same without nodes and pods, which are to come anew."""
         found = ClusterState()
+        found.namespaces = self.namespaces
+        found.budgets = self.budgets
+        found.zones = self.zones
         found.label_sets = self.label_sets.again()
         found.volumes = self.volumes.again()
         found.workloads = self.workloads
         return found
+
+    # --- what stands by itself ------------------------------------------------------------------
+
+    def set_namespace(self, facts: Record) -> bool:
+        """A namespace has these facts now; whether its labels are others."""
+        name = str(facts["name"])
+        self.namespaces[name] = facts
+        return self.label_sets.name_space(name, facts["labels"])  # type: ignore[arg-type]  # the fact's type says so
+
+    def remove_namespace(self, name: str) -> bool:
+        """A namespace is gone; whether it had labels."""
+        self.namespaces.pop(name, None)
+        return self.label_sets.name_space(name, None)
+
+    def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> None:
+        """A node has these NUMA zones, as an object says."""
+        self.zones[node] = NodeZones(zones, raw)
+
+    def remove_zones(self, node: str) -> None:
+        """Nothing is known of a node's zones any more."""
+        self.zones.pop(node, None)
 
     # --- nodes ----------------------------------------------------------------------------------
 

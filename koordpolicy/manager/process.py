@@ -5,28 +5,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koordpolicy.cluster.event_handlers import EventHandlers
+from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
-from koordpolicy.kube.mirror import Change, Handler, Index, Mirror, key_of
+from koordpolicy.kube.mirror import Change
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
-from koordpolicy.manager.controllers.view import BY_NODE, ClusterView, node_of_pod
 from koordpolicy.model.facts import Record
-from koordpolicy.model.unreadable import Unreadable, readable
+from koordpolicy.model.reading import mapping, text
+from koordpolicy.model.unreadable import readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.live import ActiveRevision
 from koordpolicy.runtime.object_status import StatusWriter
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.unreadable import status_of
-from koordpolicy.runtime.watching import Watching
 from koordpolicy.runtime.workqueue import WorkQueue
 
 NAME: Final = "manager"
 LEASE: Final = "koordpolicy-manager"
-_RUNNING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
+WATCHED: Final = frozenset(
+    {resources.NODES, resources.PODS, resources.NODE_METRICS, resources.NODE_RESOURCE_TOPOLOGIES}
+)
+"""What overcommitment depends on."""
 _AMOUNTS: Final = ("cpu", "memory")
 
 
@@ -59,66 +64,32 @@ class Manager:
         self._pace = pace
         metrics = component.process.metrics
         self.queue = WorkQueue("nodes", metrics, component.backoff(initial=0.5, longest=60.0))
-        self.view = ClusterView(
-            nodes=self._mirror(resources.NODES, self._named),
-            pods=self._mirror(resources.PODS, self._of_pod, {BY_NODE: node_of_pod}),
-            metrics=self._mirror(resources.NODE_METRICS, self._named),
-            topologies=self._mirror(resources.NODE_RESOURCE_TOPOLOGIES, self._named),
-            unreadable=component.unreadable,
+        self.objects = ClusterObjects()
+        self.controller = OvercommitController(component.live.graph_for, self.objects, now_ns, self._decided)
+        self._watch = ClusterWatch(
+            component,
+            EventHandlers(
+                self.objects, unreadable=component.unreadable, wanted=WATCHED, after=self._changed_on
+            ),
         )
-        self.controller = OvercommitController(component.live.graph_for, self.view, now_ns, self._heard)
-        self._watching = tuple(self._watches())
         self._leading = False
-
-    def _mirror(
-        self, resource: Resource, handler: Handler, indexes: Mapping[str, Index] | None = None
-    ) -> Mirror:
-        """A copy of a resource whose changes reach a handler, and what cannot be read the notes."""
-        unreadable = self._component.unreadable
-
-        def found(obj: Object, why: Unreadable) -> None:
-            key = readable(key_of, obj)
-            unreadable.found(resource, ("", "") if isinstance(key, Unreadable) else key, obj, why)
-
-        def gone(change: Change) -> None:
-            if change.new is None:
-                unreadable.gone(resource, change.key)
-
-        return Mirror(indexes=indexes, handlers=[gone, handler], on_unreadable=found)
-
-    def _watches(self) -> Sequence[Watching]:
-        cluster, view = self._component.cluster, self.view
-        backoff = self._component.backoff(longest=15.0)
-        return (
-            Watching(cluster, resources.NODES, view.nodes, backoff),
-            Watching(cluster, resources.PODS, view.pods, backoff, field_selector=_RUNNING_PODS),
-            Watching(cluster, resources.NODE_METRICS, view.metrics, backoff),
-            Watching(cluster, resources.NODE_RESOURCE_TOPOLOGIES, view.topologies, backoff),
-        )
 
     def start(self, tasks: Tasks) -> None:
         """Look, and stand for election."""
         readiness = self._component.process.readiness
         readiness.wait_for("cluster", "the cluster's objects have not been read yet")
-        for watching in self._watching:
-            tasks.start(f"watch {watching.resource}", watching.run())
-        tasks.start("ready", self._settled())
+        self._watch.start(tasks)
         tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
         return {
             "leader": self._component.leadership.status(),
-            "nodes": len(self.view.nodes.objects),
+            "nodes": len(self.objects.nodes),
             "waiting": len(self.queue),
             **status_of(self._component.unreadable),
             **self._component.troubles.status(),
         }
-
-    async def _settled(self) -> None:
-        for watching in self._watching:
-            await watching.settled.wait()
-        self._component.process.readiness.reached("cluster")
 
     # --- what only the leader does ----------------------------------------------------------------
 
@@ -137,7 +108,7 @@ class Manager:
                 )
                 tasks.start("status", writer.run())
             await component.live.ready.wait()
-            await self._settled()
+            await self._watch.synced()
             self._leading = True
             end = component.live.subscribe(self._changed)
             try:
@@ -159,13 +130,13 @@ class Manager:
         self._all_nodes()
 
     def _all_nodes(self) -> None:
-        for _, name in tuple(self.view.nodes.objects):
+        for name in tuple(self.objects.nodes):
             self.queue.add(name)
 
     async def _resync(self) -> None:
         """Look at every node now and then: what policy says may depend on the time. Spread over the period."""
         while True:
-            names = [name for _, name in self.view.nodes.objects]
+            names = list(self.objects.nodes)
             step = self._pace.resync / max(len(names), 1)
             for at, name in enumerate(names):
                 self.queue.add_after(name, at * step)
@@ -173,19 +144,19 @@ class Manager:
 
     # --- what happened ----------------------------------------------------------------------------
 
-    def _named(self, change: Change) -> None:
-        if self._leading:
-            self.queue.add(change.key[1])
-
-    def _of_pod(self, change: Change) -> None:
+    def _changed_on(self, resource: Resource, change: Change) -> None:
+        """Something about a node is another: look at it, at one with other pods a little later."""
         if not self._leading:
             return
+        if resource is not resources.PODS:
+            self.queue.add(change.key[1])
+            return
         for obj in (change.old, change.new):
-            found = () if obj is None else readable(node_of_pod, obj)
-            for node in () if isinstance(found, Unreadable) else found:
+            node = None if obj is None else readable(_node_of, obj)
+            if isinstance(node, str) and node:
                 self.queue.add_after(node, self._pace.gather)
 
-    def _heard(self, graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:
+    def _decided(self, graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:
         """Count the decisions, and write some of them down."""
         counts, log = self._component.counts, self._component.log
         revision = self._component.revision_of(graph.digest)
@@ -206,3 +177,8 @@ class Manager:
                 if log is not None and log.wants(name) and name in graph:
                     answer = graph.ask(name, **roots_of(graph, one.resource, record, now_ns()))
                     log.record(answer, {"node": str(record.get("name", ""))}, revision)
+
+
+def _node_of(pod: Object) -> str:
+    """The node that a pod is bound to; empty for none. Raises ObjectError."""
+    return text(mapping(pod, "spec"), "nodeName", "spec")

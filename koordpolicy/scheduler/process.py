@@ -22,13 +22,13 @@ from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
-from koordpolicy.scheduler.listening import Listening
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.profile import ProfileError, profile_of
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 from koordpolicy.scheduler.shards import Shard
 from koordpolicy.scheduler.telling import Telling
+from koordpolicy.scheduler.watched import follow_policies, watch
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -156,11 +156,11 @@ class Running:
                 "koordpolicy_internal_errors_total", place="diagnosis"
             ),
         )
-        self._listening = Listening(component, self.scheduler, self.loop.wake)
+        self._watch = watch(component, self.scheduler, self.loop.wake)
 
     def start(self, tasks: Tasks) -> None:
         """Listen, and stand for election."""
-        self._listening.start(tasks)
+        self._watch.start(tasks)
         tasks.start("lead", self._component.leadership.run(_lease(self._choice), self._lead))
 
     def status(self) -> dict[str, Any]:
@@ -180,8 +180,8 @@ class Running:
         }
 
     async def _lead(self) -> None:
-        await self._listening.everything()
-        end = self._listening.follow_policies()
+        await self._watch.synced()
+        end = follow_policies(self._component, self.scheduler, self.loop.wake)
         try:
             async with Tasks() as tasks:
                 tasks.start("diagnose", self._diagnosing.run())
@@ -198,10 +198,10 @@ class Answering:
         self._component = component
         self._choice = choice
         self.scheduler = _scheduler(component, choice, diagnosing=False)
-        self._listening = Listening(component, self.scheduler, self._heard)
+        self._watch = watch(component, self.scheduler, self._heard)
         self._server = ExtenderServer(
             self.scheduler,
-            self._listening.pod,
+            self._watch.pod,
             component.cluster,
             component.process.metrics,
             memory=choice.extender_memory,
@@ -210,8 +210,8 @@ class Answering:
 
     async def run(self, tasks: Tasks, endpoint: Endpoint) -> None:
         """Listen and answer until the process is told to stop."""
-        self._listening.start(tasks)
-        end = self._listening.follow_policies()
+        self._watch.start(tasks)
+        end = follow_policies(self._component, self.scheduler, self._heard)
         # Someone has to speak for all of them where only one may, in reports.
         tasks.start("lead", self._component.leadership.run(EXTENDER_LEASE, _for_ever))
         tasks.start("answer", self._when_ready())
@@ -246,7 +246,7 @@ class Answering:
         self._server.heard()
 
     async def _when_ready(self) -> None:
-        await self._listening.everything()
+        await self._watch.synced()
         self._server.ready = True
 
 

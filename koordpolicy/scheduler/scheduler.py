@@ -13,7 +13,7 @@ says how an object is now, `remove_...` that it is gone. Values come from the re
 
 import heapq
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -21,7 +21,6 @@ from typing import Any, Final
 from koordpolicy.algorithms.columns import total
 from koordpolicy.algorithms.eviction import Victims
 from koordpolicy.cluster import ClusterState
-from koordpolicy.cluster.budgets import Budgets
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.loads import LoadPolicy
@@ -30,14 +29,11 @@ from koordpolicy.cluster.pods import PodView, scheduler_of, takes_less, view_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.same import differs_for
 from koordpolicy.language.facts import Component
-from koordpolicy.model.disruption import Budget
 from koordpolicy.model.facts import COUNTED, Record
 from koordpolicy.model.facts.node import cluster_facts
-from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.model.reading import Json, mapping, texts
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem, reservation
@@ -96,8 +92,6 @@ class Scheduler:
         self._diagnosing = diagnosing
         self._selection = HostSelection(draw, explained, refusals)
         self._waitlist = Waitlist(clock, self._records)
-        self._namespaces: dict[str, Record] = {}
-        self._budgets = Budgets()
         self._leaving: dict[PodKey, str] = {}
         self._unconfirmed: list[tuple[int, PodKey, PodView]] = []
         self.on_decided: OnDecided | None = None
@@ -113,7 +107,7 @@ class Scheduler:
         self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, state)
         self._evaluations = EvaluationCache()
         self._preemption = PreemptionEvaluator(
-            graph, profile, self.cache, self._budgets, self._leaving, self._selection.draw
+            graph, profile, self.cache, self._leaving, self._selection.draw
         )
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
         limits = Limits.of(graph, profile)
@@ -187,39 +181,13 @@ class Scheduler:
         self.cache.remove_metric(name)
         self._waitlist.happened(Event.METRIC_CHANGED, name)
 
-    def set_namespace(self, obj: Json) -> None:
-        """A namespace as JSON. Raises ObjectError when it is malformed."""
-        facts = namespace_facts(obj)
-        name = str(facts["name"])
-        self._namespaces[name] = facts
-        self._name_space(name, texts(mapping(obj, "metadata"), "labels", "metadata"))
-
-    def remove_namespace(self, name: str) -> None:
-        """A namespace is gone."""
-        self._namespaces.pop(name, None)
-        self._name_space(name, None)
-
-    def _name_space(self, name: str, labels: Mapping[str, str] | None) -> None:
-        if self.cache.state.label_sets.name_space(name, labels):
-            self._waitlist.happened(Event.NAMESPACE_CHANGED)
-
-    def set_state(
-        self, change: Callable[[ClusterState], bool | None], event: Event = Event.VOLUMES_CHANGED
-    ) -> None:
-        """Something beside nodes, pods and namespaces changes: volumes and claims, services and controllers.
+    def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
+        """Something beside nodes, reports and pods changes: namespaces, volumes and claims, controllers, budgets.
 
         `change` says whether anything is another now (None: it may be), `event` what that is for pods that wait.
         """
-        if change(self.cache.state) is not False:
+        if change(self.cache.state) is not False and event is not None:
             self._waitlist.happened(event)
-
-    def set_budget(self, budget: Budget) -> None:
-        """A disruption budget is new or has changed."""
-        self._budgets.set(budget)
-
-    def remove_budget(self, namespace: str, name: str) -> None:
-        """A disruption budget is gone."""
-        self._budgets.remove(namespace, name)
 
     def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
         """A pod on a node that is not confirmed there; None, too, where policy's estimate reads where."""
@@ -541,7 +509,9 @@ class Scheduler:
         self._waitlist.happened(Event.POD_PLACED, node)
 
     def _records(self, facts: Record, namespace: str) -> dict[str, Any]:
-        return records_for(facts, self._namespaces.get(namespace, {}), self._cluster(), self._clock())
+        return records_for(
+            facts, self.cache.state.namespaces.get(namespace, {}), self._cluster(), self._clock()
+        )
 
     def _view(self, pod: Pod) -> PodView:
         return view_of(pod, self._catalogue, self._load.estimate)

@@ -5,28 +5,29 @@ listener hears of it from its watch. NodeMetrics are the exception. They are han
 the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
-from koordpolicy.algorithms.node_record import NodeSight
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.event_handlers import EventHandlers
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest
 from koordpolicy.kube.errors import AlreadyExists, KubeError
 from koordpolicy.kube.memory.store import Store
-from koordpolicy.kube.port import EventType, MergePatch, Object
+from koordpolicy.kube.port import MergePatch, Object
+from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController
-from koordpolicy.manager.controllers.view import BY_NODE, ClusterView
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
 from koordpolicy.manager.webhooks.mutation import Mutation
 from koordpolicy.model.metric import NodeMetric
-from koordpolicy.model.node import Node, read_node
-from koordpolicy.model.pod import Pod, read_pod
+from koordpolicy.model.node import Node
+from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.protocol import PHASE_RUNNING
-from koordpolicy.model.unreadable import Unreadable, readable
-from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
@@ -40,20 +41,44 @@ _FROM_LIVE = ("uid", "resourceVersion", "creationTimestamp", "generation", "mana
 """Metadata of objects that were read from a live cluster, and mean nothing in another."""
 
 
-@dataclass(slots=True)
-class SimulatedView(ClusterView):
-    """The manager's view, with NodeMetrics as values and nodes that are parsed once a version."""
+class _Together:
+    """Several listeners as one: an object is read once for all of them."""
 
-    reports: dict[str, NodeMetric] = field(default_factory=dict)
-    known: dict[str, Node] = field(default_factory=dict)
+    def __init__(self, objects: ClusterObjects, scheduler: Scheduler) -> None:
+        self._all = (objects, scheduler)
+        self.assumed = scheduler.assumed
 
-    def sight(self, name: str) -> NodeSight | None:
-        """The node with all that belongs to it; None when there is no such node."""
-        node = self.known.get(name)
-        if node is None:
-            return None
-        pods = [*map(self._pod, self.pods.indexed(BY_NODE, name))]
-        return NodeSight(node, pods, self.reports.get(name))
+    def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
+        for one in self._all:
+            one.set_state(change, event)
+
+    def set_node(self, node: Node) -> None:
+        for one in self._all:
+            one.set_node(node)
+
+    def remove_node(self, name: str) -> None:
+        for one in self._all:
+            one.remove_node(name)
+
+    def set_metric(self, metric: NodeMetric) -> None:
+        for one in self._all:
+            one.set_metric(metric)
+
+    def remove_metric(self, name: str) -> None:
+        for one in self._all:
+            one.remove_metric(name)
+
+    def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
+        for one in self._all:
+            one.set_pod(pod, bound)
+
+    def hold_back(self, pod: Pod) -> None:
+        for one in self._all:
+            one.hold_back(pod)
+
+    def remove_pod(self, key: PodKey) -> None:
+        for one in self._all:
+            one.remove_pod(key)
 
 
 class SimulatedCluster:
@@ -68,7 +93,7 @@ class SimulatedCluster:
     ) -> None:
         self.graph = graph
         self.colocation = colocation
-        self.view = SimulatedView()
+        self.objects = ClusterObjects()
         self.drawn: dict[str, int] = {}
         """Pods that each profile was applied to."""
         self.translated: dict[str, int] = {}
@@ -79,7 +104,14 @@ class SimulatedCluster:
             graph, lambda: agenda.now, profile=profile, draw=lambda n: int(chance.integers(0, n)), explained=5
         )
         self._scheduler_name = profile
-        self.overcommit = OvercommitController(lambda node, labels: graph, self.view, lambda: agenda.now)
+        self.overcommit = OvercommitController(lambda node, labels: graph, self.objects, lambda: agenda.now)
+        self._listener = _Together(self.objects, self.scheduler)
+        handlers = EventHandlers(
+            self._listener, unreadable=UnreadableObjects(lambda resource, obj, why: None)
+        )
+        self._watches = [
+            (self._store.watch(resource), mirror) for resource, mirror in handlers.mirrors.items()
+        ]
         self._webhooks = PodWebhooks(
             lambda: graph,
             self._look_up,
@@ -87,8 +119,6 @@ class SimulatedCluster:
             lambda: 100.0 * chance.random(),
             self._observe,
         )
-        self._nodes = self._store.watch(resources.NODES)
-        self._pods = self._store.watch(resources.PODS)
         self._prepare(workload)
 
     # --- what there is from the beginning ---------------------------------------------------------
@@ -113,8 +143,6 @@ class SimulatedCluster:
         namespaces = {arrival.pod["metadata"].get("namespace") or "default" for arrival in workload.arrivals}
         for name in sorted(namespaces):
             self._create_once(resources.NAMESPACES, {"metadata": {"name": name}})
-        for namespace in self._store.list(resources.NAMESPACES).items:
-            self.scheduler.set_namespace(namespace)
         for node in workload.nodes:
             self._store.create(resources.NODES, _plain(node))
         self.deliver()
@@ -155,8 +183,7 @@ class SimulatedCluster:
 
     def hear(self, metric: NodeMetric) -> None:
         """A node's report reaches the manager and the scheduler."""
-        self.view.reports[metric.name] = metric
-        self.scheduler.set_metric(metric)
+        self._listener.set_metric(metric)
 
     def settle(self, name: str) -> bool:
         """Let the manager decide what a node offers, and write what differs; whether anything did."""
@@ -173,26 +200,9 @@ class SimulatedCluster:
 
     def deliver(self) -> None:
         """Let every listener hear what was written."""
-        for event in self._nodes.take():
-            self.view.nodes.apply(event)
-            name = event.object["metadata"]["name"]
-            node = readable(read_node, event.object)
-            if event.type is EventType.DELETED or isinstance(node, Unreadable):
-                self.view.known.pop(name, None)
-                self.scheduler.remove_node(name)
-            else:
-                self.view.known[name] = node
-                self.scheduler.set_node(node)
-        for event in self._pods.take():
-            self.view.pods.apply(event)
-            found = readable(read_pod, event.object)
-            pod = readable_part(event.object) if isinstance(found, Unreadable) else found
-            if event.type is EventType.DELETED:
-                self.scheduler.remove_pod(pod.key)
-            elif isinstance(found, Unreadable) and not pod.node_name:
-                self.scheduler.hold_back(pod)
-            else:
-                self.scheduler.set_pod(pod)
+        for watch, mirror in self._watches:
+            for event in watch.take():
+                mirror.apply(event)
 
     def _submitted(self, pod: Json) -> dict[str, Any]:
         """The pod as its owner would submit it here: to our scheduler, without what another cluster added."""

@@ -111,7 +111,7 @@ class Simulation:
         self.agenda = Agenda(EPOCH)
         self.cluster = SimulatedCluster(graph, workload, self.agenda, chance, colocation=settings.colocation)
         self.machines: dict[str, Machine] = {
-            name: machine_of(node, settings.shape) for name, node in self.cluster.view.known.items()
+            name: machine_of(node, settings.shape) for name, node in self.cluster.objects.nodes.items()
         }
         self._population = Population(settings.shape, chance)
         self._suppression = CPUSuppression(graph)
@@ -290,7 +290,7 @@ class Simulation:
         machine.awake = bool(machine.pods) or machine.limit() < machine.cpu
 
     def _suppress(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
-        sight = self.cluster.view.sight(machine.name)
+        sight = self.cluster.objects.sight(machine.name)
         if sight is None:
             return
         record = node_record(sight, self.graph.catalogue, TIMES, now)

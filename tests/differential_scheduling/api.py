@@ -8,11 +8,11 @@ from typing import Any, Final, Self
 
 import aiohttp
 
-from koordpolicy.scheduler.feed import HEARD
+from koordpolicy.scheduler.watched import WATCHED
 from tests.differential_scheduling.case import Object
 from tests.parts.apiserver import Access
 
-RESOURCES: Final = {heard.resource.kind: heard.resource for heard in HEARD}
+RESOURCES: Final = {resource.kind: resource for resource in WATCHED}
 _WITH_STATUS: Final = {"PersistentVolume", "PersistentVolumeClaim", "PodDisruptionBudget", "Pod"}
 _AT_ONCE: Final = 24
 

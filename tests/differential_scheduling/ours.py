@@ -1,4 +1,4 @@
-"""Our scheduler as a evaluate: it hears the objects through the readers of its feed, and is asked pod by pod."""
+"""Our scheduler as a evaluate: it hears the objects through its event handlers, and is asked pod by pod."""
 
 import re
 from collections import Counter
@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final
 
+from koordpolicy.cluster.event_handlers import EVENT_HANDLERS
 from koordpolicy.graph import RuleGraph
-from koordpolicy.scheduler.feed import HEARD
 from koordpolicy.scheduler.scheduler import Scheduler
 from tests.differential_scheduling.case import SCHEDULER, Judgement, Object, Room, key_of
 from tests.vectors.policies import graph
 
 NOW: Final = 1_800_000_000 * 10**9
 _MANY: Final = 10_000
-_HEARD: Final = {heard.resource.kind: heard for heard in HEARD}
+_HANDLERS: Final = {handler.resource.kind: handler for handler in EVENT_HANDLERS}
 
 
 @cache
@@ -27,10 +27,10 @@ class Ours:
 
     def __init__(self, objects: Sequence[Object]) -> None:
         self._scheduler = Scheduler(_policies(), lambda: NOW, profile=SCHEDULER, explained=_MANY)
-        for heard in HEARD:
+        for handler in EVENT_HANDLERS:
             for obj in objects:
-                if obj["kind"] == heard.resource.kind:
-                    heard.is_now(self._scheduler, obj)
+                if obj["kind"] == handler.resource.kind:
+                    handler.on_update(self._scheduler, obj)
 
     def evaluate(self, pod: Object) -> Judgement:
         """What comes of a pod. It is taken away again afterwards, wherever it went."""
@@ -39,12 +39,12 @@ class Ours:
 
 def hear(scheduler: Scheduler, obj: Object) -> None:
     """An object is new or has changed."""
-    _HEARD[obj["kind"]].is_now(scheduler, obj)
+    _HANDLERS[obj["kind"]].on_update(scheduler, obj)
 
 
 def hear_no_more(scheduler: Scheduler, obj: Object) -> None:
     """An object is gone."""
-    _HEARD[obj["kind"]].is_gone(scheduler, obj)
+    _HANDLERS[obj["kind"]].on_delete(scheduler, obj)
 
 
 def evaluate(scheduler: Scheduler, pod: Object) -> Judgement:

@@ -6,8 +6,8 @@ The scheduler has a test of its own (`unit/scheduler/test_hostile_objects.py`), 
 import asyncio
 import copy
 import json
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,19 +15,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.cli.estate import SnapshotEstate
+from koordpolicy.cluster.event_handlers import EVENT_HANDLERS, EventHandlers, handle
+from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import EventType, KubeError, WatchEvent, resources
 from koordpolicy.kube.admission import AdmissionRequest, Operation
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.events import Recorder, reference_to
 from koordpolicy.kube.memory import MemoryCluster, Store
-from koordpolicy.kube.mirror import Mirror
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.manager.controllers.controller import OvercommitController
-from koordpolicy.manager.controllers.view import ClusterView
+from koordpolicy.manager.process import WATCHED
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
 from koordpolicy.manager.webhooks.profiles import ColocationProfileError
 from koordpolicy.model.reading import ObjectError
@@ -40,16 +41,12 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.unreadable import status_of, unreadable_objects
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.extender.server import ExtenderServer
-from koordpolicy.scheduler.feed import HEARD, hear
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
 from koordpolicy.simulator.workload import Arrival, Workload
 from tests.hostile.objects import NODE, REAL, each_spoiled, node, pod, spoiled, spoiled_object
 from tests.unit.scheduler.world import START, World, policies
 
 GRAPH: RuleGraph = policies({})
-_OF_NODES: Final = (
-    resources.NODES, resources.PODS, resources.NODE_METRICS, resources.NODE_RESOURCE_TOPOLOGIES,
-)  # fmt: skip
 
 
 class Manager:
@@ -57,16 +54,11 @@ class Manager:
 
     def __init__(self) -> None:
         self.found: list[Unreadable] = []
-        self.view = ClusterView(unreadable=UnreadableObjects(lambda _, __, why: self.found.append(why)))
-        self.mirrors: Mapping[Resource, Mirror] = dict(
-            zip(
-                _OF_NODES,
-                (self.view.nodes, self.view.pods, self.view.metrics, self.view.topologies),
-                strict=True,
-            )
-        )
-        self.controller = OvercommitController(lambda _, __: GRAPH, self.view, lambda: START)
-        for resource in _OF_NODES:
+        self.unreadable = UnreadableObjects(lambda _, __, why: self.found.append(why))
+        objects = ClusterObjects()
+        self.mirrors = EventHandlers(objects, unreadable=self.unreadable, wanted=WATCHED).mirrors
+        self.controller = OvercommitController(lambda _, __: GRAPH, objects, lambda: START)
+        for resource in WATCHED:
             self.hear(resource, REAL[str(resource)])
         self.hear(resources.NODES, node("n2"))
 
@@ -79,7 +71,7 @@ class Manager:
         """Every node is decided on, or is one that cannot be read."""
         for name in (NODE, "n2"):
             decided = self.controller.decide(name)
-            unreadable = {key for resource, key, _ in self.view.unreadable if resource is resources.NODES}
+            unreadable = {key for resource, key, _ in self.unreadable if resource is resources.NODES}
             assert (decided is None) == (("", name) in unreadable)
             if decided is not None:
                 assert all(one.cause is None for one in decided.calculations)
@@ -88,7 +80,7 @@ class Manager:
         assert all(why.cause is None for why in self.found), self.found
 
 
-@pytest.mark.parametrize("resource", _OF_NODES, ids=str)
+@pytest.mark.parametrize("resource", sorted(WATCHED, key=str), ids=str)
 def test_the_manager_decides_on_every_node_whatever_one_object_holds(resource: Resource) -> None:
     manager = Manager()
     assert not manager.found
@@ -229,11 +221,11 @@ def test_the_extender_answers_or_says_what_is_wrong(obj: Any, verb: str) -> None
 @given(spoiled_object(pod(node="")))
 def test_a_pod_that_waits_is_decided_on_whatever_it_holds(obj: Any) -> None:
     scheduler = Scheduler(GRAPH, lambda: START)
-    for heard in HEARD:
-        if heard.resource is not resources.PODS:
-            assert hear(heard, scheduler, copy.deepcopy(REAL[str(heard.resource)])) is None
-    heard = next(one for one in HEARD if one.resource is resources.PODS)
-    why = hear(heard, scheduler, obj)
+    for handler in EVENT_HANDLERS:
+        if handler.resource is not resources.PODS:
+            assert handle(handler, scheduler, copy.deepcopy(REAL[str(handler.resource)])) is None
+    handler = next(one for one in EVENT_HANDLERS if one.resource is resources.PODS)
+    why = handle(handler, scheduler, obj)
     assert why is None or why.cause is None, why
     for _ in range(3):
         decision = scheduler.schedule_one()

@@ -15,12 +15,12 @@ import pytest
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cluster.event_handlers import EVERY_RESOURCE
 from koordpolicy.kube import Cluster, resources
 from koordpolicy.kube.api import Connection, connect
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.snapshot import KEPT, Snapshot, take_snapshot, write_snapshot
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.scheduler.feed import HEARD
 from tests.parts.apiserver import ApiServer
 
 Object = dict[str, Any]
@@ -204,8 +204,8 @@ def test_a_real_cluster_says_the_same(
     assert _told("-s", str(file)) == from_manifests
 
 
-def test_all_that_the_scheduler_hears_of_is_kept() -> None:
-    assert {heard.resource for heard in HEARD} <= set(KEPT)
+def test_all_that_event_handlers_hear_of_is_kept() -> None:
+    assert set(KEPT) >= EVERY_RESOURCE
 
 
 def test_what_an_old_snapshot_lacks_is_told(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import NotFound
@@ -12,7 +13,6 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate
-from koordpolicy.manager.controllers.view import ClusterView
 from koordpolicy.model.facts import Record
 
 
@@ -63,21 +63,21 @@ def _unheard(graph: RuleGraph, record: Record, calculations: Sequence[Calculatio
 
 @dataclass(slots=True)
 class OvercommitController:
-    """Decides for each node, from a view of the cluster, by the graph that `policies` gives for it.
+    """Decides for each node, from the cluster's objects, by the graph that `policies` gives for it.
 
     `now` is nanoseconds since 1970. `heard` is told of every decision. It remembers when it settled a node
     last: a new process settles each once.
     """
 
     policies: Choose
-    view: ClusterView
+    objects: ClusterObjects
     now: Callable[[], int]
     heard: Heard = _unheard
     _settled: dict[str, int] = field(default_factory=dict)
 
     def decide(self, name: str) -> Reconciliation | None:
         """What is to be written for a node; None when there is no such node, or none that can be read."""
-        sight = self.view.sight(name)
+        sight = self.objects.sight(name)
         if sight is None:
             self._settled.pop(name, None)
             return None
@@ -85,7 +85,7 @@ class OvercommitController:
         record = node_record(sight, graph.catalogue, TIMES, now)
         calculations = [calculate(graph, resource, record, now) for resource in graph.subjects(KIND)]
         self.heard(graph, record, calculations)
-        topology = self.view.topologies.get(name) if sight.zones else None
+        topology = self.objects.state.zones[name].raw if sight.zones else None
         settled = self._settled.get(name)
         plan = plan_node(graph, sight.node, record, calculations, topology, settled, now)
         return Reconciliation(name, calculations, plan)
@@ -104,6 +104,6 @@ class OvercommitController:
             try:
                 await cluster.patch(write.resource, write.name, write.patch, subresource=write.subresource)
             except NotFound:
-                return decided  # gone in the meantime; its deletion is on the way to the view
+                return decided  # gone in the meantime; its deletion is on the way to us
         self.done(decided)
         return decided

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Collection
 
 from koordpolicy.algorithms.eviction import Victims
-from koordpolicy.cluster.budgets import Budgets
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
@@ -26,18 +25,22 @@ WAITING = NoCandidate({}, "not eligible due to a terminating pod on the nominate
 class PreemptionEvaluator:
     """The preemption of one profile over one cache.
 
-    `budgets` are the disruption budgets of the cluster, kept by the caller; `leaving` the pods that were chosen to go and have not gone, with their uids.
+    `leaving` are the pods that were chosen to go and have not gone, with their uids.
     """
 
     def __init__(
-        self, graph: RuleGraph, profile: str, cache: ClusterCache, budgets: Budgets,
-        leaving: dict[PodKey, str], draw: Callable[[int], int],
-    ) -> None:  # fmt: skip
+        self,
+        graph: RuleGraph,
+        profile: str,
+        cache: ClusterCache,
+        leaving: dict[PodKey, str],
+        draw: Callable[[int], int],
+    ) -> None:
         self._policy = PreemptionPolicy(graph, profile)
         self._cache = cache
         self._leaving = leaving
         self.nominations = Nominations(cache, self._policy)
-        self._search = Search(cache, self._policy, self.nominations, budgets, draw)
+        self._search = Search(cache, self._policy, self.nominations, draw)
 
     def counted(self, cycle: Cycle, evaluation: Evaluation) -> Evaluation:
         """The answers about all nodes, with those who wait for a node counted on it."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from koordpolicy.algorithms.columns import Column, Mask
 from koordpolicy.algorithms.eviction import Crowds, reprieve_all
-from koordpolicy.cluster.budgets import Budgets
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.values import Timestamp
@@ -58,12 +57,11 @@ class Short:
 class Pools:
     """The pools of all nodes that were asked for, up to date."""
 
-    __slots__ = ("_budgets", "_cache", "_known", "_policy")
+    __slots__ = ("_cache", "_known", "_policy")
 
-    def __init__(self, cache: ClusterCache, policy: PreemptionPolicy, budgets: Budgets) -> None:
+    def __init__(self, cache: ClusterCache, policy: PreemptionPolicy) -> None:
         self._cache = cache
         self._policy = policy
-        self._budgets = budgets
         self._known: dict[tuple[object, ...], dict[str, Pool]] = {}
 
     def of(self, cycle: Cycle) -> "PoolsFor":
@@ -75,25 +73,23 @@ class Pools:
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
         self._known[signature] = known
-        return PoolsFor(self._cache, self._policy, self._budgets, cycle, known)
+        return PoolsFor(self._cache, self._policy, cycle, known)
 
 
 class PoolsFor:
     """The pools for one pod; for one search."""
 
-    __slots__ = ("_budgets", "_cache", "_eligible", "_known", "_now", "_policy")
+    __slots__ = ("_cache", "_eligible", "_known", "_now", "_policy")
 
     def __init__(
         self,
         cache: ClusterCache,
         policy: PreemptionPolicy,
-        budgets: Budgets,
         cycle: Cycle,
         known: dict[str, Pool],
     ) -> None:
         self._cache = cache
         self._policy = policy
-        self._budgets = budgets
         self._known = known
         self._now: Timestamp = cycle.records["now"]
         self._eligible = policy.eligible_for(cycle.records)
@@ -114,7 +110,7 @@ class PoolsFor:
 
     def broken(self, pool: Pool) -> list[bool] | None:
         """Whose going breaks a disruption budget; None for nobody's."""
-        return self._budgets.broken(pool.views)
+        return self._cache.state.budgets.broken(pool.views)
 
     def short(
         self, nodes: Sequence[str], wanted: Amounts, beside: Mapping[str, Sequence[PodView]]

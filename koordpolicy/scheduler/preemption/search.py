@@ -14,7 +14,6 @@ import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims, candidates_to_find
-from koordpolicy.cluster.budgets import Budgets
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
@@ -56,14 +55,13 @@ class Search:
         cache: ClusterCache,
         policy: PreemptionPolicy,
         nominations: Nominations,
-        budgets: Budgets,
         draw: Callable[[int], int],
     ) -> None:
         self._cache = cache
         self._policy = policy
         self._nominations = nominations
         self._draw = draw
-        self._pools = Pools(cache, policy, budgets)
+        self._pools = Pools(cache, policy)
         self._what_if = WhatIf(cache, nominations, policy)
         self._bare: dict[tuple[object, ...], SupposedNodes] = {}
 

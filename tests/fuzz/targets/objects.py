@@ -4,17 +4,17 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
+from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
 from koordpolicy.kube import EventType, Resource, WatchEvent
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.unreadable import Unreadable
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.feed import HEARD, Feed
 from tests.fuzz.mutations import mutate_json
 from tests.fuzz.target import Defect, Target
 from tests.fuzz.targets.policies import NOW, graph_of_the_pack
 from tests.hostile.objects import REAL, node, pod
 
-_RESOURCES = {str(heard.resource): heard.resource for heard in HEARD}
+_RESOURCES = {str(resource): resource for resource in EVERY_RESOURCE}
 _WORLDS: list["_World"] = []
 _KEPT = 400
 """Inputs after which a world is made anew."""
@@ -25,7 +25,7 @@ class _World:
         self.scheduler = Scheduler(graph_of_the_pack(), lambda: NOW)
         self.inputs = 0
         self.broken: list[Unreadable] = []
-        self.feed = Feed(self.scheduler, wake=lambda: None, unreadable=UnreadableObjects(self._noted))
+        self.handlers = EventHandlers(self.scheduler, unreadable=UnreadableObjects(self._noted))
         for name, obj in REAL.items():
             if name in _RESOURCES:
                 self.hear(name, json.loads(json.dumps(obj)))
@@ -39,7 +39,7 @@ class _World:
         self.inputs += 1
         if isinstance(obj, dict) and isinstance(obj.get("metadata"), dict):
             obj["metadata"]["resourceVersion"] = str(self.inputs)
-        self.feed.mirrors[_RESOURCES[resource]].apply(WatchEvent(EventType.MODIFIED, obj))  # type: ignore[arg-type]
+        self.handlers.mirrors[_RESOURCES[resource]].apply(WatchEvent(EventType.MODIFIED, obj))  # type: ignore[arg-type]
 
 
 def _seeds() -> Sequence[bytes]:

@@ -7,12 +7,15 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from koordpolicy.cluster.event_handlers import EventHandlers
+from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.port import MergePatch, Object
+from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController, Reconciliation
-from koordpolicy.manager.controllers.view import ClusterView
+from koordpolicy.manager.process import WATCHED
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
 from koordpolicy.model.time import NANOSECONDS, time_text
 
@@ -39,9 +42,12 @@ class SmallCluster:
             lambda: self.graph, self.lookup, lambda: self.nanoseconds, lambda: draw, self.observe
         )
         self.store.use_admission(webhooks.chain())
-        self.view = ClusterView()
+        self.objects = ClusterObjects()
+        self._mirrors = EventHandlers(
+            self.objects, unreadable=UnreadableObjects(lambda *found: None), wanted=WATCHED
+        ).mirrors
         self.controller = OvercommitController(
-            lambda node, labels: self.graph, self.view, lambda: self.nanoseconds
+            lambda node, labels: self.graph, self.objects, lambda: self.nanoseconds
         )
         for band in graph.catalogue.bands.values():
             priority_class = {"metadata": {"name": band.class_name}, "value": band.low}
@@ -91,13 +97,8 @@ class SmallCluster:
         self.store.patch(resources.NODE_METRICS, name, MergePatch({"status": status}), subresource="status")
 
     def look(self) -> None:
-        """Let the view see the cluster as it is."""
-        for mirror, resource in (
-            (self.view.nodes, resources.NODES),
-            (self.view.pods, resources.PODS),
-            (self.view.metrics, resources.NODE_METRICS),
-            (self.view.topologies, resources.NODE_RESOURCE_TOPOLOGIES),
-        ):
+        """Let the manager see the cluster as it is."""
+        for resource, mirror in self._mirrors.items():
             listed = self.store.list(resource)
             mirror.replace(listed.items, listed.resource_version)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.kube import Resource
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -17,7 +18,6 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.diagnosing import Diagnosing
-from koordpolicy.scheduler.feed import Feed
 from koordpolicy.scheduler.loop import SchedulingLoop, Settled
 from tests.unit.scheduler.test_loop import node, pod
 from tests.unit.scheduler.world import World, metric, policies
@@ -46,10 +46,10 @@ class Site:
         self.diagnosing = Diagnosing(
             self.scheduler, self.loop, on_told=self.told.append, on_evaluated=self._evaluated
         )
-        self.feed = Feed(
+        self.handlers = EventHandlers(
             self.scheduler,
-            wake=self.loop.wake,
             unreadable=UnreadableObjects(lambda *found: pytest.fail(str(found))),
+            after=lambda resource, change: self.loop.wake(),
         )
 
     async def _request(self, verb: str, resource: Resource) -> None:
@@ -63,7 +63,7 @@ class Site:
     async def running(self) -> Any:
         watching = [
             Watching(self.cluster, resource, mirror, Backoff(lambda: 0.0, initial=0.01))
-            for resource, mirror in self.feed.mirrors.items()
+            for resource, mirror in self.handlers.mirrors.items()
         ]
         tasks = [asyncio.create_task(one.run()) for one in watching]
         async with asyncio.timeout(30):

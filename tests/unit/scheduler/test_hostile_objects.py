@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import EventType, Resource, WatchEvent
 from koordpolicy.kube.resources import NODES, PODS
@@ -14,14 +15,13 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.quantity import INT64_MAX
 from koordpolicy.model.unreadable import Unreadable
 from koordpolicy.scheduler import Decision, Scheduler
-from koordpolicy.scheduler.feed import HEARD, Feed
 from tests.hostile.objects import NAMELESS, NODE, REAL, each_spoiled, node, pod, spoiled
 from tests.unit.scheduler.world import START, policies
 
 _DEADLINE: Final = {"cel": "timestamp(pod.annotations[?'until'].orValue('2999-12-31T00:00:00Z')) > now"}
 
 GRAPH: RuleGraph = policies({}, {"filters": [{"name": "Until", "require": _DEADLINE}]})
-RESOURCES: Final = {str(heard.resource): heard.resource for heard in HEARD}
+RESOURCES: Final = {str(resource): resource for resource in EVERY_RESOURCE}
 
 
 class World:
@@ -31,7 +31,7 @@ class World:
         self.scheduler = Scheduler(GRAPH, lambda: START)
         self.found: list[tuple[Resource, Any, Unreadable]] = []
         self.unreadable = UnreadableObjects(lambda *found: self.found.append(found))
-        self.feed = Feed(self.scheduler, wake=lambda: None, unreadable=self.unreadable)
+        self.handlers = EventHandlers(self.scheduler, unreadable=self.unreadable)
         self._version = 7
         for name, obj in REAL.items():
             if name in RESOURCES:
@@ -45,7 +45,7 @@ class World:
         self._version += 1
         if isinstance(obj, dict) and isinstance(obj.get("metadata"), dict):
             obj["metadata"]["resourceVersion"] = str(self._version)
-        self.feed.mirrors[RESOURCES[resource]].apply(WatchEvent(kind, obj))
+        self.handlers.mirrors[RESOURCES[resource]].apply(WatchEvent(kind, obj))
 
     def decide(self) -> Decision:
         """A plain pod is decided on as ever: with a decision, and without a problem."""
@@ -195,9 +195,9 @@ def test_a_list_with_hostile_objects_shows_the_others(resource: Resource) -> Non
     world = World()
     real = {"nodes": node, "pods": pod}[str(resource)]
     items = [*NAMELESS, *(obj for _, obj in each_spoiled(real("spoilt"))), real("last")]
-    world.feed.mirrors[resource].replace(items, "99")
+    world.handlers.mirrors[resource].replace(items, "99")
     assert all(why.cause is None for _, _, why in world.found)
-    assert ("", "last") in world.feed.mirrors[resource].objects or ("team", "last") in world.feed.mirrors[
+    assert ("", "last") in world.handlers.mirrors[resource].objects or ("team", "last") in world.feed.mirrors[
         resource
     ].objects
     if resource is NODES:

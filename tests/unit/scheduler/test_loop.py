@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.kube import KubeError, Resource, Unreachable
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -15,7 +16,6 @@ from koordpolicy.kube.resources import NODES, PODS
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.feed import Feed
 from koordpolicy.scheduler.loop import ATTEMPTS, SchedulingLoop, Settled
 from tests.unit.scheduler.world import policies
 
@@ -53,14 +53,14 @@ class World:
         self.loop = SchedulingLoop(
             self.scheduler, self.cluster, lambda: NOW, backoff, on_settled=self.settled.append
         )
-        self.feed = Feed(
+        self.handlers = EventHandlers(
             self.scheduler,
-            wake=self.loop.wake,
             unreadable=UnreadableObjects(lambda *found: pytest.fail(str(found))),
+            after=lambda resource, change: self.loop.wake(),
         )
         self.watching = [
             Watching(self.cluster, resource, mirror, Backoff(lambda: 0.0, initial=0.01))
-            for resource, mirror in self.feed.mirrors.items()
+            for resource, mirror in self.handlers.mirrors.items()
         ]
 
     async def run_until(self, done: Callable[[], bool]) -> None:

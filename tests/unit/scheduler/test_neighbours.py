@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.events import Event
 from koordpolicy.model.node import read_node
 from koordpolicy.scheduler import Refusals
 from tests.unit.scheduler.world import World, pod, policies
@@ -105,7 +106,7 @@ def test_pods_of_a_controller_are_spread_by_default(owned: bool) -> None:
     def hear(state: ClusterState) -> None:
         state.workloads.set_controller("ReplicaSet", replicas)
 
-    world.scheduler.set_state(hear)
+    world.scheduler.set_state(hear, Event.POD_CHANGED)
     owners = [{"kind": "ReplicaSet", "name": "web", "controller": True}] if owned else []
     decision = world.place("w0", {"labels": {"app": "web"}, "owners": owners})
     parts = [name for name, _ in decision.best[0].parts]
@@ -116,9 +117,11 @@ def test_policy_says_how_pods_are_spread_by_default() -> None:
     world = World(policies({"parameters": {"requiredSpread": {"value": {ZONE: 1}}}}))
     world.build(zones("z1", "z1", "z2"))
     service = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "web"}}}
-    world.scheduler.set_state(lambda state: state.workloads.set_service(service))
+    world.scheduler.set_state(lambda state: state.workloads.set_service(service), Event.POD_CHANGED)
     assert len({world.place(f"w{at}", {"labels": {"app": "web"}}).node for at in range(2)} & {"n2"}) == 1
-    world.scheduler.set_state(lambda state: state.workloads.remove_service("default", "web"))
+    world.scheduler.set_state(
+        lambda state: state.workloads.remove_service("default", "web"), Event.POD_CHANGED
+    )
     assert world.place("w2", {"labels": {"app": "web"}}).feasible == 3
 
 
@@ -189,7 +192,7 @@ def test_another_revision_knows_the_surroundings_still() -> None:
     shy = {"labels": {"app": "web"}, "affinity": apart(HOST, app="web")}
     assert world.place("w0", shy).placed
     service = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "web"}}}
-    world.scheduler.set_state(lambda state: state.workloads.set_service(service))
+    world.scheduler.set_state(lambda state: state.workloads.set_service(service), Event.POD_CHANGED)
     world.scheduler.replace_graph(policies({"parameters": {"requiredSpread": {"value": {ZONE: 1}}}}))
     second = world.place("w1", shy)
     assert second.feasible == 1

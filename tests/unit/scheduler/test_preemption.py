@@ -44,7 +44,7 @@ def build(world: World, case: Mapping[str, Any]) -> None:
         for one, asked in said.get("pods", {}).items():
             world.scheduler.set_pod(placed(one, name, asked))
     for app, allowed in case.get("budgets", {}).items():
-        world.scheduler.set_budget(budget(app, allowed))
+        world.scheduler.cache.state.budgets.set(budget(app, allowed))
 
 
 def shown(decision: Decision) -> dict[str, Any]:
@@ -276,7 +276,7 @@ def test_it_is_as_documented(
             }
             world.scheduler.set_pod(placed(one.name, name, asked))
     for app, allowed in budgets.items():
-        world.scheduler.set_budget(budget(app, allowed))
+        world.scheduler.cache.state.budgets.set(budget(app, allowed))
     decision = world.place("pod", {"priority": priority, "request": {"cpu": wanted}})
     if decision.placed:
         assert any(wanted <= cpus - sum(one.cpu for one in pods) for pods in nodes.values())

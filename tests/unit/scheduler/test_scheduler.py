@@ -216,7 +216,7 @@ def test_a_revision_without_the_profile_is_refused_and_the_old_one_stays() -> No
 def test_namespaces_are_facts() -> None:
     require = {"cel": "namespaceObject.labels[?'team'] == node.labels[?'team']"}
     world = World(policies({"filters": [{"name": "team", "require": require}]}))
-    world.scheduler.set_namespace({"metadata": {"name": "default", "labels": {"team": "t1"}}})
+    world.scheduler.cache.state.set_namespace({"name": "default", "labels": {"team": "t1"}})
     world.build({"nodes": {"a": {"labels": {"team": "t2"}}, "b": {"labels": {"team": "t1"}}}})
     assert world.place("x").node == "b"
 

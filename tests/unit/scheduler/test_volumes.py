@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
 from koordpolicy.kube import Conflict, MergePatch
 from koordpolicy.kube.memory import MemoryCluster, Store
@@ -87,7 +88,7 @@ def hear(world: World, obj: Mapping[str, Any]) -> None:
             return state.volumes.set_volume(read_volume(obj))
         return state.volumes.set_claim(read_claim(obj))
 
-    world.scheduler.set_state(tell)
+    world.scheduler.set_state(tell, Event.VOLUMES_CHANGED)
 
 
 # --- decisions -----------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import numpy as np
 
 from koordpolicy.algorithms.interpod import NOT_APART, NOT_NEAR, OTHERS_OBJECT
 from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.model.facts_pod import namespace_facts
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.scheduler import Scheduler
@@ -35,7 +36,7 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 def _scheduler(given: Given, parameters: Given | None = None) -> Scheduler:
     scheduler = Scheduler(overlay(parameters or {}), lambda: 0, profile=PROFILE)
     for name, labels in (given.get("namespace_labels") or {}).items():
-        scheduler.set_namespace({"metadata": {"name": name, "labels": labels}})
+        scheduler.cache.state.set_namespace(namespace_facts({"metadata": {"name": name, "labels": labels}}))
     for node in given["nodes"]:
         scheduler.set_node(
             read_node(

@@ -52,7 +52,7 @@ def preemption_victims(given: Given) -> Given:
     for one in node["pods"]:
         scheduler.set_pod(_pod(one, "node"))
     for one in given.get("pdbs", ()):
-        scheduler.set_budget(read_budget(_budget(one)))
+        scheduler.cache.state.budgets.set(read_budget(_budget(one)))
     scheduler.set_pod(_pod(given["pod"]))
     decision = scheduler.schedule_one()
     assert decision is not None

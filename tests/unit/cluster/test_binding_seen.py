@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.cluster.binding_seen import bound_view
+from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.kube import Object
 from koordpolicy.kube.mirror import Mirror
@@ -14,8 +16,6 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.binding_seen import bound_view
-from koordpolicy.scheduler.feed import Feed
 from tests.unit.scheduler.world import PROFILE, START, policies
 
 _WHEN = "2026-01-01T00:00:00Z"
@@ -130,11 +130,11 @@ _BY_NODE = {"estimator": {"request": {"cel": "{'cpu': amount(pod.nodeName == '' 
 def test_a_binding_is_confirmed_either_way(documents: tuple[Any, ...], sees: bool) -> None:
     scheduler = _scheduler(*documents)
     malformed = UnreadableObjects(lambda *found: pytest.fail(str(found)))
-    feed = Feed(scheduler, wake=lambda: None, unreadable=malformed)
+    handlers = EventHandlers(scheduler, unreadable=malformed)
     room = {"cpu": "4", "memory": "8Gi", "pods": "10"}
     node = {"metadata": {"name": "n1", "resourceVersion": "1"}, "status": {"allocatable": room}}
-    feed.mirrors[NODES].replace([node], "1")
-    mirror: Mirror = feed.mirrors[PODS]
+    handlers.mirrors[NODES].replace([node], "1")
+    mirror: Mirror = handlers.mirrors[PODS]
     mirror.replace([_pod()], "5")
     assert scheduler.schedule_one() is not None
     key = ("default", "web")

@@ -1,0 +1,104 @@
+"""The objects of a cluster as values, by node: for those who need no table, and before any policy is asked."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from koordpolicy.algorithms.node_record import NodeSight
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import Node
+from koordpolicy.model.pod import Pod, PodKey
+
+
+class ClusterObjects:
+    """All nodes, pods and reports as they were last heard of; `state` is what there is beside them, no rows.
+
+    A `ClusterListener`: an event handler tells it of each object. Objects that cannot be read are what the table of
+    handlers makes of them.
+    """
+
+    __slots__ = ("_metrics", "_nodes", "_on", "_pods", "state")
+
+    def __init__(self) -> None:
+        self.state = ClusterState()
+        self._nodes: dict[str, Node] = {}
+        self._metrics: dict[str, NodeMetric] = {}
+        self._pods: dict[PodKey, Pod] = {}
+        self._on: dict[str, dict[PodKey, Pod]] = {}
+
+    @property
+    def nodes(self) -> Mapping[str, Node]:
+        """All nodes that can be read, by name."""
+        return MappingProxyType(self._nodes)
+
+    @property
+    def pods(self) -> Mapping[PodKey, Pod]:
+        """All pods, those among them that wait or are over."""
+        return MappingProxyType(self._pods)
+
+    def sight(self, name: str) -> NodeSight | None:
+        """A node with all that belongs to it; None when there is no such node, or none that can be read."""
+        node = self._nodes.get(name)
+        if node is None:
+            return None
+        topology = self.state.zones.get(name)
+        return NodeSight(
+            node,
+            tuple(self._on.get(name, {}).values()),
+            self._metrics.get(name),
+            () if topology is None else topology.zones,
+        )
+
+    # --- events ---------------------------------------------------------------------------------
+
+    def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
+        """Something beside nodes, reports and pods changes."""
+        change(self.state)
+
+    def set_node(self, node: Node) -> None:
+        """A node is new or has changed."""
+        self._nodes[node.name] = node
+
+    def remove_node(self, name: str) -> None:
+        """A node is gone."""
+        self._nodes.pop(name, None)
+
+    def set_metric(self, metric: NodeMetric) -> None:
+        """A node has reported."""
+        self._metrics[metric.name] = metric
+
+    def remove_metric(self, name: str) -> None:
+        """A node's report is gone."""
+        self._metrics.pop(name, None)
+
+    def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
+        """No pod: nobody decides here."""
+        return None
+
+    def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
+        """A pod is new or has changed."""
+        before = self._pods.get(pod.key)
+        if before is not None and before.node_name != pod.node_name:
+            self._leave(before)
+        self._pods[pod.key] = pod
+        if pod.node_name:
+            self._on.setdefault(pod.node_name, {})[pod.key] = pod
+
+    def hold_back(self, pod: Pod) -> None:
+        """A pod without a node cannot be read as a whole."""
+        self.set_pod(pod)
+
+    def remove_pod(self, key: PodKey) -> None:
+        """A pod is gone."""
+        before = self._pods.pop(key, None)
+        if before is not None:
+            self._leave(before)
+
+    def _leave(self, pod: Pod) -> None:
+        there = self._on.get(pod.node_name)
+        if there is not None:
+            there.pop(pod.key, None)
+            if not there:
+                del self._on[pod.node_name]

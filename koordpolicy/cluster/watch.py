@@ -1,0 +1,59 @@
+"""A component's picture of a cluster, kept up to date: one watch for each resource that it hears of."""
+
+from typing import Final
+
+from koordpolicy.cluster.event_handlers import EventHandlers
+from koordpolicy.kube import Object
+from koordpolicy.kube.resources import PODS
+from koordpolicy.runtime.collector import hold_back, keep_what_is_there, look_again
+from koordpolicy.runtime.component import Component
+from koordpolicy.runtime.process import Tasks
+from koordpolicy.runtime.watching import Watching
+
+_RUNNING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
+
+
+class ClusterWatch:
+    """Watches that feed event handlers. Pods that are over are not asked for."""
+
+    def __init__(self, component: Component, handlers: EventHandlers) -> None:
+        self._component = component
+        self._mirrors = handlers.mirrors
+        backoff = component.backoff(longest=15.0)
+        self._watching = tuple(
+            Watching(
+                component.cluster,
+                resource,
+                mirror,
+                backoff,
+                field_selector=_RUNNING_PODS if resource is PODS else "",
+                on_change=self._changed,
+            )
+            for resource, mirror in handlers.mirrors.items()
+        )
+
+    def start(self, tasks: Tasks) -> None:
+        """Watch the cluster; the process counts as ready once everything was heard."""
+        hold_back()
+        for watching in self._watching:
+            tasks.start(f"watch {watching.resource}", watching.run())
+        tasks.start("ready", self._ready())
+
+    async def synced(self) -> None:
+        """Wait until everything there is was heard of once."""
+        for watching in self._watching:
+            await watching.settled.wait()
+
+    def pod(self, namespace: str, name: str) -> Object | None:
+        """A pod as last heard of; None when there is none that is not over."""
+        return self._mirrors[PODS].get(name, namespace)
+
+    def _changed(self) -> None:
+        """A list has come in, or cannot be had: while one waits and tries again, there is garbage and time."""
+        if any(watching.trouble is not None for watching in self._watching):
+            look_again()
+
+    async def _ready(self) -> None:
+        await self.synced()
+        keep_what_is_there()
+        self._component.process.readiness.reached("cluster")
