@@ -91,7 +91,7 @@ def _read(path: Path, terminal: Terminal) -> Snapshot:
     """A snapshot from its file. What it was not asked to hold when it was taken is told."""
     found = read_snapshot(path)
     held = {*found.objects, *found.absent}
-    lacking = sorted(str(resource) for resource in WATCHED if str(resource) not in held)
+    lacking = [str(resource) for resource in WATCHED if str(resource) not in held]
     if lacking:
         terminal.say(f"the snapshot is an old one without {', '.join(lacking)}: take it anew to count them")
     return found

@@ -239,7 +239,7 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
 """In the order in which they are to be known: what pods depend on comes before them."""
 
 
-EVERY_RESOURCE: Final = frozenset(handler.resource for handler in EVENT_HANDLERS)
+EVERY_RESOURCE: Final = tuple(handler.resource for handler in EVENT_HANDLERS)
 
 
 def handle(handler: EventHandler, listener: ClusterListener, obj: Object) -> Unreadable | None:

@@ -1,7 +1,7 @@
 """The manager as a process: the controllers on a real cluster, on the replica that leads."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 

@@ -13,7 +13,7 @@ from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
 
-WATCHED: Final = EVERY_RESOURCE - {NODE_RESOURCE_TOPOLOGIES}
+WATCHED: Final = tuple(one for one in EVERY_RESOURCE if one is not NODE_RESOURCE_TOPOLOGIES)
 """No fact of a scheduler's rows follows from a topology."""
 
 

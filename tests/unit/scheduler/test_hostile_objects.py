@@ -197,9 +197,10 @@ def test_a_list_with_hostile_objects_shows_the_others(resource: Resource) -> Non
     items = [*NAMELESS, *(obj for _, obj in each_spoiled(real("spoilt"))), real("last")]
     world.handlers.mirrors[resource].replace(items, "99")
     assert all(why.cause is None for _, _, why in world.found)
-    assert ("", "last") in world.handlers.mirrors[resource].objects or ("team", "last") in world.feed.mirrors[
-        resource
-    ].objects
+    assert ("", "last") in world.handlers.mirrors[resource].objects or (
+        "team",
+        "last",
+    ) in world.handlers.mirrors[resource].objects
     if resource is NODES:
         assert "last" in world.scheduler.cache
     else:
