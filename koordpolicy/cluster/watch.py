@@ -6,7 +6,7 @@ from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.kube import Object
 from koordpolicy.kube.resources import PODS
 from koordpolicy.runtime.collector import hold_back, keep_what_is_there, look_again
-from koordpolicy.runtime.component import Component
+from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.process import Tasks
 from koordpolicy.runtime.watching import Watching
 
@@ -16,7 +16,7 @@ _RUNNING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
 class ClusterWatch:
     """Watches that feed event handlers. Pods that are over are not asked for."""
 
-    def __init__(self, component: Component, handlers: EventHandlers) -> None:
+    def __init__(self, component: RunningComponent, handlers: EventHandlers) -> None:
         self._component = component
         self._mirrors = handlers.mirrors
         backoff = component.backoff(longest=15.0)

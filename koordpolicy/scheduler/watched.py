@@ -7,8 +7,8 @@ from typing import Final
 from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
 from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.kube.resources import NODE_RESOURCE_TOPOLOGIES
-from koordpolicy.runtime.component import Component
-from koordpolicy.runtime.live import Active
+from koordpolicy.runtime.component import RunningComponent
+from koordpolicy.runtime.live import ActiveRevision
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
@@ -17,7 +17,7 @@ WATCHED: Final = tuple(one for one in EVERY_RESOURCE if one is not NODE_RESOURCE
 """No fact of a scheduler's rows follows from a topology."""
 
 
-def watch(component: Component, scheduler: Scheduler, wake: Callable[[], None]) -> ClusterWatch:
+def watch(component: RunningComponent, scheduler: Scheduler, wake: Callable[[], None]) -> ClusterWatch:
     """What keeps a scheduler up to date. `wake` is called after all that it hears."""
     handlers = EventHandlers(
         scheduler, unreadable=component.unreadable, wanted=WATCHED, after=lambda resource, change: wake()
@@ -26,11 +26,11 @@ def watch(component: Component, scheduler: Scheduler, wake: Callable[[], None]) 
 
 
 def follow_policies(
-    component: Component, scheduler: Scheduler, wake: Callable[[], None]
+    component: RunningComponent, scheduler: Scheduler, wake: Callable[[], None]
 ) -> Callable[[], None]:
     """Decide by the active revision from now on, until what is given back is called."""
 
-    def changed(active: Active) -> None:
+    def changed(active: ActiveRevision) -> None:
         if active.graph.digest != scheduler.profile.digest:
             try:
                 scheduler.replace_graph(active.graph)
