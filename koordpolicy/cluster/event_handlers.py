@@ -20,7 +20,7 @@ from koordpolicy.kube import Object, Resource, resources
 from koordpolicy.kube.mirror import Change, Mirror
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.disruption import read_budget
-from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric, read_node_metric
 from koordpolicy.model.node import Node, read_node
 from koordpolicy.model.numa import read_zones

@@ -10,7 +10,7 @@ import numpy as np
 
 from koordpolicy.algorithms.interpod import NOT_APART, NOT_NEAR, OTHERS_OBJECT
 from koordpolicy.cluster.nodes import NodeView
-from koordpolicy.model.facts_pod import namespace_facts
+from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.scheduler import Scheduler
