@@ -23,6 +23,11 @@ class Source:
         return self.path.relative_to(REPOSITORY).as_posix()
 
     @property
+    def module(self) -> str:
+        """Its dotted name; a package's own is that of its folder."""
+        return ".".join(self.path.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__")
+
+    @property
     def part(self) -> str:
         """The part of the house it belongs to: the first folder, or the module's name at the package's root."""
         return self.path.relative_to(PACKAGE).with_suffix("").parts[0]

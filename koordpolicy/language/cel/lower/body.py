@@ -11,16 +11,18 @@ of its own, a *part*.
 """
 
 import keyword
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.ir_walk import Numbering
-from koordpolicy.language.cel.lower import loops, nodes
+from koordpolicy.language.cel.lower import charging
 from koordpolicy.language.cel.lower.source import Block
-from koordpolicy.language.cel.values import Value
+from koordpolicy.language.cel.values import UInt, Value
 
 _WORTH_REMEMBERING = 6
 _PART_HEIGHT = 30
@@ -28,8 +30,12 @@ _MAX_NESTING = 10
 _NO_ROOTS: frozenset[str] = frozenset()
 
 
+Compute: TypeAlias = Callable[["Body", ir.Node, tuple[int, ...]], str]
+"""The text of a node's value, of its operands by number; statements that it needs go ahead of it into the body."""
+
+
 class Program:
-    """What the functions of one program share: numbered nodes, constants, parts."""
+    """What the functions of one program share: numbered nodes, constants, parts, and how a node is computed."""
 
     def __init__(
         self,
@@ -37,11 +43,13 @@ class Program:
         numbering: Numbering,
         functions: Mapping[str, Function],
         fact_names: Mapping[str, str],
+        compute: "Compute",
     ) -> None:
         self.roots = roots
         self.numbering = numbering
         self.functions = functions
         self.fact_names = fact_names
+        self.compute = compute
         self.constants: dict[str, Value] = {}
         self.constant_keys: dict[str, object] = {}
         self.root_names = [_identifier(name, at) for at, name in enumerate(roots)]
@@ -53,7 +61,7 @@ class Program:
         self._pending: list[int] = []
         self.has_loop = any(isinstance(node, ir.Comprehension) for node in numbering.nodes)
         for node, below in zip(numbering.nodes, numbering.operands, strict=True):
-            charges = self.has_loop or nodes.charges(self, node)
+            charges = self.has_loop or charging.charges(self.overload, node)
             self.metered.append(charges or any(self.metered[n] for n in below))
             names = _NO_ROOTS.union(*(self.uses_roots[n] for n in below)) if below else _NO_ROOTS
             if isinstance(node, ir.Var) and not node.local:
@@ -78,9 +86,20 @@ class Program:
             self.constant_keys[name] = key
         return name
 
+    def literal(self, node: ir.Const) -> str:
+        """The text of a constant."""
+        value = node.value
+        if value is None or isinstance(value, (bool, str, bytes)):
+            return repr(value)
+        if isinstance(value, int) and not isinstance(value, UInt):
+            return repr(value) if value >= 0 else f"({value})"
+        if isinstance(value, float) and math.isfinite(value):
+            return repr(value) if math.copysign(1.0, value) > 0 else f"({value})"
+        return self.constant(value, ("const", node.type, node.key) if node.key else None)
+
     def step_price(self, loop: ir.Comprehension, operands: tuple[int, ...]) -> int:
         """Units of one step of a loop, apart from what is charged while it runs."""
-        table, seen, total = self.numbering, set(operands[:1]), nodes.STEP[loop.macro]
+        table, seen, total = self.numbering, set(operands[:1]), charging.STEP[loop.macro]
         waiting = list(operands[1:])
         while waiting:
             n = waiting.pop()
@@ -88,7 +107,7 @@ class Program:
             if n in seen and table.weight[n] >= _WORTH_REMEMBERING:
                 continue
             seen.add(n)
-            total += nodes.step_price(self, table.nodes[n])
+            total += charging.step_price(self.overload, table.nodes[n])
             waiting += (
                 table.operands[n][:1] if isinstance(table.nodes[n], ir.Comprehension) else table.operands[n]
             )
@@ -96,7 +115,7 @@ class Program:
 
     def price(self) -> int:
         """Units of all nodes, each once, apart from what is charged while they are computed."""
-        return sum(nodes.step_price(self, node) for node in self.numbering.nodes)
+        return sum(charging.step_price(self.overload, node) for node in self.numbering.nodes)
 
     def part(self, n: int) -> tuple[str, list[str], list[str], bool]:
         """The function that computes node `n`: name, roots, free locals, whether it takes the meter."""
@@ -186,7 +205,7 @@ class Body:
                 return scope[n]
         node = self.node(n)
         if isinstance(node, ir.Const):
-            return nodes.constant(self.program, node)
+            return self.program.literal(node)
         if isinstance(node, ir.Var):
             return self.locals[node.name] if node.local else self.roots[node.name]
         if self._is_remembered(n):
@@ -210,6 +229,14 @@ class Body:
         self.block.line(f"{name} = {text}")
         return name
 
+    def truth(self, n: int) -> str:
+        """The text of a condition, checked at run time where its static type is not bool."""
+        text = self.text(n)
+        if self.node(n).type.name == "bool":
+            return text
+        self.may_fail = True
+        return f"as_bool({text})"
+
     def compute_or_call(self, n: int) -> str:
         """Write a node's computation here, or the call of a part."""
         program, table = self.program, self.numbering
@@ -226,9 +253,7 @@ class Body:
     def compute(self, n: int) -> str:
         """Write a node's computation here."""
         node = self.node(n)
-        if isinstance(node, ir.Comprehension):
-            return loops.comprehension(self, node, self.operands(n))
-        return nodes.compute(self, node, self.operands(n))
+        return self.program.compute(self, node, self.operands(n))
 
     @property
     def repeats(self) -> bool:

@@ -1,20 +1,16 @@
 """How comprehensions are written: a loop with statements, no closures."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.library.lists import sort_by
-from koordpolicy.language.cel.lower.nodes import truth
+from koordpolicy.language.cel.lower.body import Body
 from koordpolicy.language.cel.lower.source import Block, one_line
 from koordpolicy.language.cel.meter import Meter
 from koordpolicy.language.cel.prices import ABSORBED
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.body import Body
 
-
-def comprehension(body: "Body", node: ir.Comprehension, operands: tuple[int, ...]) -> str:
+def comprehension(body: Body, node: ir.Comprehension, operands: tuple[int, ...]) -> str:
     """The name of a comprehension's result, its loop written ahead."""
     rest = iter(operands[1:])
     predicate = next(rest) if node.predicate is not None else None
@@ -34,7 +30,7 @@ _ORDERLESS = frozenset(("all", "exists", "exists_one", "transformMap"))
 """Macros whose result does not show the order in which keys were walked."""
 
 
-def _range(body: "Body", node: ir.Comprehension, operand: int) -> tuple[str, str]:
+def _range(body: Body, node: ir.Comprehension, operand: int) -> tuple[str, str]:
     """What is walked, by a name that has a length, and the text of its iteration."""
     text = body.text(operand)
     kind, pairs = node.range.type, len(node.variables) == 2
@@ -59,7 +55,7 @@ class _Loop:
     """A loop about to be written."""
 
     def __init__(
-        self, body: "Body", names: dict[str, str], head: str, predicate: int | None, transform: int | None
+        self, body: Body, names: dict[str, str], head: str, predicate: int | None, transform: int | None
     ) -> None:
         self.body = body
         self.names = names
@@ -79,7 +75,7 @@ class _Loop:
         result, pending = body.fresh(), body.fresh()
         with body.loop(self.names) as inner:
             with body.branch() as test, body.watch() as seen:
-                text = truth(body, self.predicate)
+                text = body.truth(self.predicate)
                 test.line(f"if {text}:" if stop_at else f"if not {text}:")
                 test.nest(one_line(f"{result} = {stop_at}", "break"))
             if seen.may_fail:
@@ -109,7 +105,7 @@ class _Loop:
         body.block.line(f"{result} = {start}")
         with body.loop(self.names) as inner:
             if self.predicate is not None:
-                inner.line(f"if not {truth(body, self.predicate)}:")
+                inner.line(f"if not {body.truth(self.predicate)}:")
                 inner.nest(one_line("continue"))
             if pick or self.transform is None:
                 value = list(self.names.values())[-1]

@@ -1,54 +1,27 @@
-"""How each kind of node is written, loops apart (see `loops`)."""
+"""How each kind of node is written: one rule each; those of loops stand in `loops`."""
 
-import math
-from collections.abc import Mapping
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.casts import caster
 from koordpolicy.language.cel.errors import InvalidArgument
-from koordpolicy.language.cel.functions import Overload, is_small
 from koordpolicy.language.cel.library.regex import beforehand, tester
-from koordpolicy.language.cel.library.row import CALL
+from koordpolicy.language.cel.lower.body import Body
+from koordpolicy.language.cel.lower.charging import SCALARS, TIMES, is_priced
 from koordpolicy.language.cel.lower.dispatch import dispatcher
+from koordpolicy.language.cel.lower.loops import comprehension
 from koordpolicy.language.cel.lower.operators import OPERATORS, SPANS, Inline, specialise
 from koordpolicy.language.cel.lower.source import Block, one_line
-from koordpolicy.language.cel.prices import ABSORBED, is_operator, own_price
-from koordpolicy.language.cel.values import Duration, Timestamp, UInt
-from koordpolicy.language.cel.values_equality import ELEMENT, LONG_TEXT
+from koordpolicy.language.cel.prices import ABSORBED
+from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.language.cel.values_equality import LONG_TEXT
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.body import Body, Program
-
-_SCALARS = frozenset(
-    (
-        "bool", "int", "uint", "double", "string", "bytes", "null_type", "type", "net.IP", "net.CIDR",
-        "kubernetes.Quantity", "kubernetes.URL",
-    )
-)  # fmt: skip
-_TIMES = frozenset(("google.protobuf.Timestamp", "google.protobuf.Duration"))
-_PLAIN = frozenset(("bool", "int", "uint", "double")) | _TIMES
-"""Types whose values are all of one size."""
 _HASHED = frozenset(("string", "int"))
 _SHORT = 3
 _MATCHES = frozenset(("matches(string,string)", ".matches(string,string)"))
 
 
-def constant(program: "Program", node: ir.Const) -> str:
-    """The text of a constant."""
-    value = node.value
-    if value is None or isinstance(value, (bool, str, bytes)):
-        return repr(value)
-    if isinstance(value, int) and not isinstance(value, UInt):
-        return repr(value) if value >= 0 else f"({value})"
-    if isinstance(value, float) and math.isfinite(value):
-        return repr(value) if math.copysign(1.0, value) > 0 else f"({value})"
-    return program.constant(value, ("const", node.type, node.key) if node.key else None)
-
-
-def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
+def compute(body: Body, node: ir.Node, operands: tuple[int, ...]) -> str:
     """The text of a node's value; statements that it needs go ahead of it."""
     match node:
         case ir.Field():
@@ -56,10 +29,8 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
             return f"{body.text(operands[0])}[{node.path!r}]"
         case ir.Call():
             return _call(body, node, operands)
-        case ir.And():
-            return _logic(body, operands, "and")
-        case ir.Or():
-            return _logic(body, operands, "or")
+        case ir.And() | ir.Or():
+            return _logic(body, operands, "and" if isinstance(node, ir.And) else "or")
         case ir.Cond():
             return _condition(body, operands)
         case ir.HasField():
@@ -85,13 +56,15 @@ def compute(body: "Body", node: ir.Node, operands: tuple[int, ...]) -> str:
             return f"{check}({body.text(operands[0])}{', meter' if node.type.params else ''})"
         case ir.OptMap():
             return _opt_map(body, node, operands)
+        case ir.Comprehension():
+            return comprehension(body, node, operands)
     raise ValueError(f"{type(node).__name__} cannot be lowered")
 
 
-def held(body: "Body", n: int) -> str:
+def held(body: Body, n: int) -> str:
     """The text of a value in the form that columns hold: nanoseconds for durations and points in time."""
     node = body.node(n)
-    if node.type.name not in _TIMES:
+    if node.type.name not in TIMES:
         return body.text(n)
     if isinstance(node, ir.Const) and isinstance(node.value, (Duration, Timestamp)):
         return f"({node.value.ns})"
@@ -104,65 +77,7 @@ def held(body: "Body", n: int) -> str:
 # Calls
 
 
-def charges(program: "Program", node: ir.Node) -> bool:
-    """Whether computing a node may charge the meter for the sizes of its operands."""
-    if isinstance(node, ir.Comprehension):
-        return True
-    if isinstance(node, ir.Cast):
-        return bool(node.type.params)
-    if not isinstance(node, ir.Call):
-        return False
-    if node.overload in ("_==_", "_!=_"):
-        a, b = (argument.type.name for argument in node.args)
-        return "null_type" not in (a, b) and not (a == b and (a in _SCALARS or a in _TIMES))
-    if node.overload.startswith("@in("):
-        return True
-    row = specialise(node.overload, node.args) or OPERATORS.get(node.overload)
-    if row is not None:
-        return row.charges
-    overload = program.overload(node.overload)
-    return overload is None or (overload.metered is not None and not _is_priced(overload, node))
-
-
-def _is_priced(overload: Overload, node: ir.Call) -> bool:
-    """Whether the price of a call is known beforehand, as the function is given few values that are written out."""
-    return not overload.charges and node.type.name in _PLAIN and all(map(_is_small, node.args))
-
-
-def _is_small(node: ir.Node) -> bool:
-    if isinstance(node, ir.MakeList):
-        return (
-            is_small(len(node.elements), False)
-            and not node.optional
-            and all(element.type.name in _PLAIN for element in node.elements)
-        )
-    if isinstance(node, ir.Const) and isinstance(node.value, str | bytes):
-        return is_small(len(node.value), True)
-    return node.type.name in _PLAIN
-
-
-STEP: Mapping[str, int] = MappingProxyType(
-    {
-        "all": 2, "exists": 2, "exists_one": 2, "filter": 2, "map": 2, "transformList": 2, "transformMap": 2 * ELEMENT,
-        "transformMapEntry": ELEMENT, "sortBy": 2 * CALL,
-    }
-)  # fmt: skip
-"""Units of one step of each macro, beside its body."""
-
-
-def step_price(program: "Program", node: ir.Node) -> int:
-    """What a node costs in each step of a loop, apart from what it charges itself."""
-    if not isinstance(node, ir.Call) or is_operator(node.overload):
-        return own_price(node)
-    if charges(program, node):
-        return 0
-    overload = program.overload(node.overload)
-    if overload is None or specialise(node.overload, node.args) or node.overload in OPERATORS:
-        return own_price(node)
-    return max(own_price(node), overload.usual_price)
-
-
-def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
+def _call(body: Body, node: ir.Call, operands: tuple[int, ...]) -> str:
     known = [body.node(n) for n in operands]
     if node.overload in ("_==_", "_!=_"):
         return _equality(body, operands, node.overload == "_!=_")
@@ -182,7 +97,7 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
     if overload is None:
         metered = dispatcher(node.overload, body.program.functions)
     else:
-        metered = None if _is_priced(overload, node) else overload.metered
+        metered = None if is_priced(overload, node) else overload.metered
     if overload is None and metered is None:
         raise ValueError(f"no function has the overload `{node.overload}`")
     implementation = metered or (overload and overload.implementation)
@@ -192,7 +107,7 @@ def _call(body: "Body", node: ir.Call, operands: tuple[int, ...]) -> str:
     return f"{name}({', '.join(['meter', *texts] if metered else texts)})"
 
 
-def _match(body: "Body", pattern: object, operand: int) -> str | None:
+def _match(body: Body, pattern: object, operand: int) -> str | None:
     """`matches` with a constant pattern, compiled now; None for a pattern that has to fail later."""
     try:
         found = tester(pattern) if isinstance(pattern, str) else None
@@ -204,7 +119,7 @@ def _match(body: "Body", pattern: object, operand: int) -> str | None:
     return f"{body.program.constant(found, ('pattern', pattern))}(meter, {body.text(operand)})"
 
 
-def _pattern(body: "Body", call: ir.Call, at: int) -> str | None:
+def _pattern(body: Body, call: ir.Call, at: int) -> str | None:
     """The name of the compiled pattern that a call is given as a constant; None for any other operand."""
     node = call.args[at]
     if at != 1 or not isinstance(node, ir.Const):
@@ -213,7 +128,7 @@ def _pattern(body: "Body", call: ir.Call, at: int) -> str | None:
     return None if compiled is None else body.program.constant(compiled, ("compiled", node.value))
 
 
-def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:
+def _inline(body: Body, row: Inline, operands: tuple[int, ...]) -> str:
     plain = partial(held, body) if row.held else body.text
     long = row.long if _of_any_length(body, operands) else ()
     texts = [
@@ -224,12 +139,12 @@ def _inline(body: "Body", row: Inline, operands: tuple[int, ...]) -> str:
     return row.text.format(*texts, t=body.fresh() if "{t}" in row.text else "")
 
 
-def _of_any_length(body: "Body", operands: tuple[int, ...]) -> bool:
+def _of_any_length(body: Body, operands: tuple[int, ...]) -> bool:
     """Whether comparing operands may take longer than the expression tells, again and again: none is constant."""
     return body.repeats and not any(isinstance(body.node(n), ir.Const) for n in operands)
 
 
-def _long(body: "Body", n: int) -> str:
+def _long(body: Body, n: int) -> str:
     """The text of an operand that may be a long text, in a loop that pays for reading it."""
     text = body.atom(n)
     short = f"len({text}) < {LONG_TEXT}"
@@ -238,7 +153,7 @@ def _long(body: "Body", n: int) -> str:
     return f"({text} if {short} else long_text(meter, {text}))"
 
 
-def _or_else(body: "Body", node: ir.OrElse, operands: tuple[int, ...]) -> str:
+def _or_else(body: Body, node: ir.OrElse, operands: tuple[int, ...]) -> str:
     """`a.or(b)` and `a.orValue(b)`; b is evaluated only when a is none."""
     if node.unwrap and body.numbering.uses[operands[0]] == 1 and isinstance(node.other, ir.Const):
         found = _looked_up(body, operands[0])
@@ -258,7 +173,7 @@ def _or_else(body: "Body", node: ir.OrElse, operands: tuple[int, ...]) -> str:
     return result
 
 
-def _optional(body: "Body", n: int) -> str:
+def _optional(body: Body, n: int) -> str:
     """The text of an optional, checked at run time where its static type is no optional."""
     text = body.text(n)
     if body.node(n).type.name == "optional_type":
@@ -267,7 +182,7 @@ def _optional(body: "Body", n: int) -> str:
     return f"as_optional({text})"
 
 
-def _looked_up(body: "Body", n: int) -> tuple[str, str] | None:
+def _looked_up(body: Body, n: int) -> tuple[str, str] | None:
     """The texts of the dict and the key that an optional asks for; None for any other optional."""
     node, operands = body.node(n), body.operands(n)
     match node:
@@ -286,14 +201,14 @@ def _is_plain_key(node: ir.Index) -> bool:
     return node.index.type.name in _HASHED and node.operand.type.params[0].name in _HASHED
 
 
-def _equality(body: "Body", operands: tuple[int, ...], negated: bool) -> str:
+def _equality(body: Body, operands: tuple[int, ...], negated: bool) -> str:
     a, b = (body.node(n).type.name for n in operands)
     sign = "!=" if negated else "=="
-    if a == b and a in _SCALARS:
+    if a == b and a in SCALARS:
         long = a in ("string", "bytes") and _of_any_length(body, operands)
         first = _long(body, operands[0]) if long else body.text(operands[0])
         return f"({first} {sign} {body.text(operands[1])})"
-    if a == b and a in _TIMES:
+    if a == b and a in TIMES:
         return f"({held(body, operands[0])} {sign} {held(body, operands[1])})"
     for at, kind in enumerate((a, b)):
         if kind == "null_type":
@@ -303,7 +218,7 @@ def _equality(body: "Body", operands: tuple[int, ...], negated: bool) -> str:
     return f"(not {call})" if negated else call
 
 
-def _membership(body: "Body", known: list[ir.Node], operands: tuple[int, ...]) -> str | None:
+def _membership(body: Body, known: list[ir.Node], operands: tuple[int, ...]) -> str | None:
     """`in` by Python's own, where hashes or equality of the static types permit it."""
     needle, container = known
     kind = needle.type.name
@@ -334,16 +249,7 @@ def _constant_elements(container: ir.Node) -> list[object] | None:
 # Logic
 
 
-def truth(body: "Body", n: int) -> str:
-    """The text of a condition, checked at run time where its static type is not bool."""
-    text = body.text(n)
-    if body.node(n).type.name == "bool":
-        return text
-    body.may_fail = True
-    return f"as_bool({text})"
-
-
-def _logic(body: "Body", operands: tuple[int, ...], word: str) -> str:
+def _logic(body: Body, operands: tuple[int, ...], word: str) -> str:
     """And, or: an operand that fails is forgiven when a later one decides.
 
     An error of the last operand needs no care: if it fails, nothing can decide any more.
@@ -351,7 +257,7 @@ def _logic(body: "Body", operands: tuple[int, ...], word: str) -> str:
     parts: list[tuple[Block, str, bool]] = []
     for n in operands:
         with body.branch() as inner, body.watch() as seen:
-            text = truth(body, n)
+            text = body.truth(n)
         parts.append((inner, text, seen.may_fail))
     forgiving = any(fails for _, _, fails in parts[:-1])
     if not forgiving and all(inner.is_empty for inner, _, _ in parts):
@@ -383,8 +289,8 @@ def _logic(body: "Body", operands: tuple[int, ...], word: str) -> str:
     return result
 
 
-def _condition(body: "Body", operands: tuple[int, ...]) -> str:
-    condition = truth(body, operands[0])
+def _condition(body: Body, operands: tuple[int, ...]) -> str:
+    condition = body.truth(operands[0])
     with body.branch() as then:
         yes = body.text(operands[1])
     with body.branch() as otherwise:
@@ -404,7 +310,7 @@ def _condition(body: "Body", operands: tuple[int, ...]) -> str:
 # Selection
 
 
-def _has_field(body: "Body", node: ir.HasField, base: int) -> str:
+def _has_field(body: Body, node: ir.HasField, base: int) -> str:
     if not isinstance(node.base, ir.Var):
         body.may_fail = True  # it may be null
     if node.base.type.name == "optional_type":
@@ -415,7 +321,7 @@ def _has_field(body: "Body", node: ir.HasField, base: int) -> str:
     return f"({' or '.join(f'{path!r} in {record}' for path in node.paths)})"
 
 
-def _select(body: "Body", node: ir.Select, operand: int) -> str:
+def _select(body: Body, node: ir.Select, operand: int) -> str:
     text = body.text(operand)
     is_map = node.operand.type.name == "map"
     if node.test:
@@ -431,14 +337,14 @@ def _select(body: "Body", node: ir.Select, operand: int) -> str:
     return f"{'find_select' if node.optional else 'select'}({text}, {node.field!r})"
 
 
-def _entry(body: "Body", container: str, key: object) -> str:
+def _entry(body: Body, container: str, key: object) -> str:
     """An entry by a constant key. A KeyError would be taken for a missing fact of the same name."""
     if key in body.program.fact_names:
         return f"get_key({container}, {key!r})"
     return f"{container}[{key!r}]"
 
 
-def _index(body: "Body", node: ir.Index, operands: tuple[int, ...]) -> str:
+def _index(body: Body, node: ir.Index, operands: tuple[int, ...]) -> str:
     container, at = node.operand.type.name, node.index
     first = body.text(operands[0])
     if container == "map" and not node.optional and isinstance(at, ir.Const) and at.type.name in _HASHED:
@@ -457,7 +363,7 @@ def _index(body: "Body", node: ir.Index, operands: tuple[int, ...]) -> str:
 # Literals
 
 
-def _make_list(body: "Body", node: ir.MakeList, operands: tuple[int, ...]) -> str:
+def _make_list(body: Body, node: ir.MakeList, operands: tuple[int, ...]) -> str:
     body.may_fail = body.may_fail or bool(node.optional)
     texts = [
         f"*spread({body.text(n)})" if at in node.optional else body.text(n) for at, n in enumerate(operands)
@@ -465,7 +371,7 @@ def _make_list(body: "Body", node: ir.MakeList, operands: tuple[int, ...]) -> st
     return f"[{', '.join(texts)}]"
 
 
-def _make_map(body: "Body", node: ir.MakeMap, operands: tuple[int, ...]) -> str:
+def _make_map(body: Body, node: ir.MakeMap, operands: tuple[int, ...]) -> str:
     texts = [body.text(n) for n in operands]
     keys = [key for key, _ in node.entries]
     plain = all(isinstance(key, ir.Const) and key.type.name == "string" for key in keys)
@@ -478,7 +384,7 @@ def _make_map(body: "Body", node: ir.MakeMap, operands: tuple[int, ...]) -> str:
     return f"make_map({pairs.rstrip(', ')})"
 
 
-def _opt_map(body: "Body", node: ir.OptMap, operands: tuple[int, ...]) -> str:
+def _opt_map(body: Body, node: ir.OptMap, operands: tuple[int, ...]) -> str:
     optional = body.name(_optional(body, operands[0]))
     result, value = body.fresh(), body.fresh()
     with body.loop({node.name: value}) as inner:

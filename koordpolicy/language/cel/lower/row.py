@@ -120,7 +120,7 @@ def _begun(
     if unresolved := [node.name for node in numbering.nodes if isinstance(node, ir.Ref)]:
         raise ValueError(f"unresolved references: {', '.join(sorted(unresolved))}")
     facts = facts_among(numbering.nodes, trees)
-    return Program(tuple(roots), numbering, functions, _fact_names(facts)), facts
+    return Program(tuple(roots), numbering, functions, _fact_names(facts), nodes.compute), facts
 
 
 def _finished(program: Program, module: Block, budget: int) -> tuple[dict[str, Any], str]:

@@ -5,12 +5,14 @@ so that a check for overflow runs only where the bounds of the operands permit o
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import Final
 
+from koordpolicy.language.cel.lower.columns.emitter import Emitter, Rule
 from koordpolicy.language.cel.lower.columns.operands import FUNCTIONS, Operands
+from koordpolicy.language.cel.lower.columns.parts import SAME
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     DOUBLE,
@@ -25,10 +27,6 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.lower.operators import EITHER
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
-
-Rule: TypeAlias = "Callable[[Emitter, Sequence[Vec]], Vec]"
 _LOW, _HIGH = WIDEST
 _EXACT = str(2**53)
 BELOW_HALF: Final = "0.49999999999999994"
@@ -51,7 +49,7 @@ def reach(operator: str, operands: Operands) -> tuple[str, str]:
 def _checked(operator: str, kernel: str, kind: str) -> Rule:
     """`+ - *` of int64: unchecked where the bounds rule an overflow out."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         writer, (a, b), errors = operands.writer, operands.texts, operands.errors
         low, high = reach(operator, operands)
@@ -72,7 +70,7 @@ def _shifted(operator: str) -> Rule:
     return _checked(operator, "add_instants" if operator == "+" else "subtract_instants", TIMESTAMP)
 
 
-def _quotient_of_ints(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _quotient_of_ints(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     """`/` of int64, toward zero. Of numbers up to 2**53 the cut quotient of doubles is exact, and quicker."""
     operands = Operands(emitter, args)
     writer, (a, b), errors, space = operands.writer, operands.texts, operands.errors, operands.space
@@ -93,7 +91,7 @@ def _quotient_of_ints(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     return Vec(INT, name, space, failed, lambda: (low, high), fresh=True)
 
 
-def _remainder(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _remainder(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     """`%` of int64, with the sign of the dividend."""
     operands = Operands(emitter, args)
     writer, (a, b), errors, space = operands.writer, operands.texts, operands.errors, operands.space
@@ -110,7 +108,7 @@ def _remainder(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 def _least_excluded(function: str, kernel: str, low: str, high: str) -> Rule:
     """A function of one int64 that only the least of them overflows."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         writer, (a,), errors = operands.writer, operands.texts, operands.errors
         least, most = operands.bounds(0)
@@ -127,7 +125,7 @@ def _least_excluded(function: str, kernel: str, low: str, high: str) -> Rule:
     return rule
 
 
-def _int_sign(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _int_sign(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     operands = Operands(emitter, args)
     return operands.result(INT, "np.sign", *operands.texts, bounds=lambda: ("-1", "1"))
 
@@ -142,7 +140,7 @@ def _whole(*steps: tuple[str, str]) -> Rule:
     steps, show whether all results fit: each step is monotonic in each operand.
     """
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         writer, errors = operands.writer, operands.errors
         double = operands.texts[0]
@@ -173,7 +171,7 @@ def _whole(*steps: tuple[str, str]) -> Rule:
     return rule
 
 
-def _divide_by_ratio(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _divide_by_ratio(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     """`divide(int,double)`: the quantity over a ratio, which is an error of zero."""
     operands = Operands(emitter, args)
     writer, (a, b), space = operands.writer, operands.texts, operands.space
@@ -185,7 +183,7 @@ def _divide_by_ratio(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     return Vec(INT, name, space, failed, None, fresh=True)
 
 
-def _quotient(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _quotient(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     """Equal units: a ratio, and an error of a zero divisor."""
     operands = Operands(emitter, args)
     writer, (a, b), space = operands.writer, operands.texts, operands.space
@@ -201,18 +199,18 @@ def _quotient(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
     return replace(made, unsigned=all(arg.kind in (INT, WHOLE) for arg in args))
 
 
-def _to_double(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _to_double(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     operands = Operands(emitter, args)
     low, high = operands.bounds(0)
     value = emitter.as_double(args[0], operands.texts[0], operands.space)
     return Vec(DOUBLE, value, operands.space, operands.errors, lambda: (f"float({low})", f"float({high})"))
 
 
-def _same(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _same(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     return args[0]
 
 
-def _seconds(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _seconds(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     operands = Operands(emitter, args)
     return operands.result(INT, "np.floor_divide", *operands.texts, "1000000000")
 
@@ -223,7 +221,7 @@ def _seconds(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 def _doubles(function: str) -> Rule:
     """A NumPy function of doubles that cannot fail."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         return operands.result(DOUBLE, function, *operands.texts)
 
@@ -233,7 +231,7 @@ def _doubles(function: str) -> Rule:
 def _kernel_of_doubles(kernel: str) -> Rule:
     """A function of ours of one column of doubles."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         name = operands.writer.let("v", f"{kernel}({operands.texts[0]})")
         return Vec(DOUBLE, name, operands.space, operands.errors, fresh=True)
@@ -241,7 +239,7 @@ def _kernel_of_doubles(kernel: str) -> Rule:
     return rule
 
 
-def _rounded(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _rounded(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     """`math.round`: halves away from zero, by way of cutting what is almost a half further from zero.
 
     A half itself would send 0.49999999999999994 to 1. Numbers of more than 2**52 are whole and stay.
@@ -263,7 +261,7 @@ def _rounded(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 def _by_corners(operator: str) -> Rule:
     """`+ - *` of doubles, with the bounds that `_whole` may ask for."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         constants = [arg.values for arg in args if arg.space is None and arg.unsigned]
         scaled = operator == "*" and len(constants) == 1
@@ -287,7 +285,7 @@ def _by_corners(operator: str) -> Rule:
     return rule
 
 
-def _share(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _share(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     """`ratio(percent)`."""
     operands = Operands(emitter, args)
 
@@ -301,7 +299,7 @@ def _share(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
 def _tests(function: str) -> Rule:
     """A NumPy function that gives bools."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         return operands.result(BOOL, function, *operands.texts)
 
@@ -314,7 +312,7 @@ def _tests(function: str) -> Rule:
 def extremes(sign: str) -> Rule:
     """`min` and `max` of one or more values: the first of those that no later one beats."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         if len(args) == 1:
             return args[0]
         operands = Operands(emitter, args)
@@ -351,7 +349,7 @@ def extremes(sign: str) -> Rule:
 def equality(operator: str) -> Rule:
     """`==` and `!=` of two values of comparable kinds; strings compare by number."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, args)
         texts = [
             emitter.code_of(arg) if arg.kind == STRING and arg.space is None else text
@@ -391,11 +389,7 @@ def _rows() -> Iterator[tuple[str, Rule]]:
     yield "percent(int)", _to_double
     yield "ratio(percent)", _share
     yield f"int({timestamp})", _seconds
-    for same in (
-        "int(int)", "double(double)", "percent(double)", "bool(bool)", "string(string)", "number(int)",
-        "number(double)", "amount(int)", "millicores(int)", "bytesOf(int)", f"duration({duration})",
-        f"timestamp({timestamp})", "dyn(dyn)", "dyn(A)",
-    ):  # fmt: skip
+    for same in SAME:
         yield same, _same
     for name in ("ceil", "floor", "trunc", "abs", "sqrt"):
         yield f"math.{name}(double)", _doubles(f"np.{name}")
@@ -412,11 +406,6 @@ def _rows() -> Iterator[tuple[str, Rule]]:
         for a in ("int", "double"):
             for b in ("int", "double"):
                 yield f"_{operator}_({a},{b})", _tests(FUNCTIONS[operator])
-
-
-def is_same(id: str) -> bool:
-    """Whether an overload gives its argument back."""
-    return RULES.get(id) is _same
 
 
 RULES: Mapping[str, Rule] = MappingProxyType(dict(_rows()))

@@ -15,6 +15,7 @@ from koordpolicy.language.cel.lower.columns import held, kernels, picked, row_ce
 from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.kept import Kept
 from koordpolicy.language.cel.lower.columns.memory import place
+from koordpolicy.language.cel.lower.columns.nodes import emit_node
 from koordpolicy.language.cel.lower.columns.parts import ROWS, Fallback
 from koordpolicy.language.cel.lower.columns.program import Code, ColumnProgram
 from koordpolicy.language.cel.lower.columns.row_cells import within
@@ -87,7 +88,14 @@ def _in_columns(
 ) -> Code:
     while True:
         before = len(fallen)
-        emitter = Emitter(numbering=numbering, table_root=table_root, roots=roots, fallen=fallen, exact=exact)
+        emitter = Emitter(
+            emit_node=emit_node,
+            numbering=numbering,
+            table_root=table_root,
+            roots=roots,
+            fallen=fallen,
+            exact=exact,
+        )
         emitter.writer.line(f"{SPACE} 0 n")
         results = [_emit_output(emitter, tree) for tree in trees.values()]
         # What falls back is known to a pass only after it has met it; the next one plans for it. There

@@ -1,9 +1,9 @@
 """The conditional over columns: each branch counts where it is taken, and is skipped where none takes it."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     DOUBLE,
@@ -21,9 +21,6 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.lower.columns.writer import OUT
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
-
 
 @dataclass(frozen=True, slots=True)
 class _Branch:
@@ -40,7 +37,7 @@ class _Branch:
     unsigned: bool
 
 
-def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Vec:
+def emit_conditional(emitter: Emitter, node: ir.Cond, need: Need | None) -> Vec:
     """`c ? a : b`. Raises NoColumnForm where the branches are of kinds without a common column."""
     kind = kind_of(node.type)
     if kind is None or kind_of(node.then.type) != kind or kind_of(node.otherwise.type) != kind:
@@ -77,7 +74,7 @@ def emit_conditional(emitter: "Emitter", node: ir.Cond, need: Need | None) -> Ve
 
 
 def _branch(
-    emitter: "Emitter", node: ir.Node, head: str, mask: str, space: Space, kind: str, need: Need | None
+    emitter: Emitter, node: ir.Node, head: str, mask: str, space: Space, kind: str, need: Need | None
 ) -> _Branch:
     # Only row programs care which rows need the branch.
     wanted = emitter.narrow(need, mask, space) if emitter.is_partial(node) else None
@@ -95,7 +92,7 @@ def _branch(
     return _Branch(*names, found.is_array, found.few, found.unsigned)
 
 
-def _stated(emitter: "Emitter", node: ir.Node, need: Need | None, space: Space, kind: str) -> _Branch:
+def _stated(emitter: Emitter, node: ir.Node, need: Need | None, space: Space, kind: str) -> _Branch:
     vec = emitter.as_whole(emitter.emit_number(node, need)) if kind == WHOLE else emitter.emit_vec(node, need)
     value = emitter.element_of(vec) if vec.space is None else emitter.values_in(vec, space)
     low, high = emitter.bounds_of(vec) if kind in NUMBERS else ("0", "0")
@@ -104,7 +101,7 @@ def _stated(emitter: "Emitter", node: ir.Node, need: Need | None, space: Space, 
 
 
 def _merged(
-    emitter: "Emitter", chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: Space, kind: str
+    emitter: Emitter, chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: Space, kind: str
 ) -> str:
     """The values of each entry's branch; where all take one, those of the branch as they are."""
     writer, (then, otherwise) = emitter.writer, branches
@@ -125,7 +122,7 @@ def _merged(
 
 
 def _merged_bools(
-    emitter: "Emitter", chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: Space, kind: str
+    emitter: Emitter, chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: Space, kind: str
 ) -> str:
     then, otherwise = branches
     match then.value, otherwise.value:
@@ -143,7 +140,7 @@ def _merged_bools(
     return emitter.array(BOOL, space, text)
 
 
-def _one_branch(emitter: "Emitter", node: ir.Cond, kind: str, condition: Vec, need: Need | None) -> Vec:
+def _one_branch(emitter: Emitter, node: ir.Cond, kind: str, condition: Vec, need: Need | None) -> Vec:
     """The condition is one for all rows, so only one branch is computed."""
     writer, space = emitter.writer, emitter.space_of_node(node)
     names = (writer.name("v"), writer.name("e"), writer.name("l"), writer.name("h"))

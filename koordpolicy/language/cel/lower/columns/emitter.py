@@ -1,21 +1,19 @@
 """From typed nodes to the statements that compute them for all rows at once.
 
 `Emitter` decides in which way a node is computed: once for all rows, kept between calls, in columns, or row by
-row. The rules for the classes of nodes stand in `nodes`, those for overloads in `arithmetic`. Each node's symbol is remembered under
+row. The rules for the classes of nodes are handed to it (`nodes`), those for overloads stand in `arithmetic`. Each node's symbol is remembered under
 its value number, so that what several outputs share is computed once. What has no column form is
 evaluated by a row program for the rows that need it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.functions import Overload
 from koordpolicy.language.cel.ir_walk import bound_names, facts_of, rewrite, walk
 from koordpolicy.language.cel.library import OVERLOADS
-from koordpolicy.language.cel.lower.columns import nodes
-from koordpolicy.language.cel.lower.columns.arithmetic import Rule
 from koordpolicy.language.cel.lower.columns.frame import Frame
 from koordpolicy.language.cel.lower.columns.parts import (
     ENTRIES,
@@ -54,10 +52,18 @@ _MAX_LEVELS: Final = 85
 _MAX_LOOPS: Final = 10
 
 
+EmitNode: TypeAlias = Callable[["Emitter", ir.Node, Need | None], Symbol]
+"""Writes a node in columns, by the rule for its class. Raises NoColumnForm."""
+
+Rule: TypeAlias = Callable[["Emitter", Sequence[Vec]], Vec]
+"""Writes one overload for its operands in columns."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Emitter(Frame):
     """Writes one program. `fallen` has the numbers of nodes known to have no column form."""
 
+    emit_node: EmitNode
     table_root: str
     roots: tuple[str, ...]
     fallen: dict[int, Fallback] = field(default_factory=dict)
@@ -158,7 +164,7 @@ class Emitter(Frame):
                 self._limit_levels(node)
                 if self._is_kept(node, number):
                     return self._emit_kept(node)
-                return nodes.emit_node(self, node, need)
+                return self.emit_node(self, node, need)
         except NoColumnForm as found:
             if not self._falls_back(node):
                 raise
@@ -240,14 +246,14 @@ class Emitter(Frame):
         facts = tuple(sorted(path for record, path in facts_of(node) if record == self.table_root))
         given = "".join(f", {name}" for name in self._given(node))
         if (facts, given) == self._keeping:
-            vec = nodes.emit_node(self, node, None)
+            vec = self.emit_node(self, node, None)
             assert isinstance(vec, Vec)
             return vec
         outer, listed, keeping = self.writer, self.uses_lists, self._keeping
         self.writer, self.uses_lists, self._keeping = Writer(beside=outer), False, (facts, given)
         try:
             self.writer.line(f"{SPACE} 0 n")
-            vec = self.emit_vec_of(nodes.emit_node(self, node, None), node)
+            vec = self.emit_vec_of(self.emit_node(self, node, None), node)
             if self.uses_lists:  # row programs know nothing of doubles
                 vec = self.as_int(vec)
             value, failed = self.own_arrays(vec)

@@ -4,28 +4,24 @@ A double holds every whole number up to 2**53. A program is first compiled as if
 that; where bounds tell otherwise, it gives up, and the general program takes its place.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
 
-from koordpolicy.language.cel.lower.columns.arithmetic import RULES, is_same, reach
+from koordpolicy.language.cel.lower.columns.arithmetic import RULES, reach
+from koordpolicy.language.cel.lower.columns.emitter import Emitter, Rule
 from koordpolicy.language.cel.lower.columns.operands import FUNCTIONS, Operands
+from koordpolicy.language.cel.lower.columns.parts import SAME
 from koordpolicy.language.cel.lower.columns.symbols import INT, WHOLE, Vec
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
 
-Rule: TypeAlias = "Callable[[Emitter, Sequence[Vec]], Vec]"
-
-
-def alike(emitter: "Emitter", args: Sequence[Vec]) -> Sequence[Vec]:
+def alike(emitter: Emitter, args: Sequence[Vec]) -> Sequence[Vec]:
     """The operands with all whole numbers as doubles if one of them is held so."""
     return [emitter.as_whole(arg) for arg in args] if any(arg.kind == WHOLE for arg in args) else args
 
 
 def _arithmetic(operator: str) -> Rule:
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         operands = Operands(emitter, [emitter.as_whole(arg) for arg in args])
         low, high = reach(operator, operands)
         emitter.guard(low, high)
@@ -35,7 +31,7 @@ def _arithmetic(operator: str) -> Rule:
     return rule
 
 
-def _quotient_cut(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+def _quotient_cut(emitter: Emitter, args: Sequence[Vec]) -> Vec:
     """`/` of int64, toward zero."""
     operands = Operands(emitter, [emitter.as_whole(arg) for arg in args])
     writer, (a, b), errors = operands.writer, operands.texts, operands.errors
@@ -63,7 +59,7 @@ def _reciprocal(divisor: Vec) -> str | None:
 def _of_doubles(id: str) -> Rule:
     """A rule for which doubles are as good."""
 
-    def rule(emitter: "Emitter", args: Sequence[Vec]) -> Vec:
+    def rule(emitter: Emitter, args: Sequence[Vec]) -> Vec:
         return RULES[id](emitter, alike(emitter, args))
 
     return rule
@@ -74,7 +70,7 @@ def _rows() -> Iterator[tuple[str, Rule]]:
         yield f"_{operator}_(int,int)", _arithmetic(operator)
     yield "_/_(int,int)", _quotient_cut
     for id in RULES:
-        if is_same(id) or id in ("quotient(int,int)", "double(int)"):
+        if id in SAME or id in ("quotient(int,int)", "double(int)"):
             yield id, RULES[id]
     for operator in ("<", "<=", ">", ">="):
         for a, b in ((INT, INT), (INT, "double"), ("double", INT)):

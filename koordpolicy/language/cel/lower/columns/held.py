@@ -1,23 +1,27 @@
 """From a run-time value to what an array holds: the one door by which single values enter columns."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from koordpolicy.language.cel.errors import WrongType
 from koordpolicy.language.cel.lower.columns.symbols import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 from koordpolicy.model.table_columns import BeyondColumnsError
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.strings import CallStrings
-    from koordpolicy.model.table_kinds import Strings
-
 _CLASSES: Final[Mapping[str, type]] = {
     INT: int, DOUBLE: float, BOOL: bool, STRING: str, DURATION: Duration, TIMESTAMP: Timestamp,
 }  # fmt: skip
 
 
-def held(value: Any, kind: str, strings: "CallStrings | Strings") -> Any:
+class Codes(Protocol):
+    """What gives strings their numbers: those of a table, or of one call."""
+
+    def code(self, text: str) -> int:
+        """The number of a string, equal for equal strings."""
+        ...
+
+
+def held(value: Any, kind: str, strings: Codes) -> Any:
     """The number, bool or string number that stands for a value in an array of a kind.
 
     Raises WrongType for a value of another class, which NumPy would convert or refuse in its own way, and

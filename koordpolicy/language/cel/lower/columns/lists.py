@@ -7,11 +7,11 @@ each pass of which treats all rows.
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.lower.columns import picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.schema import DEPTH
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
@@ -32,11 +32,8 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.lower.columns.writer import SPACE
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
 
-
-def emit_list_fact(emitter: "Emitter", node: ir.Field, record: RecordVec) -> ListVec:
+def emit_list_fact(emitter: Emitter, node: ir.Field, record: RecordVec) -> ListVec:
     """A list of records, or of plain values, that each row has."""
     element = node.type.params[0]
     kind = kind_of(element)
@@ -51,7 +48,7 @@ def emit_list_fact(emitter: "Emitter", node: ir.Field, record: RecordVec) -> Lis
     return found
 
 
-def _read(emitter: "Emitter", outer: RecordVec, path: str, kind: str | None) -> ListVec:
+def _read(emitter: Emitter, outer: RecordVec, path: str, kind: str | None) -> ListVec:
     writer = emitter.writer
     emitter.uses_lists = True
     segments = writer.let("s", f"{outer.store}.segments({path!r})")
@@ -70,7 +67,7 @@ def _read(emitter: "Emitter", outer: RecordVec, path: str, kind: str | None) -> 
 # --- macros over list facts ------------------------------------------------------------------------
 
 
-def emit_comprehension(emitter: "Emitter", node: ir.Comprehension, need: Need | None) -> Symbol:
+def emit_comprehension(emitter: Emitter, node: ir.Comprehension, need: Need | None) -> Symbol:
     """A macro whose range or body differs from row to row."""
     source = emitter.emit(node.range, need)
     if isinstance(source, ThingVec):
@@ -84,7 +81,7 @@ def emit_comprehension(emitter: "Emitter", node: ir.Comprehension, need: Need | 
     return writer(emitter, node, source)
 
 
-def _bind(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> None:
+def _bind(emitter: Emitter, node: ir.Comprehension, source: ListVec) -> None:
     """Give the macro's variables their meaning: the element, or its position and the element."""
     numbering = emitter.numbering
     for body in (node.predicate, node.transform):
@@ -102,14 +99,14 @@ def _bind(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> None:
         emitter.local[index[0]] = Vec(INT, emitter.once("v", text), source.space)
 
 
-def _in_space(emitter: "Emitter", node: ir.Node | None, space: Space) -> tuple[Vec, str | None]:
+def _in_space(emitter: Emitter, node: ir.Node | None, space: Space) -> tuple[Vec, str | None]:
     """A body in the space of elements: its symbol, and its errors there."""
     assert node is not None
     vec = emitter.emit_vec(node)
     return vec, emitter.errors_in(vec, space)
 
 
-def _decide(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> Vec:
+def _decide(emitter: Emitter, node: ir.Comprehension, source: ListVec) -> Vec:
     """all and exists: one decisive element forgives the errors of the others."""
     body, errors = _in_space(emitter, node.predicate, source.space)
     value, failed = emitter.writer.name("v"), emitter.writer.name("e")
@@ -120,7 +117,7 @@ def _decide(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> Vec:
     return Vec(BOOL, value, source.outer, failed)
 
 
-def _exists_one(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> Vec:
+def _exists_one(emitter: Emitter, node: ir.Comprehension, source: ListVec) -> Vec:
     chosen = _filter(emitter, node, source)
     count = emitter.writer.let(
         "v", f"count_rows({chosen.chosen}, {source.space.segments}, {source.outer.count})"
@@ -128,7 +125,7 @@ def _exists_one(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> 
     return Vec(BOOL, emitter.writer.let("v", f"{count} == 1"), source.outer, chosen.errors)
 
 
-def _filter(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> ListVec:
+def _filter(emitter: Emitter, node: ir.Comprehension, source: ListVec) -> ListVec:
     """The elements for which the predicate holds; an error of any is one of the list."""
     body, errors = _in_space(emitter, node.predicate, source.space)
     writer, space = emitter.writer, source.space
@@ -140,7 +137,7 @@ def _filter(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> List
     return ListVec(space, source.element, chosen, failed, whole=False)
 
 
-def _map(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> ListVec:
+def _map(emitter: Emitter, node: ir.Comprehension, source: ListVec) -> ListVec:
     """Each element's value; an error of any is one of the list."""
     if node.predicate is not None:
         source = _filter(emitter, node, source)
@@ -159,7 +156,7 @@ def _map(emitter: "Emitter", node: ir.Comprehension, source: ListVec) -> ListVec
     return ListVec(space, element, source.chosen, failed, source.whole)
 
 
-_WRITERS: Mapping[str, Callable[["Emitter", ir.Comprehension, ListVec], Symbol]] = {
+_WRITERS: Mapping[str, Callable[[Emitter, ir.Comprehension, ListVec], Symbol]] = {
     "all": _decide,
     "exists": _decide,
     "exists_one": _exists_one,
@@ -172,7 +169,7 @@ _WRITERS: Mapping[str, Callable[["Emitter", ir.Comprehension, ListVec], Symbol]]
 # --- what lists are asked --------------------------------------------------------------------------
 
 
-def emit_of_list(emitter: "Emitter", node: ir.Call, source: ListVec) -> Vec:
+def emit_of_list(emitter: Emitter, node: ir.Call, source: ListVec) -> Vec:
     """A function of one list that each row has: size, sum, min, max. Raises NoColumnForm."""
     name = node.overload.removeprefix(".").partition("(")[0]
     space = source.space
@@ -223,7 +220,7 @@ _KERNELS: Mapping[tuple[str, bool], str] = {
 }
 
 
-def emit_percentile(emitter: "Emitter", node: ir.Call, source: ListVec) -> Vec:
+def emit_percentile(emitter: Emitter, node: ir.Call, source: ListVec) -> Vec:
     """A percentile, the same for all rows, of a list that each row has. Raises NoColumnForm."""
     points = node.args[1]
     element = source.element
@@ -242,7 +239,7 @@ def emit_percentile(emitter: "Emitter", node: ir.Call, source: ListVec) -> Vec:
     return Vec(element.kind, value, source.outer, failed, bounds)
 
 
-def emit_in_list(emitter: "Emitter", node: ir.Call, sought: Vec, source: ListVec) -> Vec:
+def emit_in_list(emitter: Emitter, node: ir.Call, sought: Vec, source: ListVec) -> Vec:
     """Whether a value is among the elements."""
     element = source.element
     if not isinstance(element, Vec) or (
@@ -268,7 +265,7 @@ def emit_in_list(emitter: "Emitter", node: ir.Call, sought: Vec, source: ListVec
 # --- loops over what is one for all rows -----------------------------------------------------------
 
 
-def _loop(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Need | None) -> Vec | PickedVec:
+def _loop(emitter: Emitter, node: ir.Comprehension, source: ThingVec, need: Need | None) -> Vec | PickedVec:
     """all, exists and filter over a list or map of the pod's, with a body about the row."""
     if node.macro == "filter":
         return _pick(emitter, node, source, need)
@@ -296,7 +293,7 @@ def _loop(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Ne
     return Vec(BOOL, value, space, failed)
 
 
-def _pick(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Need | None) -> PickedVec:
+def _pick(emitter: Emitter, node: ir.Comprehension, source: ThingVec, need: Need | None) -> PickedVec:
     """filter: the rows that keep each element; an error of any is one of the row's whole list."""
     assert node.predicate is not None
     writer, space = emitter.writer, emitter.space_of_node(node)
@@ -313,14 +310,14 @@ def _pick(emitter: "Emitter", node: ir.Comprehension, source: ThingVec, need: Ne
     return picked.picked(node, space, walked, masks, failed)
 
 
-def _head(emitter: "Emitter", node: ir.Comprehension, source: ThingVec) -> tuple[str, list[str]]:
+def _head(emitter: Emitter, node: ir.Comprehension, source: ThingVec) -> tuple[str, list[str]]:
     names = [emitter.writer.name("x") for _ in node.variables]
     walk = "pairs" if len(names) == 2 else "items"
     values = f"() if {source.errors} else {source.values}" if source.errors else source.values
     return f"for {', '.join(names)} in {walk}({values}, meter, {emitter.price_of_pass(node)}):", names
 
 
-def emit_of_loop(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec | None:
+def emit_of_loop(emitter: Emitter, node: ir.Call, need: Need | None) -> Vec | None:
     """`pod.list.map(x, ...)` that is summed up, or asked for its least or greatest; None for others."""
     name = node.overload.removeprefix(".").partition("(")[0]
     inner = node.args[0] if len(node.args) == 1 else None
@@ -336,7 +333,7 @@ def emit_of_loop(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec | 
 
 
 def _sum_loop(
-    emitter: "Emitter", node: ir.Call, inner: ir.Comprehension, source: ThingVec, need: Need | None
+    emitter: Emitter, node: ir.Call, inner: ir.Comprehension, source: ThingVec, need: Need | None
 ) -> Vec:
     writer, space, kind = emitter.writer, emitter.space_of_node(node), kind_of(node.type)
     assert kind is not None and inner.transform is not None
@@ -363,7 +360,7 @@ def _sum_loop(
     return Vec(kind, value, space, failed, (lambda: (low, high)) if kind != DOUBLE else None)
 
 
-def _where(emitter: "Emitter", predicate: ir.Node, term: Vec, space: Space, need: Need | None) -> Vec:
+def _where(emitter: Emitter, predicate: ir.Node, term: Vec, space: Space, need: Need | None) -> Vec:
     """The term where the predicate holds, else zero."""
     condition = emitter.emit_bool(predicate, need)
     writer = emitter.writer

@@ -6,11 +6,11 @@ are there on a condition.
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.exact import EXACT, alike
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
@@ -31,11 +31,8 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.values import NONE, Optional
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
 
-
-def emit_literal(emitter: "Emitter", node: ir.MakeList, need: Need | None) -> LiteralVec | PickedVec:
+def emit_literal(emitter: Emitter, node: ir.MakeList, need: Need | None) -> LiteralVec | PickedVec:
     """A list literal; constants that are there on a condition make a list to pick from."""
     space = emitter.space_of_node(node)
     kind = kind_of(node.type.params[0])
@@ -81,7 +78,7 @@ def _on_condition(part: ir.Node) -> tuple[ir.Node | None, ir.Node | None]:
     raise NoColumnForm(part, "an optional element of this form")
 
 
-def _taken_errors(emitter: "Emitter", vec: Vec, mask: str | None, space: Space) -> str | None:
+def _taken_errors(emitter: Emitter, vec: Vec, mask: str | None, space: Space) -> str | None:
     errors = emitter.errors_in(vec, space)
     if errors is None or mask is None:
         return errors
@@ -94,7 +91,7 @@ def _is_picked(literal: LiteralVec) -> bool:
     )
 
 
-def _as_picked(emitter: "Emitter", literal: LiteralVec, kind: str) -> PickedVec:
+def _as_picked(emitter: Emitter, literal: LiteralVec, kind: str) -> PickedVec:
     writer = emitter.writer
     walked = writer.let("i", f"({''.join(f'{vec.values}, ' for vec, _ in literal.elements)})")
     masks = writer.let("k", f"[{', '.join(str(mask) for _, mask in literal.elements)}]")
@@ -105,7 +102,7 @@ def _as_picked(emitter: "Emitter", literal: LiteralVec, kind: str) -> PickedVec:
 # --- what literals are asked -----------------------------------------------------------------------
 
 
-def emit_of_literal(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
+def emit_of_literal(emitter: Emitter, node: ir.Call, source: LiteralVec) -> Vec:
     """A function of one list literal: size, sum, min, max. Raises NoColumnForm."""
     name = node.overload.removeprefix(".").partition("(")[0]
     rule = _QUESTIONS.get(name)
@@ -117,7 +114,7 @@ def emit_of_literal(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Ve
     return replace(vec, values=values, space=source.space, errors=errors, fresh=False, column=None)
 
 
-def _size(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
+def _size(emitter: Emitter, node: ir.Call, source: LiteralVec) -> Vec:
     masks = [mask for _, mask in source.elements if mask is not None]
     always = len(source.elements) - len(masks)
     if not masks:
@@ -126,7 +123,7 @@ def _size(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
     return Vec(INT, emitter.new("v", text), source.space, None, lambda: ("0", str(len(source.elements))))
 
 
-def _sum(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
+def _sum(emitter: Emitter, node: ir.Call, source: LiteralVec) -> Vec:
     kind = kind_of(node.type)
     if kind not in COUNTED | {DOUBLE}:
         raise NoColumnForm(node, "the sum of a list literal of this type")
@@ -153,8 +150,8 @@ def _sum(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
     return total
 
 
-def _extreme(sign: str) -> Callable[["Emitter", ir.Call, LiteralVec], Vec]:
-    def rule(emitter: "Emitter", node: ir.Call, source: LiteralVec) -> Vec:
+def _extreme(sign: str) -> Callable[[Emitter, ir.Call, LiteralVec], Vec]:
+    def rule(emitter: Emitter, node: ir.Call, source: LiteralVec) -> Vec:
         vecs = [vec for vec, _ in source.elements]
         plain = all(mask is None for _, mask in source.elements)
         if not plain or not vecs or vecs[0].kind not in NUMBERS:
@@ -166,7 +163,7 @@ def _extreme(sign: str) -> Callable[["Emitter", ir.Call, LiteralVec], Vec]:
     return rule
 
 
-_QUESTIONS: Mapping[str, Callable[["Emitter", ir.Call, LiteralVec], Vec]] = {
+_QUESTIONS: Mapping[str, Callable[[Emitter, ir.Call, LiteralVec], Vec]] = {
     "size": _size,
     "sum": _sum,
     "min": _extreme("<"),
@@ -176,7 +173,7 @@ _QUESTIONS: Mapping[str, Callable[["Emitter", ir.Call, LiteralVec], Vec]] = {
 }
 
 
-def emit_in_literal(emitter: "Emitter", node: ir.Call, sought: Vec, source: LiteralVec) -> Vec:
+def emit_in_literal(emitter: Emitter, node: ir.Call, sought: Vec, source: LiteralVec) -> Vec:
     """Whether a value is among the elements; an element that fails fails the list."""
     space = emitter.space_of_node(node)
     found: str | None = None
@@ -200,7 +197,7 @@ def emit_in_literal(emitter: "Emitter", node: ir.Call, sought: Vec, source: Lite
     return Vec(BOOL, value, space, emitter.join(listed, emitter.errors_in(sought, space), space))
 
 
-def element(emitter: "Emitter", node: ir.Index, source: LiteralVec) -> Vec:
+def element(emitter: Emitter, node: ir.Index, source: LiteralVec) -> Vec:
     """The element at a constant position."""
     at = node.index.value if isinstance(node.index, ir.Const) else None
     if type(at) is not int or node.optional or any(mask is not None for _, mask in source.elements):

@@ -5,9 +5,10 @@ computed in the order that costs least: first what is one for all rows, then wha
 at once, last what row programs must evaluate, and that only for the rows still undecided.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     Need,
@@ -15,11 +16,8 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.lower.columns.writer import OUT
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
 
-
-def emit_junction(emitter: "Emitter", node: ir.And | ir.Or, need: Need | None) -> Vec:
+def emit_junction(emitter: Emitter, node: ir.And | ir.Or, need: Need | None) -> Vec:
     """`&&` or `||` of two or more operands."""
     writer = emitter.writer
     conjunction = isinstance(node, ir.And)
@@ -50,7 +48,7 @@ def emit_junction(emitter: "Emitter", node: ir.And | ir.Or, need: Need | None) -
     return Vec(BOOL, value, space, failed)
 
 
-def _combine(emitter: "Emitter", args: list[ir.Node], conjunction: bool, need: Need | None) -> Vec:
+def _combine(emitter: Emitter, args: list[ir.Node], conjunction: bool, need: Need | None) -> Vec:
     """The operands that vary, those for row programs last."""
     writer = emitter.writer
     plain = [arg for arg in args if not emitter.is_partial(arg)]
@@ -77,7 +75,7 @@ def _combine(emitter: "Emitter", args: list[ir.Node], conjunction: bool, need: N
     return result
 
 
-def _settled(emitter: "Emitter", vec: Vec, conjunction: bool) -> Vec:
+def _settled(emitter: Emitter, vec: Vec, conjunction: bool) -> Vec:
     """A single operand with its errors counted as undecided: a later operand may absorb them."""
     if vec.errors is None:
         return vec
@@ -95,7 +93,7 @@ _AT_ONCE: Final = 50
 """Operands of one statement: Python's parser takes 200 parentheses within each other."""
 
 
-def _fold(emitter: "Emitter", vecs: list[Vec], conjunction: bool) -> Vec:
+def _fold(emitter: Emitter, vecs: list[Vec], conjunction: bool) -> Vec:
     """All operands as one; errors absorb in any order, so that groups of them may come first."""
     while len(vecs) > _AT_ONCE:
         groups = [vecs[at : at + _AT_ONCE] for at in range(0, len(vecs), _AT_ONCE)]

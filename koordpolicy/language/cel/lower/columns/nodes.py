@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.lower.apply import implementation
 from koordpolicy.language.cel.lower.columns import conditional, lists, literals, logic, picked
 from koordpolicy.language.cel.lower.columns.arithmetic import RULES, equality, extremes
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.exact import EXACT, alike
 from koordpolicy.language.cel.lower.columns.strings import Memo
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -34,11 +34,8 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.types import BOOL as BOOL_TYPE
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
 
-
-def emit_node(emitter: "Emitter", node: ir.Node, need: Need | None) -> Symbol:
+def emit_node(emitter: Emitter, node: ir.Node, need: Need | None) -> Symbol:
     """Write a node that varies from row to row. Raises NoColumnForm."""
     match node:
         case ir.Var():
@@ -76,20 +73,20 @@ _WORDS: dict[type[ir.Node], str] = {
 }
 
 
-def _variable(emitter: "Emitter", node: ir.Var) -> Symbol:
+def _variable(emitter: Emitter, node: ir.Var) -> Symbol:
     if node.local:
         return emitter.local[node.name]
     return RecordVec(emitter.rows, "table")
 
 
-def _record(emitter: "Emitter", node: ir.Node, need: Need | None) -> RecordVec:
+def _record(emitter: Emitter, node: ir.Node, need: Need | None) -> RecordVec:
     base = emitter.emit(node, need)
     if not isinstance(base, RecordVec):
         raise NoColumnForm(node, "a fact of a computed record")
     return base
 
 
-def _fact(emitter: "Emitter", node: ir.Field, need: Need | None) -> Symbol:
+def _fact(emitter: Emitter, node: ir.Field, need: Need | None) -> Symbol:
     record = _record(emitter, node.base, need)
     kind = kind_of(node.type)
     if kind is not None:
@@ -101,14 +98,14 @@ def _fact(emitter: "Emitter", node: ir.Field, need: Need | None) -> Symbol:
     raise NoColumnForm(node, f"`{node.path}` of type {node.type} has no column")
 
 
-def _has(emitter: "Emitter", node: ir.HasField, need: Need | None, kernel: str = "present_any") -> Vec:
+def _has(emitter: Emitter, node: ir.HasField, need: Need | None, kernel: str = "present_any") -> Vec:
     record = _record(emitter, node.base, need)
     masks = [f"{emitter.read(record, f'presence({path!r})')}.absent" for path in node.paths]
     value = emitter.new("v", f"{kernel}({record.space.count}, {', '.join(masks)})")
     return Vec(BOOL, value, record.space)
 
 
-def _optional_fact(emitter: "Emitter", node: ir.OptField, need: Need | None) -> OptionalVec:
+def _optional_fact(emitter: Emitter, node: ir.OptField, need: Need | None) -> OptionalVec:
     record = _record(emitter, node.base, need)
     kind = kind_of(node.type.params[0])
     if kind is None:
@@ -120,7 +117,7 @@ def _optional_fact(emitter: "Emitter", node: ir.OptField, need: Need | None) -> 
 # --- maps -------------------------------------------------------------------------------------------
 
 
-def _index(emitter: "Emitter", node: ir.Index, need: Need | None) -> Symbol:
+def _index(emitter: Emitter, node: ir.Index, need: Need | None) -> Symbol:
     key = emitter.emit(node.index, need)
     container = emitter.emit(node.operand, need)
     if isinstance(container, PickedVec) and isinstance(key, Vec):
@@ -133,7 +130,7 @@ def _index(emitter: "Emitter", node: ir.Index, need: Need | None) -> Symbol:
 
 
 def _entry(
-    emitter: "Emitter", node: ir.Node, container: Symbol, key: Vec, optional: bool, test: bool
+    emitter: Emitter, node: ir.Node, container: Symbol, key: Vec, optional: bool, test: bool
 ) -> Vec | OptionalVec:
     """A key of a map fact: its value, an optional of it, or whether it is there."""
     if not isinstance(container, MapVec):
@@ -159,14 +156,14 @@ def _entry(
 # --- optionals --------------------------------------------------------------------------------------
 
 
-def _optional(emitter: "Emitter", node: ir.Node, need: Need | None) -> OptionalVec:
+def _optional(emitter: Emitter, node: ir.Node, need: Need | None) -> OptionalVec:
     found = emitter.emit(node, need)
     if not isinstance(found, OptionalVec):
         raise NoColumnForm(node, "a computed optional")
     return found
 
 
-def _mapped_optional(emitter: "Emitter", node: ir.OptMap, need: Need | None) -> OptionalVec:
+def _mapped_optional(emitter: Emitter, node: ir.OptMap, need: Need | None) -> OptionalVec:
     if node.flat:
         raise NoColumnForm(node, "optFlatMap has no column form")
     operand = _optional(emitter, node.operand, need)
@@ -182,12 +179,12 @@ def _mapped_optional(emitter: "Emitter", node: ir.OptMap, need: Need | None) -> 
     return OptionalVec(Vec(body.kind, emitter.spread(body, space), space, failed, body.bounds), none)
 
 
-def _none_in(emitter: "Emitter", operand: OptionalVec, space: Space) -> str | None:
+def _none_in(emitter: Emitter, operand: OptionalVec, space: Space) -> str | None:
     """The mask of entries without value, in a space."""
     return emitter.errors_in(Vec(BOOL, "", operand.value.space, operand.none), space)
 
 
-def _or_else(emitter: "Emitter", node: ir.OrElse, need: Need | None) -> Vec:
+def _or_else(emitter: Emitter, node: ir.OrElse, need: Need | None) -> Vec:
     if not node.unwrap:  # where a value is taken in the end, `simplify` has taken it here
         raise NoColumnForm(node, "`or` has no column form")
     writer = emitter.writer
@@ -227,14 +224,14 @@ def _or_else(emitter: "Emitter", node: ir.OrElse, need: Need | None) -> Vec:
     return Vec(found.kind, value, space, failed, bounds, unsigned=unsigned, decided=decided)
 
 
-def _value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+def _value(emitter: Emitter, node: ir.Call, need: Need | None) -> Vec:
     operand = _optional(emitter, node.args[0], need)
     found = operand.value
     failed = emitter.join(emitter.errors_in(found, found.space), operand.none, found.space)
     return Vec(found.kind, found.values, found.space, failed, found.bounds)
 
 
-def _has_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+def _has_value(emitter: Emitter, node: ir.Call, need: Need | None) -> Vec:
     operand = _optional(emitter, node.args[0], need)
     space = operand.value.space
     assert space is not None
@@ -242,11 +239,11 @@ def _has_value(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
     return Vec(BOOL, value, space, emitter.errors_in(operand.value, space))
 
 
-def _optional_of(emitter: "Emitter", node: ir.Call, need: Need | None) -> OptionalVec:
+def _optional_of(emitter: Emitter, node: ir.Call, need: Need | None) -> OptionalVec:
     return OptionalVec(emitter.emit_vec(node.args[0], need), None)
 
 
-_OPTIONALS: Mapping[str, Callable[["Emitter", ir.Call, Need | None], Symbol]] = {
+_OPTIONALS: Mapping[str, Callable[[Emitter, ir.Call, Need | None], Symbol]] = {
     "optional.of(T)": _optional_of,
     "hasValue(optional_type(T))": _has_value,
     "value(optional_type(T))": _value,
@@ -256,7 +253,7 @@ _OPTIONALS: Mapping[str, Callable[["Emitter", ir.Call, Need | None], Symbol]] = 
 # --- calls ------------------------------------------------------------------------------------------
 
 
-def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
+def _call(emitter: Emitter, node: ir.Call, need: Need | None) -> Symbol:
     id = node.overload
     if id == "!_(bool)" and isinstance(operand := node.args[0], ir.HasField):
         return _has(emitter, operand, need, "absent_all")
@@ -301,7 +298,7 @@ def _call(emitter: "Emitter", node: ir.Call, need: Need | None) -> Symbol:
 _EXTREMES = {"min": "<", "math.least": "<", "max": ">", "math.greatest": ">"}
 
 
-def _membership(emitter: "Emitter", node: ir.Call, need: Need | None) -> Vec:
+def _membership(emitter: Emitter, node: ir.Call, need: Need | None) -> Vec:
     container = emitter.emit(node.args[1], need)
     sought = emitter.emit_vec(node.args[0], need)
     if isinstance(container, MapVec):
@@ -329,7 +326,7 @@ _CONCATENATION = "_+_(string,string)"
 """The operator of strings, which has no row in the table of functions."""
 
 
-def _of_strings(emitter: "Emitter", node: ir.Call, args: list[Vec]) -> Vec:
+def _of_strings(emitter: Emitter, node: ir.Call, args: list[Vec]) -> Vec:
     """A function of one column of strings: computed once for each string that occurs."""
     kind = kind_of(node.type)
     varying = [at for at, arg in enumerate(args) if arg.space is not None]

@@ -1,13 +1,10 @@
 """The operands of a rule, brought together, and the functions of NumPy that rules write."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.symbols import Bounds, Space, Vec
 from koordpolicy.language.cel.lower.columns.writer import OUT
-
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
 
 FUNCTIONS = {
     "+": "np.add", "-": "np.subtract", "*": "np.multiply", "/": "np.divide", "//": "np.floor_divide",
@@ -23,7 +20,7 @@ _BY_KEYWORD = frozenset(("np.minimum", "np.maximum"))
 class Operands:
     """Operands brought into their common space: texts of values, joined errors, bounds on demand."""
 
-    def __init__(self, emitter: "Emitter", args: Sequence[Vec]) -> None:
+    def __init__(self, emitter: Emitter, args: Sequence[Vec]) -> None:
         space = emitter.space_of(args)
         assert space is not None, "what is one for all rows is not for column rules"
         self.emitter = emitter

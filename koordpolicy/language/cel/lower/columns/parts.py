@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.lower.columns.arithmetic import is_same
 from koordpolicy.language.cel.lower.columns.symbols import (
     BOOL,
     DOUBLE,
@@ -74,6 +73,16 @@ _EFFORTS = {
 }  # fmt: skip
 
 
+SAME = frozenset(
+    (
+        "int(int)", "double(double)", "percent(double)", "bool(bool)", "string(string)", "number(int)",
+        "number(double)", "amount(int)", "millicores(int)", "bytesOf(int)", "duration(google.protobuf.Duration)",
+        "timestamp(google.protobuf.Timestamp)", "dyn(dyn)", "dyn(A)",
+    )
+)  # fmt: skip
+"""Overloads that give their argument back."""
+
+
 def own_effort(node: ir.Node) -> int:
     """About how many passes over the rows the node itself takes."""
     match node:
@@ -84,7 +93,7 @@ def own_effort(node: ir.Node) -> int:
         case ir.And() | ir.Or():
             return 1
         case ir.Call(overload=id):
-            return 0 if is_same(id) else _EFFORTS.get(id, 1)
+            return 0 if id in SAME else _EFFORTS.get(id, 1)
     return 0
 
 

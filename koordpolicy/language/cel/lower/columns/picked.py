@@ -5,12 +5,13 @@ many a row keeps, and which is its first, follow from the masks.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.lower.columns.emitter import Emitter
 from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.columns.symbols import (
@@ -26,14 +27,11 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     kind_of,
 )
 
-if TYPE_CHECKING:
-    from koordpolicy.language.cel.lower.columns.emitter import Emitter
-
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
 
 
-def begin(emitter: "Emitter", node: ir.Comprehension, source: ThingVec) -> tuple[str, str]:
+def begin(emitter: Emitter, node: ir.Comprehension, source: ThingVec) -> tuple[str, str]:
     """The variables of the list of elements walked, and of the list of their masks."""
     values = f"() if {source.errors} else {source.values}" if source.errors else source.values
     return emitter.writer.let(
@@ -50,13 +48,13 @@ def picked(node: ir.Comprehension, space: Space, walked: str, masks: str, failed
     return PickedVec(space, kind, walked, masks, failed)
 
 
-def size(emitter: "Emitter", source: PickedVec) -> Vec:
+def size(emitter: Emitter, source: PickedVec) -> Vec:
     """How many elements each row keeps."""
     value = emitter.once("v", f"count_picked({source.masks}, {source.space.count})")
     return Vec(INT, value, source.space, source.errors, lambda: ("0", f"len({source.masks})"))
 
 
-def element(emitter: "Emitter", node: ir.Index, source: PickedVec, index: Vec) -> Vec:
+def element(emitter: Emitter, node: ir.Index, source: PickedVec, index: Vec) -> Vec:
     """The element that each row has at a position that is one for all rows."""
     if index.kind != INT or index.space is not None or node.optional:
         raise NoColumnForm(node, "an index that differs from row to row")
