@@ -154,7 +154,7 @@ def test_two_replicas_each_write_their_own_entry() -> None:
             for replica in (first, second):
                 replica.source.give(tree(1), ONE)
             one = revision_name("fleet", ONE)
-            await until(lambda: world.instances(one) == {"m1": "ActiveRevision", "m2": "ActiveRevision"})
+            await until(lambda: world.instances(one) == {"m1": "Active", "m2": "Active"})
             obj = world.revisions()[one]
             assert obj["spec"]["bundle"] == "fleet"
             assert (obj["spec"]["commit"], obj["spec"]["revision"], obj["spec"]["origin"]) == (
@@ -165,11 +165,11 @@ def test_two_replicas_each_write_their_own_entry() -> None:
             assert world.conditions(one) == {"Ready": ("Unknown", "Reported")}  # nobody speaks for all
             first.source.give(tree(2), TWO)
             two = revision_name("fleet", TWO)
-            await until(lambda: world.instances(two) == {"m1": "ActiveRevision"})
-            await until(lambda: world.instances(one) == {"m2": "ActiveRevision"})
+            await until(lambda: world.instances(two) == {"m1": "Active"})
+            await until(lambda: world.instances(one) == {"m2": "Active"})
             await first.reporter.withdraw()
             assert world.instances(two) == {}
-            assert world.instances(one) == {"m2": "ActiveRevision"}
+            assert world.instances(one) == {"m2": "Active"}
 
     asyncio.run(scene())
 
@@ -221,7 +221,7 @@ def test_a_report_waits_for_the_cluster_and_decisions_do_not() -> None:
             failed = ("koordpolicy_policy_status_writes_total", "PolicyRevision", "failed")
             await until(lambda: replica.metrics.value(failed[0], kind=failed[1], result=failed[2]))
             world.away = False
-            await until(lambda: world.instances(revision_name("fleet", ONE)) == {"m1": "ActiveRevision"})
+            await until(lambda: world.instances(revision_name("fleet", ONE)) == {"m1": "Active"})
 
     asyncio.run(scene())
 
@@ -232,10 +232,10 @@ def test_a_restart_under_the_same_name_takes_back_what_it_said_before() -> None:
         one, two = revision_name("fleet", ONE), revision_name("fleet", TWO)
         async with Replica(world, "m1").played() as replica:
             replica.source.give(tree(1), ONE)
-            await until(lambda: world.instances(one) == {"m1": "ActiveRevision"})
+            await until(lambda: world.instances(one) == {"m1": "Active"})
         async with Replica(world, "m1").played() as replica:
             replica.source.give(tree(2), TWO)
-            await until(lambda: world.instances(two) == {"m1": "ActiveRevision"})
+            await until(lambda: world.instances(two) == {"m1": "Active"})
             await until(lambda: world.instances(one) == {})
 
     asyncio.run(scene())
@@ -287,7 +287,7 @@ def test_a_candidate_is_shown_as_it_is_held() -> None:
         async with Replica(world, "m1", leads=True, gate=ajar).played() as replica:
             one, two = revision_name("fleet", ONE), revision_name("fleet", TWO)
             replica.source.give(tree(1), ONE)
-            await until(lambda: world.instances(one) == {"m1": "ActiveRevision"})
+            await until(lambda: world.instances(one) == {"m1": "Active"})
             replica.source.give(tree(2), TWO)
             await until(lambda: replica.live.candidate)
             ajar.stages.put_nowait(Stage(state=InstanceState.CANARY, message="10 % of the nodes"))
@@ -310,15 +310,15 @@ def test_who_is_killed_is_taken_back_by_who_speaks_for_all() -> None:
             leader.source.give(tree(1), ONE)
             async with Replica(world, "s1", component="scheduler").played() as killed:
                 killed.source.give(tree(1), ONE)
-                await until(lambda: world.instances(one) == {"m1": "ActiveRevision", "s1": "ActiveRevision"})
+                await until(lambda: world.instances(one) == {"m1": "Active", "s1": "Active"})
                 assert world.leases() == {
                     "koordpolicy-instance-manager-m1",
                     "koordpolicy-instance-scheduler-s1",
                 }
-            await until(lambda: world.instances(one) == {"m1": "ActiveRevision"})
+            await until(lambda: world.instances(one) == {"m1": "Active"})
             await until(lambda: world.leases() == {"koordpolicy-instance-manager-m1"})
             assert world.conditions(one) == {"Ready": ("True", "Succeeded")}
-            assert world.instances(one) == {"m1": "ActiveRevision"}, "who renews stays"
+            assert world.instances(one) == {"m1": "Active"}, "who renews stays"
 
     asyncio.run(scene())
 
@@ -329,7 +329,7 @@ def test_who_ends_in_good_order_leaves_nothing_and_no_status_without_conditions(
         one = revision_name("fleet", ONE)
         async with Replica(world, "s1", component="scheduler").played() as only:
             only.source.give(tree(1), ONE)
-            await until(lambda: world.instances(one) == {"s1": "ActiveRevision"})
+            await until(lambda: world.instances(one) == {"s1": "Active"})
         await only.reporter.withdraw()
         await only.presence.withdraw()
         assert world.instances(one) == {}
@@ -347,10 +347,10 @@ def test_without_a_manager_the_first_of_the_others_speaks() -> None:
             async with Replica(world, "s1", component="scheduler").played() as first:
                 for replica in (first, second):
                     replica.source.give(tree(1), ONE)
-                await until(lambda: world.instances(one) == {"s1": "ActiveRevision", "s2": "ActiveRevision"})
+                await until(lambda: world.instances(one) == {"s1": "Active", "s2": "Active"})
                 await until(lambda: world.conditions(one) == {"Ready": ("True", "Succeeded")})
             second.source.give(broken(), BAD)
-            await until(lambda: world.instances(one) == {"s2": "ActiveRevision"})
+            await until(lambda: world.instances(one) == {"s2": "Active"})
             await until(lambda: world.conditions(bad).get("Stalled") == ("True", "CompileFailed"))
             async with Replica(world, "m1", leads=True).played() as manager:
                 manager.source.give(tree(1), ONE)
@@ -391,7 +391,7 @@ def test_a_burst_of_revisions_leaves_none_without_conditions_and_one_that_is_run
                 scheduler.source.give(tree(number + 1), commit)
                 await asyncio.sleep(0.02 * (number % 3))
             last = revision_name("fleet", commits[-1])
-            await until(lambda: world.instances(last) == {"m1": "ActiveRevision", "s1": "ActiveRevision"})
+            await until(lambda: world.instances(last) == {"m1": "Active", "s1": "Active"})
             await until(lambda: all(not world.instances(name) for name in world.revisions() if name != last))
 
             def judged() -> bool:
@@ -458,10 +458,7 @@ def test_what_another_process_rejects_is_not_superseded_and_says_why() -> None:
             for replica in (leader, other):
                 replica.source.give(tree(1), ONE)
             await until(
-                lambda: (
-                    world.instances(revision_name("fleet", ONE))
-                    == {"m1": "ActiveRevision", "s1": "ActiveRevision"}
-                )
+                lambda: world.instances(revision_name("fleet", ONE)) == {"m1": "Active", "s1": "Active"}
             )
             bad, two = revision_name("fleet", BAD), revision_name("fleet", TWO)
             other.source.give(broken(), BAD)  # the leader never sees it
@@ -469,7 +466,7 @@ def test_what_another_process_rejects_is_not_superseded_and_says_why() -> None:
             assert world.conditions(bad) == STALLED
             other.source.give(tree(2), TWO)
             leader.source.give(tree(2), TWO)
-            await until(lambda: world.instances(two) == {"m1": "ActiveRevision", "s1": "ActiveRevision"})
+            await until(lambda: world.instances(two) == {"m1": "Active", "s1": "Active"})
             await until(lambda: world.instances(bad) == {})
             await leader.reporter.report()
             assert world.conditions(bad) == STALLED
