@@ -1,7 +1,7 @@
 """What the scheduler knows of the cluster: nodes, the pods on them, their metrics, as a table of facts.
 
-Each event changes the row of its node alone. Pods that were just placed are on their node at once
-(assumed), before the cluster has confirmed it. A pod on a node that is not known yet, or not any more,
+Each event changes the row of its node alone. Pods that were just placed are on their node at once, before the cluster
+has confirmed it; who put them there knows which these are. A pod on a node that is not known yet, or not any more,
 waits for the node to come.
 """
 
@@ -92,7 +92,6 @@ class ClusterCache:
     """
 
     __slots__ = (
-        "_assumed",
         "_catalogue",
         "_changes",
         "_nodes",
@@ -117,7 +116,6 @@ class ClusterCache:
         self._reads_pods = any(path == "pods" or path.startswith("usage.prod") for path in reads)
         self._nodes: dict[str, _Entry] = {}
         self._where: dict[PodKey, str] = {}
-        self._assumed: set[PodKey] = set()
         self._changes = 0
 
     # --- pods -----------------------------------------------------------------------------------
@@ -131,16 +129,12 @@ class ClusterCache:
         node = self._where.get(key)
         return None if node is None else self._nodes[node].pods[key].view
 
-    def is_assumed(self, key: PodKey) -> bool:
-        """Whether a pod was placed here and the cluster has not confirmed it."""
-        return key in self._assumed
-
     @property
     def pod_count(self) -> int:
         """How many pods are on nodes."""
         return len(self._where)
 
-    def place(self, view: PodView, node: str, now: int, *, assumed: bool = False) -> None:
+    def place(self, view: PodView, node: str, now: int) -> None:
         """Put a pod on a node, or replace what is known of it there."""
         key = view.pod.key
         before = self._where.get(key)
@@ -153,7 +147,6 @@ class ClusterCache:
         self._changes += 1
         entry.changes = self._changes
         self._where[key] = node
-        (self._assumed.add if assumed else self._assumed.discard)(key)
         if known is None or not _same_to_others(known.view, view):
             row = self._row(entry)
             if known is not None:
@@ -187,7 +180,6 @@ class ClusterCache:
         name = self._where.pop(key, None)
         if name is None:
             return False
-        self._assumed.discard(key)
         entry = self._nodes[name]
         view = entry.pods.pop(key).view
         self._changes += 1
@@ -254,20 +246,19 @@ class ClusterCache:
         """
         entry = self._nodes[node]
         before = dict(entry.pods)
-        assumed = self._assumed.intersection(before)
         now = max((placed.since for placed in before.values()), default=0)
         try:
             for key in without:
                 self.displace(key)
             for view in beside:
-                self.place(view, node, now, assumed=True)
+                self.place(view, node, now)
             yield Supposition(self, node, before)
         finally:
             for view in beside:
                 self.displace(view.pod.key)
             for key, placed in before.items():
                 if key not in entry.pods:
-                    self.place(placed.view, node, placed.since, assumed=key in assumed)
+                    self.place(placed.view, node, placed.since)
             entry.pods = {key: entry.pods[key] for key in before}
 
     # --- nodes ----------------------------------------------------------------------------------
@@ -282,11 +273,11 @@ class ClusterCache:
         """The nodes as they came."""
         return (entry.node for entry in self._nodes.values() if entry.node is not None)
 
-    def pods(self) -> Iterable[tuple[PodView, str, int, bool]]:
-        """All placed pods: the pod, its node, since when, and whether that is assumed only."""
+    def pods(self) -> Iterable[tuple[PodView, str, int]]:
+        """All placed pods: the pod, its node, and since when."""
         for name, entry in self._nodes.items():
-            for key, placed in entry.pods.items():
-                yield placed.view, name, placed.since, key in self._assumed
+            for placed in entry.pods.values():
+                yield placed.view, name, placed.since
 
     def metrics(self) -> Iterable[NodeMetric]:
         """The metrics of all nodes."""

@@ -1,7 +1,6 @@
 """How a pod's volumes come to its node: a plan that is made with the decision and carried out before binding."""
 
 from dataclasses import dataclass
-from typing import Final
 
 from koordpolicy.model.volumes import ClaimKey
 
@@ -29,6 +28,3 @@ class VolumePlan:
 
     def __bool__(self) -> bool:
         return bool(self.binds or self.claims)
-
-
-NOTHING_TO_BIND: Final = VolumePlan()

@@ -1,7 +1,7 @@
 """Persistent volumes, claims and their surroundings, and what pods on nodes use of them.
 
-A binding that was just decided on is assumed: the volume counts as the claim's, the claim as on its way to
-the node, until the cluster shows it or the binding is given up.
+A plan that is about to be carried out counts already: the volume as the claim's, the claim as on its way to the node,
+until the cluster shows it or the plan is given up. Who makes a plan keeps account of it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,6 @@ from typing import Final
 from koordpolicy.cluster.attached import Attached, Handle
 from koordpolicy.cluster.counts import RowCounts
 from koordpolicy.cluster.volume_plan import VolumePlan
-from koordpolicy.model.pod import PodKey
 from koordpolicy.model.pod_volumes import Disk, PodVolumes
 from koordpolicy.model.reading import NOTHING
 from koordpolicy.model.volumes import (
@@ -54,9 +53,9 @@ class Volumes:
         self._rows: dict[str, int] = {}
         self._uses: dict[ClaimKey, _Use] = {}
         self._disks: dict[tuple[Disk, bool], RowCounts] = {}
-        self._assumed: dict[PodKey, VolumePlan] = {}
-        self._assumed_volumes: dict[str, ClaimKey] = {}
-        self._assumed_claims: dict[ClaimKey, str] = {}
+        # Pods that share a claim have the same planned for it: it holds as long as one of them does.
+        self._planned_volumes: dict[str, list[tuple[VolumePlan, ClaimKey]]] = {}
+        self._planned_claims: dict[ClaimKey, list[VolumePlan]] = {}
 
     def again(self) -> "Volumes":
         """The same objects, no nodes and no pods."""
@@ -70,9 +69,8 @@ class Volumes:
         found._capacities = dict(self._capacities)
         found._attachments = dict(self._attachments)
         found._limits = dict(self._limits)
-        found._assumed = dict(self._assumed)
-        found._assumed_volumes = dict(self._assumed_volumes)
-        found._assumed_claims = dict(self._assumed_claims)
+        found._planned_volumes = {name: list(plans) for name, plans in self._planned_volumes.items()}
+        found._planned_claims = {key: list(plans) for key, plans in self._planned_claims.items()}
         return found
 
     # --- objects --------------------------------------------------------------------------------
@@ -87,7 +85,7 @@ class Volumes:
         self._volumes[volume.name] = volume
         self._by_class.setdefault(volume.storage_class, {})[volume.name] = None
         if volume.claim is not None:
-            self._assumed_volumes.pop(volume.name, None)
+            self._planned_volumes.pop(volume.name, None)
         self._changed(one.claim for one in (before, volume) if one is not None)
         self._recount(volume.name)
         return True
@@ -106,7 +104,7 @@ class Volumes:
             return False
         self._claims[claim.key] = claim
         if claim.volume or claim.selected_node:
-            self._assumed_claims.pop(claim.key, None)
+            self._planned_claims.pop(claim.key, None)
         self._changed([claim.key])
         return True
 
@@ -233,46 +231,46 @@ class Volumes:
 
     # --- bindings that are on their way ---------------------------------------------------------
 
-    def assume(self, pod: PodKey, plan: VolumePlan) -> None:
-        """A pod's volumes are about to be bound like this."""
-        if not plan:
-            return
-        self.version += 1
-        self._assumed[pod] = plan
-        for bind in plan.binds:
-            self._assumed_volumes[bind.volume] = bind.claim
-        for claim in plan.claims:
-            self._assumed_claims[claim] = plan.node
-
-    def settled(self, pod: PodKey) -> None:
-        """A pod is where its volumes were to go: what was assumed of them holds until the cluster shows it."""
-        self._assumed.pop(pod, None)
-
-    def give_up(self, pod: PodKey) -> None:
-        """What was assumed of a pod's volumes does not hold any more."""
-        plan = self._assumed.pop(pod, None)
-        if plan is None:
-            return
+    def plan(self, plan: VolumePlan) -> None:
+        """Volumes and claims are about to be bound like this."""
         self.version += 1
         for bind in plan.binds:
-            if self._assumed_volumes.get(bind.volume) == bind.claim:
-                del self._assumed_volumes[bind.volume]
+            self._planned_volumes.setdefault(bind.volume, []).append((plan, bind.claim))
         for claim in plan.claims:
-            self._assumed_claims.pop(claim, None)
+            self._planned_claims.setdefault(claim, []).append(plan)
+
+    def give_up(self, plan: VolumePlan) -> None:
+        """They are not any more. What the cluster has shown meanwhile stays as it is."""
+        self.version += 1
+        for bind in plan.binds:
+            volumes = [one for one in self._planned_volumes.pop(bind.volume, ()) if one[0] is not plan]
+            if volumes:
+                self._planned_volumes[bind.volume] = volumes
+        for claim in plan.claims:
+            plans = [one for one in self._planned_claims.pop(claim, ()) if one is not plan]
+            if plans:
+                self._planned_claims[claim] = plans
+
+    @property
+    def planned(self) -> tuple[VolumePlan, ...]:
+        """The plans that still count for something."""
+        found = [one for plans in self._planned_claims.values() for one in plans]
+        found += [one for plans in self._planned_volumes.values() for one, _ in plans]
+        return tuple({id(one): one for one in found}.values())
 
     # --- answers --------------------------------------------------------------------------------
 
     def claim(self, key: ClaimKey) -> Claim | None:
         """A claim, as it is or is about to be."""
         found = self._claims.get(key)
-        node = self._assumed_claims.get(key)
-        return found if found is None or node is None else replace(found, selected_node=node)
+        plans = self._planned_claims.get(key)
+        return found if found is None or not plans else replace(found, selected_node=plans[-1].node)
 
     def volume(self, name: str) -> Volume | None:
         """A persistent volume as it is or is about to be."""
         found = self._volumes.get(name)
-        claim = self._assumed_volumes.get(name)
-        return found if found is None or claim is None else replace(found, claim=claim, claim_uid="")
+        plans = self._planned_volumes.get(name)
+        return found if found is None or not plans else replace(found, claim=plans[-1][1], claim_uid="")
 
     def of_class(self, name: str) -> Iterator[Volume]:
         """The persistent volumes of a class."""

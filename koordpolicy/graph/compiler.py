@@ -31,6 +31,7 @@ from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.language.facts import FACTS
+from koordpolicy.language.kinds.plugins import PLUGINS, PluginName
 
 Pass = Callable[[State], None]
 
@@ -70,9 +71,15 @@ class Compilation:
 class Compiler:
     """Compiles revision after revision, remembering what did not change."""
 
-    def __init__(self, packs: PackFinder = no_packs, max_cost: int = DEFAULT_BUDGET) -> None:
-        """`max_cost`: units that a decision may cost, whatever a bundle asks for."""
+    def __init__(
+        self,
+        packs: PackFinder = no_packs,
+        max_cost: int = DEFAULT_BUDGET,
+        plugins: Mapping[str, PluginName] = PLUGINS,
+    ) -> None:
+        """`max_cost`: units that a decision may cost, whatever a bundle asks for; `plugins`: those that it may name."""
         self._packs = packs
+        self._plugins = plugins
         self._max_cost = max_cost
         self._cache = Cache()
         self.made: Mapping[Hashable, object] = {}
@@ -90,7 +97,13 @@ class Compiler:
         """
         vocabulary = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
         state = State(
-            own, self._packs, self._cache, max_cost=self._max_cost, vocabulary=vocabulary, progress=progress
+            own,
+            self._packs,
+            self._cache,
+            max_cost=self._max_cost,
+            plugins=self._plugins,
+            vocabulary=vocabulary,
+            progress=progress,
         )
         for run in PASSES:
             if checked and run in CHECKS:

@@ -20,6 +20,7 @@ from koordpolicy.language.documents import Document
 from koordpolicy.language.facts import ROOTS
 from koordpolicy.language.kinds import Kind, PolicySpec, Slot, Spec, cel_values, slot_values
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
+from koordpolicy.language.kinds.plugins import PLUGINS, PluginName
 from koordpolicy.language.kinds.slots import Value
 
 
@@ -91,13 +92,14 @@ def silent(_: str) -> None:
 class State:
     """Handed from pass to pass; each pass fills in its part and reads the earlier ones.
 
-    No decision may cost more units than the operator's `max_cost`.
+    No decision may cost more units than the operator's `max_cost`. `plugins` are those that policies may name.
     """
 
     own: Layer
     packs: PackFinder
     cache: Cache
     max_cost: int = DEFAULT_BUDGET
+    plugins: Mapping[str, PluginName] = field(default_factory=lambda: PLUGINS)
     found: Diagnostics = field(default_factory=Diagnostics)
     layers: list[Layer] = field(default_factory=list)
     documents: list[tuple[int, Document]] = field(default_factory=list)

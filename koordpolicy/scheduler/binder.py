@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from koordpolicy.cluster.volume_plan import NOTHING_TO_BIND, VolumePlan
 from koordpolicy.kube import Cluster, Conflict, KubeError, NotFound, Preconditions, StrategicPatch
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import Pod, PodCondition, PodKey
@@ -22,8 +21,8 @@ from koordpolicy.model.protocol import (
 )
 from koordpolicy.model.time import time_text
 from koordpolicy.scheduler.decision import Decision, Victim
+from koordpolicy.scheduler.plugins.base import Port, Sleep, Write
 from koordpolicy.scheduler.shards import route_text
-from koordpolicy.scheduler.volume_binder import Sleep, bind_volumes
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -35,12 +34,23 @@ _CLEARED: Final = StrategicPatch({"status": {"nominatedNodeName": None}})
 
 
 class Bind(NamedTuple):
-    """Place a pod on a node, its volumes before it. The pod must still be the one of this uid (empty: any)."""
+    """Place a pod on a node. The pod must still be the one of this uid (empty: any)."""
 
     pod: PodKey
     uid: str
     node: str
-    volumes: VolumePlan = NOTHING_TO_BIND
+
+
+class Prebind(NamedTuple):
+    """Write what plugins took for a pod, and wait until it is so; `then` it may be bound."""
+
+    then: Bind
+    writes: tuple[Write, ...]
+
+    @property
+    def pod(self) -> PodKey:
+        """The pod that is to be bound."""
+        return self.then.pod
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,7 @@ class Preempt:
         return self.report.pod
 
 
-Plan = Bind | Report | PassOn | Preempt
+Plan = Prebind | Bind | Report | PassOn | Preempt
 
 
 class UnforeseenError(KubeError):
@@ -115,7 +125,7 @@ def plan(decision: Decision, pod: Pod, now: int) -> Plan | None:
     if decision.placed:
         if pod.node_name:
             return None
-        return Bind(decision.pod, decision.uid, decision.node, decision.volumes)
+        return Bind(decision.pod, decision.uid, decision.node)
     if decision.route:
         return PassOn(decision.pod, decision.uid, route_text(decision.route))
     reason = SCHEDULER_ERROR if decision.problem else UNSCHEDULABLE
@@ -138,17 +148,20 @@ def _since(known: PodCondition | None, now: int) -> int:
     return now
 
 
-async def apply(cluster: Cluster, planned: Plan, sleep: Sleep = asyncio.sleep) -> Outcome:
+async def apply(
+    cluster: Cluster, planned: Plan, port: Port | None = None, sleep: Sleep = asyncio.sleep
+) -> Outcome:
     """Carry a plan out. A pod that is bound already, or gone, is an outcome and no exception, and so is an error that
     nobody foresaw: then the cluster may have taken the write or not, and says so itself.
 
-    Volumes are waited for; `sleep` waits for seconds.
+    A `Prebind` writes by `port` (None: the cluster itself), and waits by `sleep`, for seconds.
     """
     namespace, name = planned.pod
     try:
-        if isinstance(planned, Bind):
-            if planned.volumes:
-                await bind_volumes(cluster, planned.volumes, sleep)
+        if isinstance(planned, Prebind):
+            for write in planned.writes:
+                await write(port or cluster, sleep)
+        elif isinstance(planned, Bind):
             await cluster.bind(namespace, name, planned.node, uid=planned.uid)
         elif isinstance(planned, Preempt):
             await _make_room(cluster, planned)

@@ -4,15 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from koordpolicy.cluster import ClusterState
-from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.volume_plan import NOTHING_TO_BIND, VolumePlan
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
@@ -53,19 +48,3 @@ class Cycle:
     view: PodView
     records: Records
     state: ClusterState | None = None
-
-
-def reservation(cycle: Cycle, table: NodeTable, node: str) -> VolumePlan:
-    """What the plugins of filters want done before the pod is bound to a node. Raises CycleProblem."""
-    nodes = NodeView(table, np.array([table.index(node)]), cycle.state)
-    step: Step | None = None
-    try:
-        for step in cycle.profile.filters:
-            plugin = step.plugin
-            if plugin is None or plugin.reserve is None:
-                continue
-            if step.enabled.value(cycle.records) is not False:
-                return plugin.reserve(cycle.view, nodes, step.values(cycle.records))
-    except Exception as problem:
-        raise CycleProblem.of(problem, step) from problem
-    return NOTHING_TO_BIND

@@ -1,8 +1,10 @@
 """What the scheduler decided on one pod, and why."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
 
-from koordpolicy.cluster.volume_plan import NOTHING_TO_BIND, VolumePlan
 from koordpolicy.model.pod import PodKey
 
 
@@ -75,6 +77,9 @@ class Preemption:
     cleared: tuple[PodKey, ...] = ()
 
 
+NO_CLAIMS: Final[Mapping[str, object]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """Where a pod goes, or why it goes nowhere.
@@ -83,7 +88,7 @@ class Decision:
     kept the others, in the order of filters; `best` are the best nodes, the chosen one first. `failure` says
     what went wrong where the cycle itself failed, `problem` the same as text. `digest` is the graph's. `preemption` is who goes for
     a pod that found no node; `remark` is why nobody does, `promised` the node that it
-    waits for others to leave, `advice` what would help it. `volumes` is what is to be bound before the pod. `route` is the way on which another shard gets
+    waits for others to leave, `advice` what would help it. `claims` is what plugins took for it, by filter. `route` is the way on which another shard gets
     it, empty when it goes home, None when it stays where it is.
     """
 
@@ -101,7 +106,7 @@ class Decision:
     advice: tuple[str, ...] = ()
     route: tuple[int, ...] | None = None
     digest: str = field(default="", compare=False)
-    volumes: VolumePlan = NOTHING_TO_BIND
+    claims: Mapping[str, object] = field(default_factory=lambda: NO_CLAIMS)
 
     @property
     def problem(self) -> str:

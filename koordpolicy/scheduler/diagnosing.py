@@ -12,7 +12,8 @@ from koordpolicy.model.pod import Pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.scheduler.decision import Decision
-from koordpolicy.scheduler.loop import SchedulingLoop, Settled
+from koordpolicy.scheduler.driver import Settled
+from koordpolicy.scheduler.loop import SchedulingLoop
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)

@@ -24,12 +24,13 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.advice import Adviser, Evaluations
-from koordpolicy.scheduler.advice.pace import PAUSE, Work
+from koordpolicy.scheduler.advice.pace import Work
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import Decision, Refusals
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.keys import likeness
 from koordpolicy.scheduler.plugins import ParameterError
+from koordpolicy.scheduler.plugins.base import PAUSE
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.waitlist import Waitlist
 

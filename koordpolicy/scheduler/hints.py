@@ -107,4 +107,6 @@ def _counts_room(step: Step) -> bool:
 
 
 def _any_beyond(steps: Collection[Step]) -> bool:
-    return any(step.plugin is not None and not step.plugin.row_only for step in steps)
+    return any(
+        step.plugin is not None and (not step.plugin.row_only or step.plugin.decides_late) for step in steps
+    )

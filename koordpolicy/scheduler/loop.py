@@ -12,13 +12,15 @@ import logging
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
-from koordpolicy.kube import Cluster
+from koordpolicy.kube import Cluster, Conflict, Object, Patch, Resource
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Preempt, apply, plan
+from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Prebind, apply, plan
 from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.driver import Action, Driver, Settled
+from koordpolicy.scheduler.plugins.base import Sleep
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
@@ -46,20 +48,12 @@ Now: TypeAlias = Callable[[], int]
 """The time in nanoseconds since 1970."""
 
 
-class Settled(NamedTuple):
-    """A decision with what came of it, for metrics, Events and logs."""
-
-    decision: Decision
-    pod: Pod
-    outcome: Outcome | None
-
-
 class SchedulingLoop:
     """Runs a scheduler against a cluster.
 
-    `in_flight` bounds the writes that are on their way; `on_settled` hears of each decision once its writes
-    are done, `on_failure` of errors that nobody foresaw and that took no decision. `wake` tells that something was
-    heard.
+    `in_flight` bounds the writes that are on their way: each has a slot as long as it lasts, and decisions go on while
+    there is one. What a pod waits for before it is bound has none. `on_settled` and `on_failure` are the driver's.
+    `wake` tells that something was heard.
     """
 
     def __init__(
@@ -73,18 +67,18 @@ class SchedulingLoop:
         on_settled: Callable[[Settled], None] = lambda settled: None,
         on_failure: Callable[[Exception], None] = lambda problem: None,
     ) -> None:
-        self._scheduler = scheduler
+        self._driver = Driver(scheduler, on_settled=on_settled, on_failure=on_failure)
         self._cluster = cluster
         self._now = now
         self._backoff = backoff
-        self._settle = on_settled
-        self._on_failure = on_failure
-        self._room = asyncio.Semaphore(in_flight)
+        self._slots = asyncio.Semaphore(in_flight)
+        self._port = _SlottedPort(cluster, self._slots)
         self._writes: set[asyncio.Task[None]] = set()
         self._heard = asyncio.Event()
         self._reporting: Counter[PodKey] = Counter()
         self.idle = asyncio.Event()
         """Set while no pod is due."""
+        scheduler.on_news(self.wake)
 
     def wake(self) -> None:
         """Something happened that may let a pod be scheduled."""
@@ -102,7 +96,7 @@ class SchedulingLoop:
             try:
                 await self._decide_all()
             except Exception as problem:  # noqa: BLE001  # told of by `_failed`
-                self._failed("the queue could not be looked at", problem)
+                self._driver.failed("the queue could not be looked at", problem)
                 await asyncio.sleep(_PAUSE)
                 continue
             self.idle.set()
@@ -133,69 +127,63 @@ class SchedulingLoop:
         clock = asyncio.get_running_loop().time
         decided, began = 0, clock()
         while True:
-            await self._room.acquire()
+            await self._slots.acquire()
             try:
-                found = self._scheduler.schedule_next()
+                action = next(self._driver.actions(self._now()), None)
             except BaseException:
-                self._room.release()
+                self._slots.release()
                 raise
-            if found is None:
-                self._room.release()
+            if action is None or action.plan is None or isinstance(action.plan, Prebind):
+                self._slots.release()
+            if action is None:
                 return
-            self._carry_out(*found)
+            if action.plan is not None:
+                task = asyncio.create_task(self._carry_out(action, action.plan))
+                self._writes.add(task)
+                task.add_done_callback(self._carried_out)
             decided += 1
             if decided % BURST == 0 or clock() - began > SLICE:
                 await asyncio.sleep(0)
                 began = clock()
 
-    def _carry_out(self, decision: Decision, pod: Pod) -> None:
-        try:
-            planned = plan(decision, pod, self._now())
-        except Exception as problem:  # noqa: BLE001  # told of by `_failed`
-            self._failed(f"there is no plan for pod {'/'.join(decision.pod)}", problem)
-            self._scheduler.forget(pod)
-            planned = None
-        if planned is None:
-            self._room.release()
-            self._on_settled(Settled(decision, pod, None))
-            return
-        task = asyncio.create_task(self._write(decision, pod, planned))
-        self._writes.add(task)
-        task.add_done_callback(self._written)
+    async def _carry_out(self, action: Action, planned: Plan) -> None:
+        """Bring an action to its end, and what follows from it. It has a slot if it needs one."""
+        if isinstance(planned, Prebind):
+            outcome = await self._applied(planned, lambda seconds: self._rest(action, seconds))
+            follows = self._driver.done(action, outcome)
+            if follows is not None and follows.plan is not None:
+                await self._slots.acquire()
+                await self._carry_out(follows, follows.plan)
+            else:
+                self.wake()
+        else:
+            try:
+                written = self._applied if isinstance(planned, Bind) else self._reported
+                outcome = await written(planned)
+                self._driver.done(action, outcome)
+                if outcome.error is not None and isinstance(planned, Bind):
+                    self.wake()
+            finally:
+                self._slots.release()
 
-    def _written(self, task: asyncio.Task[None]) -> None:
+    def _carried_out(self, task: asyncio.Task[None]) -> None:
         self._writes.discard(task)
-        self._room.release()
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self._failed("what came of a write could not be dealt with", error)
+            self._driver.failed("what came of a write could not be dealt with", error)
 
-    def _on_settled(self, settled: Settled) -> None:
-        """Tell of a decision; that this fails must not change what was decided."""
-        try:
-            self._settle(settled)
-        except Exception as problem:  # noqa: BLE001  # told of by `_failed`
-            self._failed(
-                f"the decision on pod {'/'.join(settled.decision.pod)} could not be told of", problem
-            )
+    async def _rest(self, action: Action, seconds: float) -> None:
+        """Wait for what is to be before a pod is bound, as long as that is wanted. Raises Conflict."""
+        await self._backoff.sleep(seconds)
+        if not self._driver.wants(action):
+            raise Conflict("the pod is not on its way to the node any more")
 
-    def _failed(self, what: str, problem: Exception) -> None:
-        LOG.error("%s: internal error, please report", what, exc_info=problem)
-        self._on_failure(problem)
-
-    async def _write(self, decision: Decision, pod: Pod, planned: Plan) -> None:
-        bound = isinstance(planned, Bind)
-        outcome = await (self._applied(planned) if bound else self._reported(planned))
-        if outcome.error is not None:
-            self._take_back(decision, pod, planned)
-        self._on_settled(Settled(decision, pod, outcome))
-
-    async def _applied(self, planned: Plan) -> Outcome:
+    async def _applied(self, planned: Plan, rest: Sleep = asyncio.sleep) -> Outcome:
         """What comes of a write that is tried again if it fails."""
-        outcome, attempt = await apply(self._cluster, planned), 1
+        outcome, attempt = await apply(self._cluster, planned, self._port, rest), 1
         while outcome.error is not None and not outcome.lost and attempt < ATTEMPTS:
             await self._backoff.sleep(self._backoff.delay(attempt))
-            outcome, attempt = await apply(self._cluster, planned), attempt + 1
+            outcome, attempt = await apply(self._cluster, planned, self._port, rest), attempt + 1
         return outcome
 
     async def _reported(self, planned: Plan) -> Outcome:
@@ -208,23 +196,31 @@ class SchedulingLoop:
             if not self._reporting[planned.pod]:
                 del self._reporting[planned.pod]
 
-    def _take_back(self, decision: Decision, pod: Pod, planned: Plan) -> None:
-        """What was decided did not come to pass.
-
-        Lost or not: the cluster's own news of the pod say what it is now, and taking back is idempotent.
-        """
-        if isinstance(planned, Bind):
-            self._scheduler.forget(pod)
-            self.wake()
-        elif isinstance(planned, Preempt):
-            self._scheduler.call_off(decision)
-
     async def _wait(self) -> None:
         """Wait until something is heard, or a pod becomes due by time alone."""
-        due = self._scheduler.next_time()
+        due = self._driver.next_time()
         seconds = LONGEST_WAIT if due is None else min(LONGEST_WAIT, max(0.0, (due - self._now()) / 1e9))
         try:
             async with asyncio.timeout(seconds):
                 await self._heard.wait()
         except TimeoutError:
             pass
+
+
+class _SlottedPort:
+    """A cluster on which each write has a slot as long as it lasts, and nothing else has."""
+
+    def __init__(self, cluster: Cluster, slots: asyncio.Semaphore) -> None:
+        self._cluster = cluster
+        self._slots = slots
+
+    async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
+        """The object of this name."""
+        return await self._cluster.get(resource, name, namespace=namespace)
+
+    async def patch(
+        self, resource: Resource, name: str, patch: Patch, *, namespace: str | None = None
+    ) -> Object:
+        """Change an object by a patch and return it as stored."""
+        async with self._slots:
+            return await self._cluster.patch(resource, name, patch, namespace=namespace)

@@ -23,7 +23,7 @@ from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
-from koordpolicy.scheduler.profile import ProfileError, profile_of
+from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 from koordpolicy.scheduler.shards import Shard
@@ -71,7 +71,7 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
 
     def prepare(graph: RuleGraph) -> None:
         try:
-            choice.role().adapt(profile_of(graph, choice.profile))
+            choice.role().profile(graph, choice.profile)
         except ProfileError as problem:
             raise Unfit(str(problem)) from None
 
@@ -177,6 +177,7 @@ class Running:
             **status_of(self._component.unreadable),
             **self._component.troubles.status(),
             "toAdvise": self.scheduler.diagnosis.waiting,
+            **({"plugins": shown} if (shown := self.scheduler.plugins) else {}),
         }
 
     async def _lead(self) -> None:

@@ -122,13 +122,13 @@ def _nanoseconds(asked: PreparedDecision, records: Mapping[str, Any], otherwise:
     return value.ns if isinstance(value, Duration) else 0
 
 
-def profile_of(graph: RuleGraph, name: str) -> Profile:
-    """The profile of that scheduler name. Raises ProfileError."""
+def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUGINS) -> Profile:
+    """The profile of that scheduler name, by the plugins that there are. Raises ProfileError."""
     known = graph.subjects(KIND)
     if name not in known:
         there = ", ".join(f"`{one}`" for one in known) or "none"
         raise ProfileError(f"the policies have no scheduling profile `{name}`; there is {there}")
-    maker = _Maker(graph, f"{KIND}/{name}")
+    maker = _Maker(graph, f"{KIND}/{name}", plugins)
     filters = tuple(maker.filter(item.name) for item in graph.items(KIND, name, "filters"))
     scores = tuple(maker.score(item.name) for item in graph.items(KIND, name, "scores"))
     queue = maker.asked("queue.order")
@@ -177,8 +177,9 @@ def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, Cach
 class _Maker:
     """Gathers what the steps of one profile need."""
 
-    def __init__(self, graph: RuleGraph, target: str) -> None:
+    def __init__(self, graph: RuleGraph, target: str, plugins: Mapping[str, Plugin]) -> None:
         self._graph = graph
+        self._plugins = plugins
         self._target = target
         self.evaluation: dict[str, ir.Node] = {}
         self.reasons: dict[str, ir.Node] = {}
@@ -199,7 +200,7 @@ class _Maker:
     def filter(self, name: str) -> Step:
         at = f"filters[{name}]"
         plugin = self._plugin(at, name)
-        if plugin is not None and plugin.filter is None:
+        if plugin is not None and plugin.filter is None and not plugin.decides_late:
             raise ProfileError(f"the filter `{name}`: its plugin does not filter")
         helped_by = frozenset() if plugin is None else plugin.helped_by
         reads = frozenset() if plugin is None else plugin.node_facts
@@ -255,7 +256,7 @@ class _Maker:
         named = self._graph.value(f"{self._target}.{at}.plugin")
         if named is None:
             return None
-        found = PLUGINS.get(str(named))
+        found = self._plugins.get(str(named))
         if found is None:
             raise ProfileError(f"`{name}`: there is no plugin `{named}`")
         self.reads["node"] |= found.node_facts

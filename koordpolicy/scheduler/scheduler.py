@@ -6,12 +6,12 @@
         ...                      # bind `decision.pod` to `decision.node`, or say why there is none
     scheduler.next_time()        # when to look again although nothing happens
 
-A pod that got a node is assumed there from then on. When the cluster shows it bound, `set_pod` confirms
-that; when binding fails, `forget` takes it back and queues it again. All events are idempotent: `set_...`
+A pod that got a node is assumed there from then on: it has an account in the ledger. When the cluster shows it bound,
+`set_pod` confirms that; when binding fails, `forget` takes it back and queues it again. One that a plugin lets wait is
+decided on once more when that permits or refuses it, and not shown before. All events are idempotent: `set_...`
 says how an object is now, `remove_...` that it is gone. Values come from the readers of `koordpolicy.model`.
 """
 
-import heapq
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
@@ -36,13 +36,15 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice import Advice, Adviser
-from koordpolicy.scheduler.cycle import Cycle, CycleProblem, reservation
+from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import Decision, Failure, Refusals
 from koordpolicy.scheduler.diagnosis import Diagnosis, Limits
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.hints import Hints, differing
+from koordpolicy.scheduler.ledger import Ledger, Stage
 from koordpolicy.scheduler.preemption import NoCandidate, PreemptionEvaluator
-from koordpolicy.scheduler.profile import place_of, profile_of, records_for
+from koordpolicy.scheduler.profile import place_of, records_for
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.select_host import Draw, HostSelection, select_host
 from koordpolicy.scheduler.unsupported import unsupported
@@ -71,7 +73,7 @@ class Scheduler:
     `draw` breaks ties where policy wants a random node. `explained` is how many of the best nodes a
     decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
     With `diagnosing` it finds out about pods that wait, as far as `diagnosis.some` is called.
-    `role` is its part in the work where there are other schedulers.
+    `role` is its part in the work where there are other schedulers, and the plugins that policy may name.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
 
@@ -92,24 +94,25 @@ class Scheduler:
         self._diagnosing = diagnosing
         self._selection = HostSelection(draw, explained, refusals)
         self._waitlist = Waitlist(clock, self._records)
-        self._leaving: dict[PodKey, str] = {}
-        self._unconfirmed: list[tuple[int, PodKey, PodView]] = []
+        self.ledger: Final = Ledger()
+        """What is promised and reserved. To be read by others; written here alone."""
+        site = BindingSite(clock, lambda: self.cache, self.cycle, self._happened, self._undo)
+        self._binding = BindingCycles(self.ledger, self._waitlist, site)
         self.on_decided: OnDecided | None = None
         """Hears of each decision on a pod of the queue while the nodes are as they were evaluated."""
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
-        self.profile = self._role.adapt(profile_of(graph, profile))
+        self.profile = self._role.profile(graph, profile)
         self._graph = graph
         self._catalogue = graph.catalogue
         self._load = LoadPolicy(graph, profile)
         state = None if before is None else before.state.again()
         self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, state)
         self._evaluations = EvaluationCache()
-        self._preemption = PreemptionEvaluator(
-            graph, profile, self.cache, self._leaving, self._selection.draw
-        )
+        self._preemption = PreemptionEvaluator(graph, profile, self.cache, self.ledger, self._selection.draw)
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
+        self._binding.begin(self.profile)
         limits = Limits.of(graph, profile)
         self._adviser = Adviser(graph, profile, limits.evaluations)
         apart = EvaluationCache()  # so that what decisions remember stays as it is
@@ -127,9 +130,9 @@ class Scheduler:
         if not differs_for(Component.SCHEDULER, self._graph, graph):
             self._graph, self.profile = graph, replace(self.profile, digest=graph.digest)
             return
-        self._role.adapt(profile_of(graph, self.profile.name))
+        self._role.profile(graph, self.profile.name)
         before, pending = self.cache, list(self._waitlist.pods.values())
-        promised = list(self._preemption.nominations.items())
+        promised = [(view, node) for node, pods in self.ledger.promises.items() for view in pods.values()]
         self._begin(graph, self.profile.name, before)
         for node in before.nodes():
             with _one("node", node.name):
@@ -137,12 +140,14 @@ class Scheduler:
         for metric in before.metrics():
             with _one("metric of node", metric.name):
                 self.cache.set_metric(metric)
-        for view, node_name, since, assumed in before.pods():
+        for view, node_name, since in before.pods():
             with _one("pod", *view.pod.key):
-                self.cache.place(self._view(view.pod), node_name, since, assumed=assumed)
+                now = self._view(view.pod)
+                self.cache.place(now, node_name, since)
+                self._binding.renewed(now, node_name)
         for view, node_name in promised:
             with _one("pod", *view.pod.key):
-                self._preemption.nominations.set(self._view(view.pod), node_name)
+                self.ledger.promise(self._view(view.pod), node_name)
         for view in pending:
             with _one("pod", *view.pod.key):
                 self._waitlist.enter(self._view(view.pod))
@@ -153,24 +158,26 @@ class Scheduler:
         """A node is new or has changed."""
         if node.name not in self.cache:
             self.cache.set_node(node)
-            self._waitlist.happened(Event.NODE_ADDED, node.name)
+            self._happened(Event.NODE_ADDED, node.name)
             return
         table = self.cache.table
         before = dict(table.row(table.index(node.name)))
         self.cache.set_node(node)
         changed = differing(before, table.row(table.index(node.name)))
         if changed:
-            self._waitlist.happened(Event.NODE_CHANGED, node.name, changed)
+            self._happened(Event.NODE_CHANGED, node.name, changed)
 
     def remove_node(self, name: str) -> None:
         """A node is gone; pods on it remain known until they are removed."""
         self.cache.remove_node(name)
-        self._waitlist.happened(Event.NODE_GONE)
+        for account in [one for one in self.ledger.waiting.values() if one.node == name]:
+            self.forget(account.view.pod)
+        self._happened(Event.NODE_GONE)
 
     def set_metric(self, metric: NodeMetric) -> None:
         """A node has reported."""
         self.cache.set_metric(metric)
-        self._waitlist.happened(Event.METRIC_CHANGED, metric.name)
+        self._happened(Event.METRIC_CHANGED, metric.name)
 
     def renew_metrics(self) -> None:
         """All nodes that have reported before report the same again now, in one call for a whole cluster."""
@@ -179,7 +186,7 @@ class Scheduler:
     def remove_metric(self, name: str) -> None:
         """A node's report is gone."""
         self.cache.remove_metric(name)
-        self._waitlist.happened(Event.METRIC_CHANGED, name)
+        self._happened(Event.METRIC_CHANGED, name)
 
     def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
         """Something beside nodes, reports and pods changes: namespaces, volumes and claims, controllers, budgets.
@@ -187,14 +194,14 @@ class Scheduler:
         `change` says whether anything is another now (None: it may be), `event` what that is for pods that wait.
         """
         if change(self.cache.state) is not False and event is not None:
-            self._waitlist.happened(event)
+            self._happened(event)
 
     def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
         """A pod on a node that is not confirmed there; None, too, where policy's estimate reads where."""
-        if not self.cache.is_assumed(key) or self._load.estimates_by("nodeName", "labels"):
+        account = self.ledger.assumed(key)
+        if account is None or self._load.estimates_by("nodeName", "labels"):
             return None
-        view, node = self.cache.view(key), self.cache.node_of(key)
-        return None if view is None or node is None else (view, node)
+        return account.view, account.node
 
     def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
         """A pod is new or has changed: bound (as `bound`, where known), waiting for this scheduler, or over."""
@@ -207,27 +214,36 @@ class Scheduler:
             self.remove_pod(key)
         elif pod.node_name:
             self._waitlist.leave(key)
-            self._preemption.gone(key)
+            account = self.ledger.get(key)
+            if account is not None and account.node != pod.node_name:
+                self._binding.take_back(account)  # somebody else has bound it
+                known = account = None
             view = bound or self._view(pod)
             self.cache.place(view, pod.node_name, self._clock())
-            self.cache.state.volumes.settled(key)
+            self.ledger.confirm(key, view)
             if known is None:
-                self._waitlist.happened(Event.POD_PLACED, pod.node_name)
+                self._binding.adopt(view, pod.node_name)
+            if known is None:
+                self._happened(Event.POD_PLACED, pod.node_name)
             elif known.pod.labels != pod.labels or known.pod.terminating != pod.terminating:
-                self._waitlist.happened(Event.POD_CHANGED)
+                self._happened(Event.POD_CHANGED)
             if known is not None and takes_less(view, known):
-                self._waitlist.happened(Event.POD_GONE, pod.node_name)
-        elif self.cache.is_assumed(key):
+                self._happened(Event.POD_GONE, pod.node_name)
+        elif (found := self.ledger.assumed(key)) is not None and not (
+            pod.terminating and found.stage == Stage.WAITING
+        ):
             return  # what is on its way cannot be stopped by news from before
         elif scheduler_of(pod) != self.profile.name or pod.terminating or not self._role.holds(pod):
             self._waitlist.leave(key, keeping_attempts=key in self._waitlist.away)
+            if found is not None:
+                self._binding.take_back(found)
             if pod.nominated_node and not pod.terminating:
-                self._preemption.heard(self._view(pod))
+                self._heard_promise(self._view(pod))
             else:
                 self._no_longer_waits(key)
         else:
             view = self._view(pod)
-            self._preemption.heard(view)
+            self._heard_promise(view)
             if key in self._waitlist.away and key not in self._waitlist.pods:
                 # It comes back from other shards: what they knew better reaches us, too, while it waits.
                 self._waitlist.again(view)
@@ -245,38 +261,40 @@ class Scheduler:
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
         self._waitlist.leave(key)
-        self._leaving.pop(key, None)
+        self.ledger.stays(key)
         self._no_longer_waits(key)
         node = self.cache.node_of(key)
+        self.ledger.give_up(key)
         if node is not None:
             self.cache.displace(key)
-            self.cache.state.volumes.give_up(key)
-            self._waitlist.happened(Event.POD_GONE, node)
+            self._happened(Event.POD_GONE, node)
 
     def _no_longer_waits(self, key: PodKey) -> None:
         """A node is not promised to a pod any more."""
-        node = self._preemption.gone(key)
+        node = self.ledger.retract(key)
         if node is not None:
-            self._waitlist.happened(Event.POD_GONE, node)
+            self._happened(Event.POD_GONE, node)
 
     def forget(self, pod: Pod) -> None:
         """A pod that was assumed on a node did not get there: take it back, and queue it again.
 
         Nothing happens where it is not assumed any more: the cluster's own news came first.
         """
-        if not self.cache.is_assumed(pod.key):
+        account = self.ledger.assumed(pod.key)
+        if account is None or account.view.pod.uid != pod.uid:
             return
-        node = self.cache.node_of(pod.key)
-        self.cache.displace(pod.key)
-        self.cache.state.volumes.give_up(pod.key)
-        self._waitlist.happened(Event.POD_GONE, node)
+        self._binding.take_back(account)
         self._waitlist.again(self._view(pod))
+
+    def written(self, decision: Decision) -> None:
+        """What a pod's claims had to have written is so: from now on the cluster may confirm it."""
+        self._binding.written(decision)
 
     def call_off(self, decision: Decision) -> None:
         """The pods that had to go for another one could not be sent away: it does not wait for them any more."""
         if decision.preemption is not None:
             for victim in decision.preemption.victims:
-                self._leaving.pop(victim.pod, None)
+                self.ledger.stays(victim.pod)
             self._no_longer_waits(decision.pod)
 
     # --- scheduling -----------------------------------------------------------------------------
@@ -288,43 +306,38 @@ class Scheduler:
 
     def schedule_next(self) -> tuple[Decision, Pod] | None:
         """The same, with the pod as it was decided on."""
-        self._expire()
-        view = self._waitlist.next()
-        if view is None:
-            return None
-        try:
-            decision = self._run_cycle(view)
-        except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
-            decision = self._undo(view, problem)
-        return decision, view.pod
+        ended = self._binding.next()
+        if ended is not None:
+            return ended
+        while (view := self._waitlist.next()) is not None:
+            try:
+                decision_or_none = self._run_cycle(view)
+            except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
+                decision_or_none = self._undo(view, problem)
+            if decision_or_none is not None:
+                return decision_or_none, view.pod
+        return None
 
-    def _run_cycle(self, view: PodView) -> Decision:
-        """A decision on a pod that has left the queue, and what follows from it."""
+    def _run_cycle(self, view: PodView) -> Decision | None:
+        """A decision on a pod that has left the queue, and what follows from it; None if it waits for a permit."""
         key = view.pod.key
         cycle = self.cycle(view)
         evaluation, decision = self._decided(cycle)
         if self.on_decided is not None:
             self.on_decided(cycle, evaluation, self.cache.table, decision)
         if decision.placed:
-            self._waitlist.leave(key)
-            self._preemption.gone(key)
-            decision = self._with_volumes(cycle, decision)
-            self._assume(cycle, decision.node)
-        else:
-            if evaluation is not None:
-                decision = self._without_node(cycle, evaluation, decision)
-            decision = replace(decision, promised=self._preemption.nominations.node_of(key) or "")
-            if self._diagnosing:
-                decision = self.diagnosis.refused(decision)
-            self._waitlist.refused(view, decision)
+            return self._binding.reserve(cycle, decision)
+        if evaluation is not None:
+            decision = self._without_node(cycle, evaluation, decision)
+        decision = replace(decision, promised=self.ledger.promised_to(key) or "")
+        if self._diagnosing:
+            decision = self.diagnosis.refused(decision)
+        self._waitlist.refused(view, decision)
         return decision
 
     def _undo(self, view: PodView, problem: Exception) -> Decision:
         """A decision after a failure somewhere in a cycle: nothing of the cycle holds, and the pod comes again."""
-        key = view.pod.key
-        if self.cache.is_assumed(key):
-            self.cache.displace(key)
-        self.cache.state.volumes.give_up(key)
+        self.ledger.give_up(view.pod.key)
         self.forget_answers()
         decision = self._problem(view.pod, problem)
         self._waitlist.failed(view, decision)
@@ -346,7 +359,7 @@ class Scheduler:
                 digest = self.profile.digest
                 return None, Decision(asked.key, asked.uid, "", len(table), 0, (refused,), digest=digest)
             evaluation = self._preemption.counted(cycle, evaluations.get(cycle, table))
-            promised = self._preemption.nominations.node_of(asked.key)
+            promised = self.ledger.promised_to(asked.key)
             decision = select_host(cycle, evaluation, table, self._selection, promised)
             while decision.placed and not self._preemption.passes_beside(cycle, decision.node):
                 evaluation = evaluation.refusing(table.index(decision.node))
@@ -369,25 +382,15 @@ class Scheduler:
         """Somebody else has decided that a pod goes to a node."""
         self._waitlist.leave(pod.key)
         if self.cache.node_of(pod.key) is None:
-            self.cache.place(self._view(pod), node, self._clock(), assumed=True)
-            self._waitlist.happened(Event.POD_PLACED, node)
+            self._binding.assume(self._view(pod), node)
 
     def withdraw(self, pod: Pod) -> None:
         """A pod that was assumed so did not get there."""
-        if self.cache.is_assumed(pod.key):
-            node = self.cache.node_of(pod.key)
-            self.cache.displace(pod.key)
-            self._waitlist.happened(Event.POD_GONE, node)
+        account = self.ledger.assumed(pod.key)
+        if account is not None:
+            self._binding.take_back(account)
 
     # --- parts of a decision --------------------------------------------------------------------
-
-    def _with_volumes(self, cycle: Cycle, decision: Decision) -> Decision:
-        """A decision with what has to be done about the pod's volumes, which counts as done from now on."""
-        if not cycle.view.volumes.claims:
-            return decision
-        plan = reservation(cycle, self.cache.table, decision.node)
-        self.cache.state.volumes.assume(decision.pod, plan)
-        return replace(decision, volumes=plan)
 
     def _without_node(self, cycle: Cycle, evaluation: Evaluation, decision: Decision) -> Decision:
         """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
@@ -409,14 +412,21 @@ class Scheduler:
             return self._problem(cycle.view.pod, problem)
         return replace(decision, route=shard.way_home(asked))
 
-    def _with_room_made(self, cycle: Cycle, evaluation: Evaluation, decision: Decision) -> Decision:
-        """A decision on a pod that found no node, with who goes for it, or why nobody does."""
+    def _with_room_made(
+        self, cycle: Cycle, evaluation: Evaluation, decision: Decision, *, following: bool = True
+    ) -> Decision:
+        """A decision on a pod that found no node, with who goes for it, or why nobody does.
+
+        Without `following` nothing follows from it.
+        """
         try:
             found = self._preemption.find(cycle, evaluation)
         except CycleProblem as problem:
             return self._problem(cycle.view.pod, problem)
         if found is None:
             return decision
+        if following:
+            self._preemption.follow(cycle, found)
         if isinstance(found, NoCandidate):
             return replace(decision, remark=found.message(decision.nodes))
         return replace(decision, preemption=found)
@@ -446,16 +456,7 @@ class Scheduler:
         evaluation, decision = self._decided(cycle)
         if evaluation is None or decision.placed:
             return decision
-        key, leaving = decision.pod, dict(self._leaving)
-        promised = {view.pod.key: (view, node) for view, node in self._preemption.nominations.items()}
-        try:
-            decision = self._with_room_made(cycle, evaluation, decision)
-        finally:
-            self._leaving.clear()
-            self._leaving.update(leaving)
-            self._preemption.gone(key)
-            for view, node in promised.values():
-                self._preemption.nominations.set(view, node)
+        decision = self._with_room_made(cycle, evaluation, decision, following=False)
         advice = self._adviser.advise(cycle, evaluation, self.cache.table)
         return replace(decision, advice=tuple(one.text for one in advice))
 
@@ -474,7 +475,7 @@ class Scheduler:
 
     def next_time(self) -> int | None:
         """When something is due without anything happening; None when nothing is."""
-        times = [self._waitlist.next_time(), self._unconfirmed[0][0] if self._unconfirmed else None]
+        times = [self._waitlist.next_time(), self._binding.next_time()]
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -487,26 +488,34 @@ class Scheduler:
         """How many pods wait: to be tried, for their back-off to end, for something to happen, for their gates."""
         return self._waitlist.counts
 
+    def on_news(self, wake: Callable[[], None]) -> None:
+        """Have `wake` called when a pod may be due for a reason other than an event: a plugin says so."""
+        self._binding.on_news = wake
+
+    @property
+    def plugins(self) -> dict[str, Any]:
+        """What is shown of the plugins' states, by filter."""
+        return self._binding.status()
+
     def last_decision(self, key: PodKey) -> Decision | None:
         """Why a pod that waits found no node when it was last looked at."""
         return self._waitlist.last.get(key)
 
     # --- inner workings -------------------------------------------------------------------------
 
-    def _expire(self) -> None:
-        """Take back the pods that the cluster did not confirm on their nodes in time."""
-        while self._unconfirmed and self._unconfirmed[0][0] <= self._clock():
-            _, key, view = heapq.heappop(self._unconfirmed)
-            if self.cache.view(key) is view:
-                self.forget(view.pod)
+    def _happened(
+        self, event: Event, node: str | None = None, changed: Collection[str] | None = None
+    ) -> None:
+        """Something happened that may help pods of the queue, or let one go that waits for a permit."""
+        self._waitlist.happened(event, node, changed)
+        self._binding.heard(event)
 
-    def _assume(self, cycle: Cycle, node: str) -> None:
-        """Count a pod on its node before the cluster does."""
-        view, now = cycle.view, self._clock()
-        self.cache.place(view, node, now, assumed=True)
-        if within := self.profile.confirm_within(cycle.records):
-            heapq.heappush(self._unconfirmed, (now + within, view.pod.key, view))
-        self._waitlist.happened(Event.POD_PLACED, node)
+    def _heard_promise(self, view: PodView) -> None:
+        """News of a pod without a node: the node that the cluster says it waits for, if any."""
+        # What we decided ourselves and the cluster does not show yet stays.
+        node = view.pod.nominated_node or self.ledger.promised_to(view.pod.key)
+        if node:
+            self.ledger.promise(view, node)
 
     def _records(self, facts: Record, namespace: str) -> dict[str, Any]:
         return records_for(

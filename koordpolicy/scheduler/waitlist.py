@@ -132,6 +132,7 @@ class Waitlist:
     def refused(self, view: PodView, decision: Decision) -> None:
         """A pod found no node."""
         key = view.pod.key
+        self.pods[key] = view
         self.last[key] = decision
         if decision.passed_on:
             self.away.add(key)

@@ -9,7 +9,6 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.catalogue import NO_BAND
 from koordpolicy.graph.meaning.constants import constants_of
 from koordpolicy.graph.state import State
-from koordpolicy.language.kinds.plugins import PLUGINS
 
 _ENTRY = re.compile(r"(?P<list>filters|scores)\[(?P<name>[^\]]*)\]\.(?P<rest>.+)\Z")
 
@@ -24,19 +23,23 @@ def _plugins(state: State) -> None:
     for key, decision in state.decisions.items():
         entry = _ENTRY.match(key.field) if key.kind == "SchedulingProfile" else None
         if key.kind == "SchedulingProfile" and key.field == "preemption.plugin":
-            preempting = {name for name, one in PLUGINS.items() if one.preempts}
+            preempting = {name for name, one in state.plugins.items() if one.preempts}
             for rule, name in constants_of(state, decision):
                 if name not in preempting:
                     what = f"no plugin `{name}` makes room for pods"
                     report_unknown(state, rule.span, what, str(name), preempting)
         if entry is None:
             continue
-        able = {name for name, one in PLUGINS.items() if getattr(one, entry["list"])}
+        able = {name for name, one in state.plugins.items() if getattr(one, entry["list"])}
         if entry["rest"] == "plugin":
             verb = "filters" if entry["list"] == "filters" else "scores"
             for rule, name in constants_of(state, decision):
                 if name not in able:
-                    what = f"no plugin `{name}` {verb}" if name in PLUGINS else f"there is no plugin `{name}`"
+                    what = (
+                        f"no plugin `{name}` {verb}"
+                        if name in state.plugins
+                        else f"there is no plugin `{name}`"
+                    )
                     report_unknown(state, rule.span, what, str(name), able)
         elif entry["rest"].startswith("parameters."):
             _plugin_parameter(state, key.target, entry)
@@ -50,7 +53,7 @@ def _plugin_parameter(state: State, target: str, entry: re.Match[str]) -> None:
         None,
     )
     named = [name for _, name in constants_of(state, chosen)] if chosen is not None else []
-    known = [PLUGINS[str(name)] for name in named if str(name) in PLUGINS]
+    known = [state.plugins[str(name)] for name in named if str(name) in state.plugins]
     parameter = entry["rest"].removeprefix("parameters.")
     if not known or any(parameter in one.parameters for one in known):
         return

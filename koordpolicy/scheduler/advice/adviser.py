@@ -14,12 +14,13 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice.knobs import Knobs, Turn
-from koordpolicy.scheduler.advice.native import HELPERS, unknown_labels
-from koordpolicy.scheduler.advice.pace import PAUSE, Evaluations, TooMuch, Work, finished
+from koordpolicy.scheduler.advice.pace import Evaluations, TooMuch, Work, finished
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.plugins import ParameterError
+from koordpolicy.scheduler.plugins.base import PAUSE
+from koordpolicy.scheduler.plugins.placement import unknown_labels
 from koordpolicy.scheduler.step import Step
 
 T = TypeVar("T")
@@ -95,7 +96,7 @@ class Adviser:
     def _unknown(self, cycle: Cycle, table: NodeTable) -> tuple[Advice, ...]:
         """What the pod asks for that there is not at all."""
         try:
-            said = tuple(unknown_labels(cycle, table)) if len(table) else ()
+            said = tuple(unknown_labels(cycle.view, table)) if len(table) else ()
         except ObjectError:
             return ()
         return (Advice("NodeAffinity", node_affinity.MISMATCH, len(table), said),) if said else ()
@@ -126,9 +127,8 @@ class Adviser:
         return Advice(step.name, reason, len(rows), tuple(changes), cut)
 
     def _native(self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
-        filter = None if step.plugin is None else step.plugin.filter
-        helper = None if filter is None else HELPERS.get(filter)
-        return iter(()) if helper is None else helper(cycle, step, table, rows)
+        helper = None if step.plugin is None else step.plugin.advice
+        return iter(()) if helper is None else helper(cycle.view, step.values(cycle.records), table, rows)
 
     def _turns(
         self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows, evaluations: Evaluations

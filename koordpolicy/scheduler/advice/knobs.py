@@ -20,8 +20,9 @@ from koordpolicy.language.cel.ir_walk import facts_of, rewrite
 from koordpolicy.language.cel.lower.columns import ColumnProgram, compile_columns
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, Type, record
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.advice.pace import PAUSE, Evaluations, Work
+from koordpolicy.scheduler.advice.pace import Evaluations, Work
 from koordpolicy.scheduler.advice.steps import nearest_value
+from koordpolicy.scheduler.plugins.base import PAUSE
 from koordpolicy.scheduler.profile import KIND, ROOTS
 from koordpolicy.scheduler.step import Step
 

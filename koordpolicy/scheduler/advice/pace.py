@@ -1,19 +1,13 @@
 """How much work advice may be, and where it can be interrupted.
 
-What takes long here is a generator: it yields `PAUSE` wherever others may have their turn, at the latest after
+What takes long here is a generator: it yields `PAUSE` (of `plugins/base`) wherever others may have their turn, at the latest after
 each evaluation of nodes, and is brought to its end by whoever wants the answer.
 """
 
 from collections.abc import Generator
-from typing import Final, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 T = TypeVar("T")
-
-PAUSE: Final = None
-"""What is yielded where others may have their turn."""
-
-ROWS: Final = 256
-"""Nodes that are looked at one by one before others have their turn."""
 
 Work: TypeAlias = Generator[None, None, T]
 """Work in small pieces that comes to a result."""

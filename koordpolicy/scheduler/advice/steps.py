@@ -5,7 +5,8 @@ from typing import Any, Final
 
 from koordpolicy.language.cel.types import DURATION, Type, Unit
 from koordpolicy.language.cel.values import Duration
-from koordpolicy.scheduler.advice.pace import PAUSE, Work
+from koordpolicy.scheduler.advice.pace import Work
+from koordpolicy.scheduler.plugins.base import PAUSE
 
 Works = Callable[[Any], bool]
 """Whether nodes would pass with this value. It is asked a few dozen times at most, with a pause after each."""

@@ -8,30 +8,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from koordpolicy.scheduler.plugins import PLUGINS
 from koordpolicy.scheduler.profile import Profile, ProfileError
 from koordpolicy.scheduler.step import Step
 
 OWN: Final = "own"
 ALL: Final = "all"
-
-TWINS: Final = (
-    "NodeUnschedulable",
-    "NodeName",
-    "TaintToleration",
-    "NodeAffinity",
-    "NodePorts",
-    "NodeResourcesFit",
-    "NodeResourcesBalancedAllocation",
-    "VolumeRestrictions",
-    "NodeVolumeLimits",
-    "VolumeBinding",
-    "VolumeZone",
-    "PodTopologySpread",
-    "InterPodAffinity",
-    "ImageLocality",
-)
-"""The plugins that are plugins of kube-scheduler, too, by default."""
 
 
 def restricted_to(steps: str) -> Callable[[Profile], Profile]:
@@ -68,4 +49,4 @@ def _left(steps: Sequence[Step], names: frozenset[str] | None) -> tuple[Step, ..
 
 def _is_twin(step: Step) -> bool:
     """Whether kube-scheduler asks this one itself. With an expression of policy beside it, it is another one."""
-    return not step.expression and any(step.plugin is PLUGINS[name] for name in TWINS)
+    return not step.expression and step.plugin is not None and step.plugin.of_kubernetes

@@ -1,9 +1,9 @@
 """What a plugin is, and how it reads its parameters."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,10 @@ from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.volume_plan import VolumePlan
+from koordpolicy.kube import Object, Patch, Resource
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.reading import Amounts
+from koordpolicy.model.table import NodeTable
 
 T = TypeVar("T")
 
@@ -90,12 +92,85 @@ Rank = Callable[[PodView, NodeView, Rows, Parameters], "Scores | None"]
 """Scores, 0 to 100, of the nodes of some rows, which are those left to choose from."""
 
 
-Gate = Callable[[PodView, ClusterState], bool]
+Hopeless = Callable[[PodView, ClusterState], bool]
 """Whether a filter refuses the pod every node, without a look at any."""
 
+Helper = Callable[[PodView, Parameters, NodeTable, Rows], Iterator[str | None]]
+"""What would help against a filter on the nodes of some rows, with `PAUSE` where it takes long."""
 
-Reserve = Callable[[PodView, NodeView, Parameters], VolumePlan]
-"""What is to be done before the pod is bound to the one node that is shown."""
+# --- with a state ---------------------------------------------------------------------------------
+
+
+class Host(Protocol):
+    """What the state of a plugin knows of its scheduler."""
+
+    @property
+    def cluster(self) -> ClusterState:
+        """What there is in the cluster beside nodes, as it is now."""
+        ...
+
+    def now(self) -> int:
+        """The time in nanoseconds since 1970."""
+        ...
+
+    def reconsider(self, *pods: PodKey) -> None:
+        """Ask again about these pods (none named: all) that the plugin lets wait, or that it refused."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A plugin does not want a pod on its node. The pod comes back to the queue with the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A plugin does not permit a pod yet. At `until` (nanoseconds since 1970) this is a refusal for the reason."""
+
+    until: int
+    reason: str
+
+
+Reserve = Callable[[Any, PodView, NodeView, Parameters], "object | Refusal | None"]
+"""Takes for a pod what it needs on the one node that is shown, and gives it as data; None for nothing.
+
+It takes nothing where it refuses or raises."""
+
+Undo = Callable[[Any, Any], None]
+"""Gives back what `Reserve` or `Adopt` took."""
+
+Adopt = Callable[[Any, PodView, str], "object | None"]
+"""Takes the same for a pod that is on a node already, as after a restart."""
+
+Permit = Callable[[Any, PodView, str, Parameters], "Refusal | Wait | None"]
+"""Whether a pod may go to its node (None). It is asked again after the events of the plugin."""
+
+Sleep = Callable[[float], Awaitable[None]]
+"""Waits for seconds. Raises Conflict when what is waited for is not wanted any more."""
+
+
+class Port(Protocol):
+    """What a plugin may do on the cluster before a pod is bound: a part of `kube.Cluster`, in whose words it is."""
+
+    async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
+        """The object of this name."""
+        ...
+
+    async def patch(
+        self, resource: Resource, name: str, patch: Patch, *, namespace: str | None = None
+    ) -> Object:
+        """Change an object by a patch and return it as stored."""
+        ...
+
+
+Write = Callable[[Port, Sleep], Awaitable[None]]
+"""Writes what was taken, and waits until it is so. Raises KubeError."""
+
+Prebind = Callable[[Any, Any, Port, Sleep], Awaitable[None]]
+"""The same of some data, before the pod is bound. It may be called again. It holds no slot of the writes while it
+waits, only while it patches."""
 
 
 class Anew:
@@ -114,18 +189,37 @@ ANEW: Final = Anew()
 
 NODES_COME_AND_CHANGE: Final = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED})
 
+PLACE: Final = frozenset({"labels", "name"})
+"""What labels say of where a node is."""
+
+SPEC: Final = frozenset({"spec"})
+"""Stands for what a pod's spec says of nodes, which has no facts of its own."""
+
+PAUSE: Final = None
+"""What advice yields where others may have their turn."""
+
+ROWS: Final = 256
+"""Nodes that are looked at one by one before others have their turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plugin:
-    """An implementation: as a filter, as a score, or as both.
+    """An implementation: all that a plugin may have. What it does not have costs nothing.
 
-    `node_facts` and `pod_facts` are what it reads, so that equal pods on unchanged nodes need no second
-    look. `helped_by` are the events after which a refused pod may pass. `row_only` says that the verdict
-    about a node follows from its row alone; others have a `cache_key`, and may look at the surroundings. `rank`
-    scores the nodes that are left in view of each other, `rank_key` says whether it has something to say.
-    `requests` is what a filter that only counts amounts counts, `reserve` what has to follow from a decision,
-    `gate` whether it refuses the pod as such.
-    `filter_one` and `score_one` say of one node what `filter` and `score` do; not all plugins have them.
+    As a filter and as a score, it reads `node_facts` and `pod_facts`, so that equal pods on unchanged nodes need no second
+    look. `row_only` says that the verdict about a node follows from its row alone; others have a `cache_key`, and
+    may look at the state of the cluster. `rank` scores the nodes that are left in view of each other, `rank_key` says
+    whether it has something to say. `filter_one` and `score_one` say of one node what `filter` and `score` do; not
+    all plugins have them. `requests` is what a filter that only counts amounts counts, `hopeless` whether it refuses
+    the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit.
+
+    `state` makes the state of a plugin, once for each scheduler; `reserve`, `undo`, `adopt`, `permit`, `prebind` and
+    `status` get it first (None without it). What `reserve` takes for a pod on its node is kept in the ledger, and
+    `undo` gives it back exactly once. A plugin with `adopt` holds it as long as the pod is there, others until the cluster
+    shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all).
+
+    `advice` says what would help against the filter, `status` what is shown of the state. `of_kubernetes` says that
+    kube-scheduler has the same plugin by default.
     """
 
     filter: Filter | None = None
@@ -137,11 +231,25 @@ class Plugin:
     cache_key: CacheKey | None = None
     rank: Rank | None = None
     rank_key: CacheKey | None = None
-    reserve: Reserve | None = None
     requests: Requests | None = None
-    gate: Gate | None = None
+    hopeless: Hopeless | None = None
     filter_one: FilterOne | None = None
     score_one: ScoreOne | None = None
+    state: Callable[[Host], Any] | None = None
+    concerns: Callable[[PodView], bool] | None = None
+    reserve: Reserve | None = None
+    undo: Undo | None = None
+    adopt: Adopt | None = None
+    permit: Permit | None = None
+    prebind: Prebind | None = None
+    status: Callable[[Any], Mapping[str, Any]] | None = None
+    advice: Helper | None = None
+    of_kubernetes: bool = False
+
+    @property
+    def decides_late(self) -> bool:
+        """Whether it may refuse a node that all filters let pass."""
+        return self.reserve is not None or self.permit is not None
 
 
 def one_reason(refused: Mask, reason: str) -> Verdicts:

@@ -1,12 +1,13 @@
 """Images: how much of the pod's is on a node already."""
 
 from collections.abc import Hashable
+from typing import Final
 
 from koordpolicy.algorithms.image_locality import image_scores
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import Parameters, Said, Scores
+from koordpolicy.scheduler.plugins.base import Parameters, Plugin, Said, Scores
 
 
 def images_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:
@@ -22,3 +23,8 @@ def image_locality(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Sc
     known = nodes.state.images.present(pod.images, nodes.total)
     present = [(nodes.some(sizes), holders) for sizes, holders in known]
     return image_scores(present, nodes.total, len(pod.images), nodes.count)
+
+
+IMAGE_LOCALITY: Final = Plugin(
+    score=image_locality, row_only=False, cache_key=images_wanted, of_kubernetes=True
+)

@@ -17,9 +17,20 @@ from koordpolicy.algorithms.interpod import (
     weighed,
 )
 from koordpolicy.cluster import ClusterState, HeldTerm, Wanted
+from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import ANEW, ParameterError, Parameters, Said, Scores, Verdicts
+from koordpolicy.scheduler.plugins.base import (
+    ANEW,
+    NODES_COME_AND_CHANGE,
+    PLACE,
+    ParameterError,
+    Parameters,
+    Plugin,
+    Said,
+    Scores,
+    Verdicts,
+)
 
 _HARD_WEIGHT: Final = "hardPodAffinityWeight"
 _MOST_WEIGHT: Final = 100
@@ -118,3 +129,16 @@ def _hard_weight(parameters: Parameters) -> int:
 def _near(nodes: NodeView, key: str, pods: Column) -> Near:
     domains = nodes.state.topology.of(key)
     return Near(domains.ids(nodes.total), domains.size, pods)
+
+
+INTER_POD_AFFINITY: Final = Plugin(
+    filter=interpod_filter,
+    rank=interpod_rank,
+    node_facts=PLACE,
+    helped_by=NODES_COME_AND_CHANGE
+    | {Event.POD_GONE, Event.POD_PLACED, Event.POD_CHANGED, Event.NAMESPACE_CHANGED},
+    row_only=False,
+    cache_key=required_wanted,
+    rank_key=wishes_wanted,
+    of_kubernetes=True,
+)

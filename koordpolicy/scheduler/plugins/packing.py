@@ -9,13 +9,16 @@ from koordpolicy.algorithms.amplified import INSUFFICIENT, short_of_cpu, short_o
 from koordpolicy.algorithms.fit_plus import STRATEGIES, FitPlus
 from koordpolicy.algorithms.fit_score import Strategy
 from koordpolicy.algorithms.scarce import kinds_of, scarce_score
-from koordpolicy.cluster.nodes import NodeView, kinds_in
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import KINDS, NodeView, kinds_in
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler.plugins.base import (
+    NODES_COME_AND_CHANGE,
     Facts,
     ParameterError,
     Parameters,
+    Plugin,
     Refused,
     Scores,
     Verdicts,
@@ -24,7 +27,7 @@ from koordpolicy.scheduler.plugins.base import (
     texts,
     weights,
 )
-from koordpolicy.scheduler.plugins.resources import by_amounts
+from koordpolicy.scheduler.plugins.resources import FIT_FACTS, by_amounts
 
 UNREADABLE: Final = "node(s) invalid CPU amplification ratio"
 
@@ -111,3 +114,25 @@ def _strategies(parameters: Parameters) -> Mapping[str, str]:
             known = " or ".join(f"`{one}`" for one in STRATEGIES)
             raise ParameterError(f"`strategies`: {resource} has `{strategy}`; it may be {known}")
     return value
+
+
+NODE_RESOURCES_FIT_PLUS: Final = Plugin(
+    score=fit_plus_score,
+    score_one=fit_plus_score_one,
+    node_facts=FIT_FACTS | {"resources.nonzeroRequested"},
+    pod_facts=frozenset({"resources.request", "containers"}),
+)
+
+SCARCE_RESOURCE_AVOIDANCE: Final = Plugin(
+    score=scarce_avoidance,
+    node_facts=frozenset({KINDS}),
+    pod_facts=frozenset({"resources.request"}),
+)
+
+AMPLIFIED_CPU: Final = Plugin(
+    filter=amplified_cpu,
+    filter_one=amplified_cpu_one,
+    node_facts=FIT_FACTS | {"amplification.cpu", "ownedCPU"},
+    pod_facts=frozenset({"resources.request"}),
+    helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
+)

@@ -1,14 +1,23 @@
 """What nodes say of themselves: cordons, names, taints, labels."""
 
-from typing import Final
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 
 from koordpolicy.algorithms import node_affinity, toleration
-from koordpolicy.cluster.nodes import NodeView, taints_of
+from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.placement import Placement
+from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.plugins.base import (
+    PAUSE,
+    PLACE,
+    ROWS,
+    SPEC,
     Parameters,
+    Plugin,
     Scores,
     Verdicts,
     one_reason,
@@ -72,3 +81,103 @@ def preferred_affinity(pod: PodView, nodes: NodeView, _parameters: Parameters) -
     """The weights of the pod's wishes that each node fulfils."""
     preferred = pod.placement.preferred
     return node_affinity.preference_all(preferred, nodes) if preferred else None
+
+
+# --- advice --------------------------------------------------------------------------------------
+
+_LISTED: Final = 3
+"""Changes that are named for one filter, the best first."""
+
+
+def uncordoned(_pod: PodView, _parameters: Parameters, _table: NodeTable, rows: Rows) -> Iterator[str]:
+    """Cordoned nodes could be uncordoned."""
+    yield f"{len(rows)} would take it if uncordoned"
+
+
+def tolerations(pod: PodView, _parameters: Parameters, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+    """The single taints that keep the pod away."""
+    tolerated = pod.placement.tolerations
+    found: Counter[str] = Counter()
+    for at, row in enumerate(rows, 1):
+        if at % ROWS == 0:
+            yield PAUSE
+        text = str(table.row(int(row)).get(TAINTS, ""))
+        bad = [
+            taint
+            for taint in taints_of(text)
+            if taint.effect in (toleration.NO_SCHEDULE, toleration.NO_EXECUTE)
+            and not toleration.tolerated(tolerated, taint)
+        ]
+        if len(bad) == 1:
+            taint = bad[0]
+            found[
+                f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+            ] += 1
+    for taint_text, count in found.most_common(_LISTED):
+        yield f"{count} would take it if the pod tolerated {taint_text}"
+
+
+def labels(pod: PodView, _parameters: Parameters, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+    """The single labels that nodes lack."""
+    wanted = pod.placement
+    found: Counter[str] = Counter()
+    for at, row in enumerate(rows, 1):
+        if at % ROWS == 0:
+            yield PAUSE
+        facts = table.row(int(row))
+        own: Any = facts["labels"]
+        bad = [f"{key}={value}" for key, value in wanted.node_selector.items() if own.get(key) != value]
+        if len(bad) == 1 and _affinity_passes(wanted, str(facts["name"]), own):
+            found[bad[0]] += 1
+    for label, count in found.most_common(_LISTED):
+        yield f"{count} would take it with the label {label}"
+    rest = len(rows) - sum(found.values())
+    if rest and wanted.required is not None and not found:
+        yield "no node has the labels that the pod's affinity requires"
+
+
+def unknown_labels(pod: PodView, table: NodeTable) -> Iterator[str]:
+    """Labels of the pod's selector that no node has at all, whatever else refuses the nodes."""
+    for key, value in pod.placement.node_selector.items():
+        column = table.entry("labels", key)
+        same = column.values == table.strings.find(value)
+        if not (same if column.absent is None else same & ~column.absent).any():
+            yield f"no node has the label {key}={value}"
+
+
+def _affinity_passes(wanted: Placement, name: str, own: Mapping[str, str]) -> bool:
+    """Whether a node with these labels meets what the affinity alone requires."""
+    return wanted.required is None or node_affinity.matches(Placement(required=wanted.required), name, own)
+
+
+# --- the plugins ---------------------------------------------------------------------------------
+
+NODE_UNSCHEDULABLE: Final = Plugin(
+    filter=node_unschedulable,
+    node_facts=frozenset({"unschedulable"}),
+    pod_facts=SPEC,
+    advice=uncordoned,
+    of_kubernetes=True,
+)
+
+NODE_NAME: Final = Plugin(
+    filter=node_name, node_facts=frozenset({"name"}), pod_facts=frozenset({"nodeName"}), of_kubernetes=True
+)
+
+TAINT_TOLERATION: Final = Plugin(
+    filter=taint_toleration,
+    score=avoided_taints,
+    node_facts=frozenset({TAINTS}),
+    pod_facts=SPEC,
+    advice=tolerations,
+    of_kubernetes=True,
+)
+
+NODE_AFFINITY: Final = Plugin(
+    filter=required_affinity,
+    score=preferred_affinity,
+    node_facts=PLACE,
+    pod_facts=SPEC,
+    advice=labels,
+    of_kubernetes=True,
+)

@@ -6,9 +6,10 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import Parameters, Said, Verdicts
+from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Parameters, Plugin, Said, Verdicts
 
 NOT_FREE: Final = "node(s) didn't have free ports for the requested pod ports"
 
@@ -22,3 +23,12 @@ def node_ports(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdic
     """Nodes without one of the ports."""
     taken = nodes.some(nodes.state.ports.taken(pod.ports, nodes.total))
     return Verdicts((NOT_FREE,), taken[np.newaxis], np.zeros(nodes.count, np.bool_))
+
+
+NODE_PORTS: Final = Plugin(
+    filter=node_ports,
+    helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
+    row_only=False,
+    cache_key=ports_wanted,
+    of_kubernetes=True,
+)

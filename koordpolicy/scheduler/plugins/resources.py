@@ -1,6 +1,6 @@
 """What pods take from nodes: room, how much would be left, and how evenly."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
@@ -11,14 +11,19 @@ from koordpolicy.algorithms import balanced
 from koordpolicy.algorithms.columns import Columns
 from koordpolicy.algorithms.fit import checked_resources, fit_all, fit_one, shortage_reason
 from koordpolicy.algorithms.fit_score import FitScore, NodeScore, Strategy
-from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.model.protocol import PODS
+from koordpolicy.model.protocol import EPHEMERAL_STORAGE, MEMORY, PODS
+from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import Amounts
+from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.plugins.base import (
+    NODES_COME_AND_CHANGE,
     Facts,
     ParameterError,
     Parameters,
+    Plugin,
     Refused,
     Scores,
     Verdicts,
@@ -187,3 +192,63 @@ def _scorer(parameters: Parameters) -> FitScore:
         return FitScore.of(named, counted, points)
     except (ValueError, AttributeError) as problem:
         raise ParameterError(f"`shape`: {problem}") from None
+
+
+# --- advice --------------------------------------------------------------------------------------
+
+_MIB: Final = 2**20
+_HAS: Final = "resources.allocatable"
+_USED: Final = "resources.requested"
+
+
+def less(pod: PodView, parameters: Parameters, table: NodeTable, rows: Rows) -> Iterator[str]:
+    """How much too much the pod requests on the node that lacks least, by shares of what it requests."""
+    wanted = requests_of(pod, parameters)
+    nodes = NodeView(table, rows)
+    missing = {
+        name: np.maximum(amount - (nodes.amount(_HAS, name) - nodes.amount(_USED, name)), 0)
+        for name, amount in wanted.items()
+        if amount > 0
+    }
+    shares = sum(lacking / wanted[name] for name, lacking in missing.items())
+    at = int(np.argmin(shares))
+    lacking = {name: int(column[at]) for name, column in missing.items() if column[at] > 0}
+    words = ", ".join(
+        f"{amount} more pods" if name == PODS else f"{_rounded(name, amount)} {name}"
+        for name, amount in lacking.items()
+    )
+    equal = int(np.count_nonzero(np.all([column <= column[at] for column in missing.values()], axis=0)))
+    others = "" if equal == 1 else f", and {equal - 1} more"
+    yield f"nearest is {table.name(int(rows[at]))}{others}, where {words} would have to be free"
+
+
+def _rounded(resource: str, amount: int) -> str:
+    """An amount as people write it; bytes up to the next MiB."""
+    many_bytes = amount >= _MIB and (resource in (MEMORY, EPHEMERAL_STORAGE) or resource.endswith("memory"))
+    return f"{-(-amount // _MIB)}Mi" if many_bytes else amount_text(resource, amount)
+
+
+# --- the plugins ---------------------------------------------------------------------------------
+
+FIT_FACTS: Final = frozenset({_HAS, _USED, "requested.pods"})
+
+NODE_RESOURCES_FIT: Final = Plugin(
+    filter=resources_fit,
+    score=fit_score,
+    node_facts=FIT_FACTS | {"resources.nonzeroRequested"},
+    pod_facts=frozenset({"resources.request", "resources.nonzeroRequest"}),
+    helped_by=NODES_COME_AND_CHANGE | {Event.POD_GONE},
+    requests=requests_of,
+    filter_one=resources_fit_one,
+    score_one=fit_score_one,
+    advice=less,
+    of_kubernetes=True,
+)
+
+NODE_RESOURCES_BALANCED_ALLOCATION: Final = Plugin(
+    score=balanced_score,
+    score_one=balanced_score_one,
+    node_facts=FIT_FACTS,
+    pod_facts=frozenset({"resources.request"}),
+    of_kubernetes=True,
+)

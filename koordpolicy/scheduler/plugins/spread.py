@@ -17,11 +17,22 @@ from koordpolicy.algorithms.spread import (
     spread_refusals,
 )
 from koordpolicy.cluster import ClusterState, Wanted
-from koordpolicy.cluster.nodes import NodeView, Rows, taints_of
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.neighbours import PodTerm, SpreadConstraint
 from koordpolicy.model.protocol import HOSTNAME
-from koordpolicy.scheduler.plugins.base import ANEW, ParameterError, Parameters, Said, Scores, Verdicts
+from koordpolicy.scheduler.plugins.base import (
+    ANEW,
+    NODES_COME_AND_CHANGE,
+    PLACE,
+    ParameterError,
+    Parameters,
+    Plugin,
+    Said,
+    Scores,
+    Verdicts,
+)
 
 _SOFT: Final = "defaultConstraints"
 _HARD: Final = "requiredDefaultConstraints"
@@ -139,3 +150,15 @@ def _counting(pod: PodView, constraint: SpreadConstraint, nodes: NodeView) -> Ma
             if not toleration.tolerates_all(placement.tolerations, taints_of(nodes.text(int(code)))):
                 found &= codes != code
     return found
+
+
+POD_TOPOLOGY_SPREAD: Final = Plugin(
+    filter=spread_filter,
+    rank=spread_rank,
+    node_facts=PLACE | {TAINTS},
+    helped_by=NODES_COME_AND_CHANGE | {Event.NODE_GONE, Event.POD_GONE, Event.POD_PLACED, Event.POD_CHANGED},
+    row_only=False,
+    cache_key=hard_wanted,
+    rank_key=soft_wanted,
+    of_kubernetes=True,
+)

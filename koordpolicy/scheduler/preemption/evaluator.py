@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection
 
 from koordpolicy.algorithms.eviction import Victims
 from koordpolicy.cluster.cache import ClusterCache
-from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import Preemption
 from koordpolicy.scheduler.evaluation import Evaluation
+from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.preemption.no_candidate import NoCandidate
 from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
@@ -25,7 +25,7 @@ WAITING = NoCandidate({}, "not eligible due to a terminating pod on the nominate
 class PreemptionEvaluator:
     """The preemption of one profile over one cache.
 
-    `leaving` are the pods that were chosen to go and have not gone, with their uids.
+    The `ledger` knows which node is promised to whom, and who was chosen to go.
     """
 
     def __init__(
@@ -33,18 +33,18 @@ class PreemptionEvaluator:
         graph: RuleGraph,
         profile: str,
         cache: ClusterCache,
-        leaving: dict[PodKey, str],
+        ledger: Ledger,
         draw: Callable[[int], int],
     ) -> None:
         self._policy = PreemptionPolicy(graph, profile)
         self._cache = cache
-        self._leaving = leaving
-        self.nominations = Nominations(cache, self._policy)
-        self._search = Search(cache, self._policy, self.nominations, draw)
+        self._ledger = ledger
+        self._nominations = Nominations(cache, self._policy, ledger)
+        self._search = Search(cache, self._policy, self._nominations, ledger, draw)
 
     def counted(self, cycle: Cycle, evaluation: Evaluation) -> Evaluation:
         """The answers about all nodes, with those who wait for a node counted on it."""
-        return self.nominations.counted(cycle, evaluation) if len(self.nominations) else evaluation
+        return self._nominations.counted(cycle, evaluation) if self._ledger.promises else evaluation
 
     def passes_beside(self, cycle: Cycle, node: str) -> bool:
         """Whether a node that passes by itself does so with those who wait for it.
@@ -52,11 +52,11 @@ class PreemptionEvaluator:
         Only filters that look beyond a node make a difference here: `counted` has asked the others. Raises
         CycleProblem.
         """
-        if not self.nominations.on(node) or all(
+        if not self._ledger.promised_on(node) or all(
             step.plugin is None or step.plugin.row_only for step in cycle.profile.filters
         ):
             return True
-        return self.nominations.passes_beside(cycle, node)
+        return self._nominations.passes_beside(cycle, node)
 
     def may_displace(self, cycle: Cycle) -> bool:
         """Whether policy lets the pod displace others at all."""
@@ -65,8 +65,7 @@ class PreemptionEvaluator:
     def find(self, cycle: Cycle, evaluation: Evaluation) -> Preemption | NoCandidate | None:
         """Who goes for a pod that no node took, or why nobody does; None where the profile makes no room.
 
-        From then on the pod waits for the node, and those it displaces there do not any more. Raises
-        CycleProblem.
+        Nothing follows from it yet: `follow` does. Raises CycleProblem.
         """
         if not self._policy.enabled:
             return None
@@ -74,15 +73,14 @@ class PreemptionEvaluator:
             return NEVER
         if self._waits(cycle, evaluation):
             return WAITING
-        found = self._search.find(cycle, evaluation)
-        if isinstance(found, NoCandidate):
-            self.nominations.remove(cycle.view.pod.key)
-            return found
-        for key in found.cleared:
-            self.nominations.remove(key)
-        self.nominations.set(cycle.view, found.node)
-        self._leaving.update((victim.pod, victim.uid) for victim in found.victims)
-        return found
+        return self._search.find(cycle, evaluation)
+
+    def follow(self, cycle: Cycle, found: Preemption | NoCandidate) -> None:
+        """From now on the node is promised to the pod, and not to those it displaces; or no node is any more."""
+        if isinstance(found, Preemption):
+            self._ledger.made_room(cycle.view, found)
+        elif found is not NEVER and found is not WAITING:
+            self._ledger.retract(cycle.view.pod.key)
 
     def could(self, cycle: Cycle, evaluation: Evaluation) -> str | None:
         """The node on which room could be made for a pod, if any; nothing follows from it. Raises CycleProblem."""
@@ -100,7 +98,7 @@ class PreemptionEvaluator:
 
     def _waits(self, cycle: Cycle, evaluation: Evaluation) -> bool:
         """Whether pods are still leaving the node that the pod waits for, so that there is hope yet."""
-        node = self.nominations.node_of(cycle.view.pod.key)
+        node = self._ledger.promised_to(cycle.view.pod.key)
         if node is None or node not in self._cache:
             return False
         row = self._cache.table.index(node)
@@ -114,7 +112,7 @@ class PreemptionEvaluator:
         )
 
     def _is_leaving(self, pod: Pod) -> bool:
-        if self._leaving.get(pod.key) == pod.uid:
+        if self._ledger.leaves(pod):
             return True
         found = pod.condition(CONDITION_DISRUPTION_TARGET)
         return (
@@ -123,17 +121,3 @@ class PreemptionEvaluator:
             and found.status == _TRUE
             and found.reason == REASON_PREEMPTION
         )
-
-    def heard(self, view: PodView) -> None:
-        """News of a pod without a node: the node that the cluster says it waits for, if any."""
-        key, node = view.pod.key, view.pod.nominated_node
-        known = self.nominations.node_of(key)
-        if node or known:
-            # What we decided ourselves and the cluster does not show yet stays.
-            self.nominations.set(view, node or str(known))
-
-    def gone(self, key: PodKey) -> str | None:
-        """A pod is gone, or has its node; the node that it waited for, if any."""
-        node = self.nominations.node_of(key)
-        self.nominations.remove(key)
-        return node

@@ -42,12 +42,13 @@ class NoCandidate:
 def helpful(cycle: Cycle, evaluation: Evaluation, nodes: int) -> Mask:
     """The nodes whose first refusal is one that fewer pods there might change.
 
-    None is where a filter gate the pod without a look at nodes.
+    None is where a filter refuses the pod without a look at nodes.
     """
     state, unresolvable = cycle.state, np.zeros(nodes, np.bool_)
     for one in evaluation.filters:
-        gate = None if one.verdicts is None or one.step.plugin is None else one.step.plugin.gate
-        if gate is not None and state is not None and gate(cycle.view, state):
+        plugin = None if one.verdicts is None else one.step.plugin
+        hopeless = None if plugin is None else plugin.hopeless
+        if hopeless is not None and state is not None and hopeless(cycle.view, state):
             return np.zeros(nodes, np.bool_)
     for first in FirstRefusals(evaluation):
         unresolvable |= first.unresolvable

@@ -1,6 +1,5 @@
 """Pods that wait for others to leave a node, and how they count for those who look at it meanwhile."""
 
-from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -8,63 +7,28 @@ import numpy as np
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation, Filtered, evaluate
+from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.plugins import Verdicts
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
 
 
 class Nominations:
-    """Which pod waits for which node."""
+    """How pods count that a node is promised to."""
 
-    __slots__ = ("_by_node", "_cache", "_nodes", "_policy", "_supposed")
+    __slots__ = ("_cache", "_ledger", "_policy", "_supposed")
 
-    def __init__(self, cache: ClusterCache, policy: PreemptionPolicy) -> None:
+    def __init__(self, cache: ClusterCache, policy: PreemptionPolicy, ledger: Ledger) -> None:
         self._cache = cache
         self._policy = policy
-        self._nodes: dict[PodKey, str] = {}
-        self._by_node: dict[str, dict[PodKey, PodView]] = {}
+        self._ledger = ledger
         self._supposed = SupposedNodes(cache)
-
-    def __len__(self) -> int:
-        return len(self._nodes)
-
-    def node_of(self, key: PodKey) -> str | None:
-        """The node that a pod waits for."""
-        return self._nodes.get(key)
-
-    def on(self, node: str) -> Mapping[PodKey, PodView]:
-        """The pods that wait for a node."""
-        return self._by_node.get(node, {})
-
-    def items(self) -> Iterator[tuple[PodView, str]]:
-        """All that wait, each with its node."""
-        for node, pods in self._by_node.items():
-            for view in pods.values():
-                yield view, node
-
-    def set(self, view: PodView, node: str) -> None:
-        """A pod waits for this node, and for no other."""
-        key = view.pod.key
-        if self._nodes.get(key) != node:
-            self.remove(key)
-        self._nodes[key] = node
-        self._by_node.setdefault(node, {})[key] = view
-
-    def remove(self, key: PodKey) -> None:
-        """A pod does not wait any more."""
-        node = self._nodes.pop(key, None)
-        if node is not None:
-            pods = self._by_node[node]
-            del pods[key]
-            if not pods:
-                del self._by_node[node]
 
     def respected(self, cycle: Cycle, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for the one that is asked of."""
-        waiting = self.on(node)
+        waiting = self._ledger.promised_on(node)
         if not waiting:
             return ()
         me, respected = cycle.view.pod.key, self._policy.respected_by(cycle.records)
@@ -76,7 +40,7 @@ class Nominations:
         Filters that look beyond a node's row are not asked again here: `passes_beside` does that for one.
         """
         wanted: dict[str, Change] = {}
-        for node in self._by_node:
+        for node in self._ledger.promises:
             if node in self._cache:
                 beside = self.respected(cycle, node)
                 if beside:

@@ -21,6 +21,7 @@ from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import Preemption, Victim
 from koordpolicy.scheduler.evaluation import Evaluation
+from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.no_candidate import NoCandidate, in_vain
 from koordpolicy.scheduler.preemption.nominations import Nominations
@@ -48,18 +49,20 @@ class _Candidate:
 class Search:
     """Looks for victims among the pods of a cache."""
 
-    __slots__ = ("_bare", "_cache", "_draw", "_nominations", "_policy", "_pools", "_what_if")
+    __slots__ = ("_bare", "_cache", "_draw", "_ledger", "_nominations", "_policy", "_pools", "_what_if")
 
     def __init__(
         self,
         cache: ClusterCache,
         policy: PreemptionPolicy,
         nominations: Nominations,
+        ledger: Ledger,
         draw: Callable[[int], int],
     ) -> None:
         self._cache = cache
         self._policy = policy
         self._nominations = nominations
+        self._ledger = ledger
         self._draw = draw
         self._pools = Pools(cache, policy)
         self._what_if = WhatIf(cache, nominations, policy)
@@ -83,7 +86,7 @@ class Search:
             best.violations,
             tuple(
                 key
-                for key, view in self._nominations.on(best.node).items()
+                for key, view in self._ledger.promised_on(best.node).items()
                 if key != cycle.view.pod.key and view.priority < cycle.view.priority
             ),
         )

@@ -142,4 +142,4 @@ def test_a_binding_is_confirmed_either_way(documents: tuple[Any, ...], sees: boo
     mirror.replace([_bound()], "6")
     view = scheduler.cache.view(key)
     assert view == _view(_bound(), scheduler)
-    assert not scheduler.cache.is_assumed(key) and not len(malformed)
+    assert not scheduler.ledger.assumed(key) and not len(malformed)

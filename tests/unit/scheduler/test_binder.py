@@ -65,7 +65,7 @@ def test_a_placed_pod_is_bound_once() -> None:
         assert bound.node_name == "a"
         assert plan(decision, bound, here.world.now) is None, "nothing is left to write"
         here.world.scheduler.set_pod(bound)
-        assert not here.world.scheduler.cache.is_assumed(bound.key)
+        assert not here.world.scheduler.ledger.assumed(bound.key)
         again = await apply(here.cluster, planned)
         assert isinstance(again.error, Conflict)
         assert again.lost

@@ -18,7 +18,8 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.diagnosing import Diagnosing
-from koordpolicy.scheduler.loop import SchedulingLoop, Settled
+from koordpolicy.scheduler.driver import Settled
+from koordpolicy.scheduler.loop import SchedulingLoop
 from tests.unit.scheduler.test_loop import node, pod
 from tests.unit.scheduler.world import World, metric, policies
 from tests.unit.scheduler.world import node as world_node

@@ -16,7 +16,8 @@ from koordpolicy.kube.resources import NODES, PODS
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.loop import ATTEMPTS, SchedulingLoop, Settled
+from koordpolicy.scheduler.driver import Settled
+from koordpolicy.scheduler.loop import ATTEMPTS, SchedulingLoop
 from tests.unit.scheduler.world import policies
 
 NOW = 1_750_000_000 * 10**9

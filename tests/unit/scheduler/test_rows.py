@@ -70,7 +70,7 @@ def act(cache: ClusterCache, event: tuple[Any, ...]) -> None:
     """One event."""
     match event:
         case ("place", name, where, given):
-            cache.place(view_of(pod(name, given), GRAPH.catalogue, LOAD.estimate), where, NOW, assumed=True)
+            cache.place(view_of(pod(name, given), GRAPH.catalogue, LOAD.estimate), where, NOW)
         case ("displace", name):
             cache.displace(("default", name))
         case ("node", name, given):

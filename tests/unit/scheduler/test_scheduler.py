@@ -199,7 +199,7 @@ def test_another_revision_takes_over_what_is_known() -> None:
     world.submit("stuck", {"request": {"cpu": "3"}})
     assert world.names() == ["stuck"]
     world.scheduler.replace_graph(policies({"parameters": {"usageThresholds": {"value": {"cpu": "95%"}}}}))
-    assert world.scheduler.cache.is_assumed(("default", "x"))
+    assert world.scheduler.ledger.assumed(("default", "x"))
     decision = world.scheduler.schedule_one()
     assert decision is not None
     assert (decision.pod[1], decision.node) == ("stuck", "a")

@@ -22,7 +22,9 @@ from koordpolicy.model.protocol import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELE
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.volumes import read_claim, read_storage_class, read_volume
 from koordpolicy.scheduler import Decision
-from koordpolicy.scheduler.binder import Bind, apply, plan
+from koordpolicy.scheduler.binder import Outcome, Prebind, apply
+from koordpolicy.scheduler.driver import Action, Driver
+from koordpolicy.scheduler.plugins.base import Sleep
 from tests.unit.scheduler.world import PROFILE, World, pod, policies
 
 
@@ -91,6 +93,13 @@ def hear(world: World, obj: Mapping[str, Any]) -> None:
     world.scheduler.set_state(tell, Event.VOLUMES_CHANGED)
 
 
+def planned(decision: Decision) -> VolumePlan:
+    """What is to be bound for a pod."""
+    found = decision.claims["VolumeBinding"]
+    assert isinstance(found, VolumePlan)
+    return found
+
+
 # --- decisions -----------------------------------------------------------------------------------
 
 
@@ -103,7 +112,7 @@ def test_the_smallest_volume_that_suffices() -> None:
         volume("right", "2Gi", **on_node("n1")),
     )
     decision = world.place("p", using("c"))
-    assert decision.volumes == VolumePlan("n1", (VolumeBind("right", ("default", "c"), "uid-c"),))
+    assert planned(decision) == VolumePlan("n1", (VolumeBind("right", ("default", "c"), "uid-c"),))
 
 
 def test_two_claims_of_a_pod_get_two_volumes_the_larger_one_the_larger() -> None:
@@ -114,7 +123,7 @@ def test_two_claims_of_a_pod_get_two_volumes_the_larger_one_the_larger() -> None
         volume("v2", "2Gi"),
         volume("v1", "1Gi"),
     )
-    binds = world.place("p", using("big", "small")).volumes.binds
+    binds = planned(world.place("p", using("big", "small"))).binds
     assert {(one.claim[1], one.volume) for one in binds} == {("small", "v1"), ("big", "v2")}
 
 
@@ -131,13 +140,13 @@ def test_what_did_not_come_about_is_given_back() -> None:
     assert world.place("p", using("a")).placed
     world.scheduler.forget(pod("p", using("a")))
     decision = world.place("q", using("b"))
-    assert [one.volume for one in decision.volumes.binds] == ["only"]
+    assert [one.volume for one in planned(decision).binds] == ["only"]
 
 
 def test_pods_that_share_a_claim_go_to_the_node_that_was_chosen_for_it() -> None:
     world = world_of(storage_class("made", "disk.example.com"), claim("c", "made"), nodes=4)
     first = world.place("p", using("c"))
-    assert first.volumes == VolumePlan(first.node, (), (("default", "c"),))
+    assert planned(first) == VolumePlan(first.node, (), (("default", "c"),))
     second = world.place("q", using("c"))
     assert (second.node, second.feasible) == (first.node, 1)
 
@@ -168,7 +177,7 @@ def test_policy_says_how_long_volumes_are_waited_for() -> None:
     world.build({"nodes": {"n0": {}}})
     for one in (storage_class("local"), claim("c"), volume("v")):
         hear(world, one)
-    assert world.place("p", using("c")).volumes.within == 90
+    assert planned(world.place("p", using("c"))).within == 90
 
 
 # --- writes --------------------------------------------------------------------------------------
@@ -180,6 +189,7 @@ class Rim:
     def __init__(self) -> None:
         self.world = World()
         self.cluster = MemoryCluster(Store(lambda: self.world.now / NANOSECONDS))
+        self.driver = Driver(self.world.scheduler)
         self.pauses = 0
 
     async def begin(self, storage: dict[str, Any], *volumes: dict[str, Any]) -> None:
@@ -207,14 +217,19 @@ class Rim:
         }
         await self.cluster.create(PODS, waiting, namespace="default")
 
-    async def decide(self) -> tuple[Decision, Bind]:
+    async def decide(self) -> Action:
         found = read_pod(await self.cluster.get(PODS, "p", namespace="default"))
         self.world.scheduler.set_pod(found)
-        decision = self.world.scheduler.schedule_one()
-        assert decision is not None
-        planned = plan(decision, found, self.world.now)
-        assert isinstance(planned, Bind)
-        return decision, planned
+        (action,) = self.driver.actions(self.world.now)
+        assert isinstance(action.plan, Prebind)
+        return action
+
+    async def carry_out(self, action: Action, sleep: Sleep) -> Outcome:
+        """An action, and what follows from it: what comes of the last one."""
+        assert action.plan is not None
+        outcome = await apply(self.cluster, action.plan, sleep=sleep)
+        then = self.driver.done(action, outcome)
+        return outcome if then is None else await self.carry_out(then, sleep)
 
     async def change_claim(self, patch: dict[str, Any]) -> None:
         await self.cluster.patch(PERSISTENT_VOLUME_CLAIMS, "c", MergePatch(patch), namespace="default")
@@ -239,13 +254,13 @@ def test_a_volume_is_bound_before_the_pod() -> None:
     async def run() -> None:
         here = Rim()
         await here.begin(storage_class("local"), volume("v", **on_node("n0")))
-        _, planned = await here.decide()
+        action = await here.decide()
 
         async def pause(seconds: float) -> None:
             assert not await here.node_of_pod(), "the pod waits for its volume"
             await here.bound(seconds)
 
-        outcome = await apply(here.cluster, planned, pause)
+        outcome = await here.carry_out(action, pause)
         assert outcome.error is None
         assert here.pauses == 3
         found = await here.cluster.get(PERSISTENT_VOLUMES, "v")
@@ -254,7 +269,8 @@ def test_a_volume_is_bound_before_the_pod() -> None:
         assert found["metadata"]["annotations"] == {BOUND_BY_CONTROLLER: "yes"}
         assert await here.node_of_pod() == "n0"
         version = found["metadata"]["resourceVersion"]
-        await apply(here.cluster, planned, pause)
+        assert action.plan is not None
+        await apply(here.cluster, action.plan, sleep=pause)
         again = await here.cluster.get(PERSISTENT_VOLUMES, "v")
         assert again["metadata"]["resourceVersion"] == version, "written once"
 
@@ -265,8 +281,8 @@ def test_a_volume_is_asked_for_on_the_node() -> None:
     async def run() -> None:
         here = Rim()
         await here.begin(storage_class("made", "disk.example.com"))
-        _, planned = await here.decide()
-        assert (await apply(here.cluster, planned, here.bound)).error is None
+        action = await here.decide()
+        assert (await here.carry_out(action, here.bound)).error is None
         found = await here.cluster.get(PERSISTENT_VOLUME_CLAIMS, "c", namespace="default")
         assert found["metadata"]["annotations"][SELECTED_NODE] == "n0"
         assert await here.node_of_pod() == "n0"
@@ -278,8 +294,8 @@ def test_a_driver_that_gives_up_sends_the_pod_back() -> None:
     async def run() -> None:
         here = Rim()
         await here.begin(storage_class("made", "disk.example.com"))
-        _, planned = await here.decide()
-        outcome = await apply(here.cluster, planned, here.given_up)
+        action = await here.decide()
+        outcome = await here.carry_out(action, here.given_up)
         assert outcome.lost
         assert "no volume could be made for the claim `c`" in str(outcome.error)
         assert not await here.node_of_pod()
@@ -291,11 +307,11 @@ def test_a_volume_that_another_claim_got_meanwhile_is_a_conflict() -> None:
     async def run() -> None:
         here = Rim()
         await here.begin(storage_class("local"), volume("v"))
-        _, planned = await here.decide()
+        action = await here.decide()
         reference = {"kind": "PersistentVolumeClaim", "namespace": "default", "name": "other", "uid": "u"}
         patch = MergePatch({"spec": {"claimRef": reference}})
         await here.cluster.patch(PERSISTENT_VOLUMES, "v", patch)
-        outcome = await apply(here.cluster, planned, here.bound)
+        outcome = await here.carry_out(action, here.bound)
         assert isinstance(outcome.error, Conflict)
         assert "default/other" in str(outcome.error)
 
@@ -306,14 +322,14 @@ def test_volumes_are_not_waited_for_without_end() -> None:
     async def run() -> None:
         here = Rim()
         await here.begin(storage_class("local"), volume("v"))
-        decision, planned = await here.decide()
+        action = await here.decide()
         pauses: list[float] = []
 
         async def pause(seconds: float) -> None:
             pauses.append(seconds)
 
-        outcome = await apply(here.cluster, planned, pause)
+        outcome = await here.carry_out(action, pause)
         assert outcome.lost
-        assert sum(pauses) == decision.volumes.within == 600
+        assert sum(pauses) == planned(action.decision).within == 600
 
     asyncio.run(run())

@@ -1,7 +1,6 @@
 """Volumes: disks that are in use, attach limits, claims that come only to some nodes, zones."""
 
 from collections.abc import Hashable
-from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -10,13 +9,11 @@ from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.volume_plan import VolumePlan
 from koordpolicy.model.protocol import LEGACY_REGION, LEGACY_ZONE, REGION, ZONE
-from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.volumes import Volume
-from koordpolicy.scheduler.plugins import volume_binding
 from koordpolicy.scheduler.plugins.base import Parameters, Said, Verdicts
-from koordpolicy.scheduler.plugins.volume_binding import bindings, claims_of
+from koordpolicy.scheduler.plugins.volumes import binding
+from koordpolicy.scheduler.plugins.volumes.binding import bindings, claims_of
 
 DISK_TAKEN: Final = "node(s) had no available disk"
 ONE_POD_ONLY: Final = (
@@ -87,10 +84,10 @@ def volume_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Ver
     found = bindings(wanted, nodes, volumes)
     masks = np.stack([found.gone, found.elsewhere, found.unmatched, found.short])
     reasons = (
-        volume_binding.GONE,
-        volume_binding.ELSEWHERE,
-        volume_binding.NO_VOLUME,
-        volume_binding.NO_STORAGE,
+        binding.GONE,
+        binding.ELSEWHERE,
+        binding.NO_VOLUME,
+        binding.NO_STORAGE,
     )
     unresolvable = found.gone | found.elsewhere | found.unmatched | found.short
     return Verdicts(reasons, masks, unresolvable)
@@ -100,15 +97,6 @@ def volumes_missing(pod: PodView, state: ClusterState) -> bool:
     """Whether the pod's volumes can come to no node whatever."""
     wanted = claims_of(pod, state.volumes)
     return bool(wanted.problem) or any(volume is None for _, volume in wanted.bound)
-
-
-def volume_plan(pod: PodView, nodes: NodeView, parameters: Parameters) -> VolumePlan:
-    """What is to be bound or made for the one node that is shown."""
-    volumes = nodes.state.volumes
-    node = nodes.text(int(nodes.names()[0]))
-    found = bindings(claims_of(pod, volumes), nodes, volumes).plan(0, node)
-    within = parameters.get("bindTimeout")
-    return found if within is None or not found else replace(found, within=within.ns / NANOSECONDS)
 
 
 def volume_zone(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:

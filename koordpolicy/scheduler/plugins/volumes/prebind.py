@@ -4,22 +4,20 @@ Writing the same plan again writes nothing. A volume or claim that went another 
 then the pod has to be decided on anew.
 """
 
-from collections.abc import Awaitable, Callable
-from typing import Final, TypeAlias
+from typing import Final
 
 from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
-from koordpolicy.kube import Cluster, Conflict, MergePatch, Object
+from koordpolicy.kube import Conflict, MergePatch, Object
 from koordpolicy.kube.resources import PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES
 from koordpolicy.model.protocol import BOUND_BY_CONTROLLER, SELECTED_NODE
 from koordpolicy.model.volumes import ClaimKey, read_claim, read_volume
-
-Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+from koordpolicy.scheduler.plugins.base import Host, Port, Sleep
 
 EVERY: Final = 1.0
 """Seconds between two looks at claims that are not bound yet."""
 
 
-async def bind_volumes(cluster: Cluster, plan: VolumePlan, sleep: Sleep) -> None:
+async def bind_volumes(_host: Host, plan: VolumePlan, cluster: Port, sleep: Sleep) -> None:
     """Write a plan and wait until all its claims are bound, as long as it says. Raises KubeError."""
     for bind in plan.binds:
         await _bind(cluster, bind)
@@ -32,7 +30,7 @@ async def bind_volumes(cluster: Cluster, plan: VolumePlan, sleep: Sleep) -> None
     raise Conflict(f"the volumes of the pod were not bound within {plan.within:g} s")
 
 
-async def _bind(cluster: Cluster, bind: VolumeBind) -> None:
+async def _bind(cluster: Port, bind: VolumeBind) -> None:
     """Make a volume the claim's, if it is nobody else's."""
     obj = await cluster.get(PERSISTENT_VOLUMES, bind.volume)
     found = read_volume(obj)
@@ -59,7 +57,7 @@ async def _bind(cluster: Cluster, bind: VolumeBind) -> None:
     await cluster.patch(PERSISTENT_VOLUMES, bind.volume, MergePatch(patch))
 
 
-async def _select(cluster: Cluster, claim: ClaimKey, node: str) -> None:
+async def _select(cluster: Port, claim: ClaimKey, node: str) -> None:
     """Ask for a volume for a node."""
     namespace, name = claim
     obj = await cluster.get(PERSISTENT_VOLUME_CLAIMS, name, namespace=namespace)
@@ -72,7 +70,7 @@ async def _select(cluster: Cluster, claim: ClaimKey, node: str) -> None:
     await cluster.patch(PERSISTENT_VOLUME_CLAIMS, name, MergePatch(patch), namespace=namespace)
 
 
-async def _all_bound(cluster: Cluster, plan: VolumePlan) -> bool:
+async def _all_bound(cluster: Port, plan: VolumePlan) -> bool:
     """Whether all claims are bound. A claim that lost its node was given up by its driver: a Conflict."""
     for namespace, name in (*(bind.claim for bind in plan.binds), *plan.claims):
         claim = read_claim(await cluster.get(PERSISTENT_VOLUME_CLAIMS, name, namespace=namespace))

@@ -1,0 +1,236 @@
+"""The binding cycle of pods: from the choice of a node to the cluster's word that the pod is there.
+
+What plugins need on the node is reserved, they permit the pod or let it wait, and it may be written; all of that is in the
+ledger. A pod that is refused late comes back to the queue as if a filter had refused it, with the plugin's reason.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.decision import NO_CLAIMS, Decision, Refusals
+from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
+from koordpolicy.scheduler.profile import Profile
+from koordpolicy.scheduler.reservations import Reservations, claims_of
+from koordpolicy.scheduler.waitlist import Waitlist
+
+LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BindingSite:
+    """What binding cycles need of their scheduler: its clock (nanoseconds since 1970) and its cache, which another
+    revision replaces; what makes a cycle of a pod, hears of events, and deals with a pod after an error.
+    """
+
+    clock: Callable[[], int]
+    cache: Callable[[], ClusterCache]
+    cycle: Callable[[PodView], Cycle]
+    happened: Callable[[Event, str], None]
+    failed: Callable[[PodView, Exception], Decision]
+
+
+class BindingCycles:
+    """Those of all pods of one scheduler."""
+
+    def __init__(self, ledger: Ledger, waitlist: Waitlist, site: BindingSite) -> None:
+        self._ledger = ledger
+        self._waitlist = waitlist
+        self._site = site
+        self._reservations = Reservations(lambda: site.cache().state, site.clock, self._reconsider)
+        self._asked_again: dict[PodKey, set[str]] = {}
+        """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
+        self._ended: deque[tuple[Decision, Pod, Account | None]] = deque()
+        """The decisions on pods that waited for a permit; one that placed its pod with the account that must still be."""
+        self.on_news: Callable[[], None] = lambda: None
+        """Hears when a pod may be due for a reason other than an event."""
+
+    def begin(self, profile: Profile) -> None:
+        """Go on by a profile from now on; who waits for a permit is asked about again."""
+        self._profile = profile
+        self._reservations.begin(profile)
+        self._reconsider((), ())
+
+    # --- on the way -----------------------------------------------------------------------------
+
+    def reserve(self, cycle: Cycle, decision: Decision) -> Decision | None:
+        """What follows from the choice of a node, None while the pod waits for a permit. Raises CycleProblem.
+
+        After an error the ledger may hold something for the pod.
+        """
+        account = self._ledger.open(cycle.view, decision.node)
+        refused, until = self._reservations.reserve(cycle, self._site.cache().table, account), None
+        if refused is None:
+            if account.claims:
+                decision = replace(decision, claims=claims_of(account))
+            account.decision = decision
+            self._place(account)
+            refused, until = self._reservations.permit(cycle, account)
+        if refused is not None:
+            return self._refuse(account, decision, refused)
+        self._waitlist.leave(decision.pod, keeping_attempts=until is not None)
+        if until is None:
+            self._bind(account, cycle)
+        else:
+            self._ledger.wait(account, until)
+        self._site.happened(Event.POD_PLACED, decision.node)
+        return decision if until is None else None
+
+    def assume(self, view: PodView, node: str) -> None:
+        """Somebody else has decided that a pod goes to a node."""
+        account = self._ledger.open(view, node)
+        self._place(account)
+        self._ledger.bind(account)
+        self._site.happened(Event.POD_PLACED, node)
+
+    def written(self, decision: Decision) -> None:
+        """What a pod's claims had to have written is so: the time begins in which the cluster is to confirm it."""
+        account = self._ledger.assumed(decision.pod)
+        if account is not None and account.decision is decision:
+            within = self._profile.confirm_within(self._site.cycle(account.view).records)
+            self._ledger.bind(account, self._site.clock() + within if within else None)
+
+    def take_back(self, account: Account) -> None:
+        """What is held for a pod is held no more."""
+        self._ledger.give_up(account.view.pod.key)
+        self._site.happened(Event.POD_GONE, account.node)
+
+    # --- pods that are there already --------------------------------------------------------------
+
+    def adopt(self, view: PodView, node: str) -> None:
+        """Plugins take what a pod that is on its node holds there."""
+        if not self._reservations.adopts:
+            return
+        key = view.pod.key
+        account = self._ledger.get(key) or self._ledger.open(view, node, Stage.CONFIRMED)
+        try:
+            self._reservations.adopt(account)
+        except Exception:
+            LOG.exception("what pod %s holds is not known: internal error, please report", "/".join(key))
+        if not account.claims:
+            self._ledger.give_up(key)
+
+    def renewed(self, view: PodView, node: str) -> None:
+        """A pod on a node as another revision sees it."""
+        account = self._ledger.get(view.pod.key)
+        if account is not None:
+            account.view = view
+        if account is None or not account.assumed:
+            self.adopt(view, node)
+
+    # --- what comes of them -----------------------------------------------------------------------
+
+    def heard(self, event: Event) -> None:
+        """Something happened that may let a pod go that waits for a permit."""
+        if event in self._reservations.events:
+            for key, account in self._ledger.waiting.items():
+                self._asked_again.setdefault(key, set()).update(account.permits)
+
+    def next(self) -> tuple[Decision, Pod] | None:
+        """A decision on a pod that has waited for a permit, and does not any more."""
+        self._expire()
+        self._ask_again()
+        while self._ended:
+            decision, pod, account = self._ended.popleft()
+            if account is None or self._ledger.get(pod.key) is account:
+                return decision, pod
+        return None
+
+    def next_time(self) -> int | None:
+        """When the next one ends by time alone."""
+        if self._ended or self._asked_again:
+            return self._site.clock()
+        return self._ledger.next_time()
+
+    def status(self) -> dict[str, Any]:
+        """What is shown of the plugins' states, by filter."""
+        return self._reservations.status()
+
+    # --- inner workings -------------------------------------------------------------------------
+
+    def _reconsider(self, filters: Collection[str], pods: Sequence[PodKey]) -> None:
+        """Ask these filters (none: all) again about these pods (none: all) that they hold up."""
+        for key, account in self._ledger.waiting.items():
+            asked = [name for name in account.permits if not filters or name in filters]
+            if asked and (not pods or key in pods):
+                self._asked_again.setdefault(key, set()).update(asked)
+        for key in [*(pods or self._waitlist.last)] if filters else ():
+            last = self._waitlist.last.get(key)
+            if last is not None and any(one.filter in filters for one in last.refusals):
+                self._waitlist.reconsider(key)
+        self.on_news()
+
+    def _ask_again(self) -> None:
+        asked, self._asked_again = self._asked_again, {}
+        for key, names in asked.items():
+            account = self._ledger.waiting.get(key)
+            if account is None or account.decision is None:
+                continue
+            view = account.view
+            try:
+                cycle = self._site.cycle(view)
+                refused, until = self._reservations.permit(cycle, account, names)
+                if refused is not None:
+                    self._end_wait(account, account.decision, refused)
+                elif until is None:
+                    self._bind(account, cycle)
+                    self._ended.append((account.decision, view.pod, account))
+            except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
+                self._ended.append((self._site.failed(view, problem), view.pod, None))
+                self._site.happened(Event.POD_GONE, account.node)
+
+    def _expire(self) -> None:
+        """Take back the pods that were not permitted in time, or that the cluster did not confirm on their nodes."""
+        if not self._ledger.timed:
+            return
+        for account in self._ledger.due(self._site.clock()):
+            if account.stage == Stage.WAITING and account.decision is not None:
+                name, reason = next(iter(account.permits.items()))
+                self._end_wait(account, account.decision, Refusals(name, reason, 1))
+            else:
+                self.take_back(account)
+                self._waitlist.again(account.view)
+
+    def _end_wait(self, account: Account, decision: Decision, refused: Refusals) -> None:
+        """A pod that waited for a permit does not get it."""
+        found = self._refuse(account, decision, refused)
+        self._site.happened(Event.POD_GONE, account.node)
+        self._ended.append((found, account.view.pod, None))
+
+    def _refuse(self, account: Account, decision: Decision, refused: Refusals) -> Decision:
+        """A plugin does not want a pod on the node that all filters let pass."""
+        view = account.view
+        self._ledger.give_up(view.pod.key)
+        found = replace(
+            decision,
+            node="",
+            claims=NO_CLAIMS,
+            refusals=(refused,),
+            best=(),
+            remark=f"{refused.filter} refused node {account.node}, which all filters let pass",
+            promised=self._ledger.promised_to(view.pod.key) or "",
+        )
+        self._waitlist.refused(view, found)
+        return found
+
+    def _place(self, account: Account) -> None:
+        """Count a pod on its node before the cluster does."""
+        key = account.view.pod.key
+        self._site.cache().place(account.view, account.node, self._site.clock())
+        account.claims.append(Claim("", None, lambda: self._displace(key)))
+
+    def _displace(self, key: PodKey) -> None:
+        self._site.cache().displace(key)
+
+    def _bind(self, account: Account, cycle: Cycle) -> None:
+        """A pod may be written. The time in which it is to be confirmed begins when its claims are `written`."""
+        within = self._profile.confirm_within(cycle.records)
+        timed = within and not any(claim.prebind for claim in account.claims)
+        self._ledger.bind(account, self._site.clock() + within if timed else None)

@@ -1,0 +1,251 @@
+"""What is promised and reserved: one account a pod, which alone says what is assumed.
+
+    promised   a node is kept for the pod, from which others have still to go
+    reserved   it counts on a node: claims are being made
+    waiting    a plugin has not permitted it yet
+    binding    it may be written to the cluster
+    confirmed  the cluster shows it on the node: what is left are claims that last as long as the pod
+
+From reserved to binding a pod is *assumed* on its node. Whoever takes something for a pod enters a claim: data, with
+the name of who made it and with what gives it back. A claim is given back exactly once, the latest first: when
+its account is given up for whatever reason, be it a refusal, an error, a failed write, its time, or the end of the pod.
+Or it is dropped, when the cluster itself shows what it stood for. Giving back cannot be stopped by an error of one claim.
+"""
+
+import heapq
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from itertools import count
+from typing import Final
+
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.scheduler.decision import Decision, Preemption
+from koordpolicy.scheduler.plugins.base import Write
+
+LOG: Final = logging.getLogger(__name__)
+
+Undo = Callable[[], None]
+
+
+class Stage(IntEnum):
+    """How far a pod has come on its way to a node."""
+
+    PROMISED = 0
+    RESERVED = 1
+    WAITING = 2
+    BINDING = 3
+    CONFIRMED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What was taken for a pod: by whom, what, and what gives it back.
+
+    `prebind` writes it before the pod is bound. A `lasting` one is held as long as the pod is there; others until the cluster confirms the pod on its node.
+    """
+
+    owner: str
+    data: object
+    undo: Undo
+    prebind: Write | None = None
+    lasting: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Account:
+    """All that is held for a pod on a node. `claims` in the order in which they were made.
+
+    `decision` is what it follows from, None where somebody else decided. `until` is when its stage ends by
+    time alone, in nanoseconds, None for never. `permits` are the plugins that have to permit it, with why they do not yet.
+    """
+
+    view: PodView
+    node: str
+    stage: Stage = Stage.RESERVED
+    claims: list[Claim] = field(default_factory=list)
+    decision: Decision | None = None
+    until: int | None = None
+    permits: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def assumed(self) -> bool:
+        """Whether the pod counts on the node, and the cluster has not confirmed it."""
+        return self.stage < Stage.CONFIRMED
+
+
+class Ledger:
+    """The accounts of all pods, and the nodes that are promised."""
+
+    def __init__(self) -> None:
+        self._accounts: dict[PodKey, Account] = {}
+        self._promised: dict[PodKey, str] = {}
+        self._by_node: dict[str, dict[PodKey, PodView]] = {}
+        self._leaving: dict[PodKey, str] = {}
+        self._waiting: dict[PodKey, Account] = {}
+        self._times: list[tuple[int, int, Account]] = []
+        self._tickets = count()
+
+    # --- promises -------------------------------------------------------------------------------
+
+    def promise(self, view: PodView, node: str) -> None:
+        """A pod waits for this node, and for no other."""
+        key = view.pod.key
+        if self._promised.get(key) != node:
+            self.retract(key)
+        self._promised[key] = node
+        self._by_node.setdefault(node, {})[key] = view
+
+    def retract(self, key: PodKey) -> str | None:
+        """No node is promised to a pod any more; the one that was, if any."""
+        node = self._promised.pop(key, None)
+        if node is not None:
+            pods = self._by_node[node]
+            del pods[key]
+            if not pods:
+                del self._by_node[node]
+        return node
+
+    def promised_to(self, key: PodKey) -> str | None:
+        """The node that is promised to a pod."""
+        return self._promised.get(key)
+
+    def promised_on(self, node: str) -> Mapping[PodKey, PodView]:
+        """The pods that a node is promised to."""
+        return self._by_node.get(node, {})
+
+    @property
+    def promises(self) -> Mapping[str, Mapping[PodKey, PodView]]:
+        """All promises by node."""
+        return self._by_node
+
+    def made_room(self, view: PodView, found: Preemption) -> None:
+        """Some pods leave a node for another one, which it is promised to from now on, and to no weaker one."""
+        for key in found.cleared:
+            self.retract(key)
+        self.promise(view, found.node)
+        self._leaving.update((victim.pod, victim.uid) for victim in found.victims)
+
+    def stays(self, key: PodKey) -> None:
+        """A pod that was to leave its node does not, or has left."""
+        self._leaving.pop(key, None)
+
+    def leaves(self, pod: Pod) -> bool:
+        """Whether a pod was chosen to leave its node."""
+        return self._leaving.get(pod.key) == pod.uid
+
+    # --- accounts -------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._accounts)
+
+    def __iter__(self) -> Iterator[Account]:
+        return iter(self._accounts.values())
+
+    def get(self, key: PodKey) -> Account | None:
+        """What is held for a pod, if anything is."""
+        return self._accounts.get(key)
+
+    def assumed(self, key: PodKey) -> Account | None:
+        """The same for one that is assumed on its node."""
+        found = self._accounts.get(key)
+        return found if found is not None and found.assumed else None
+
+    def stage(self, key: PodKey) -> Stage | None:
+        """How far a pod has come; None for one that nothing is held for or promised to."""
+        found = self._accounts.get(key)
+        if found is not None:
+            return found.stage
+        return Stage.PROMISED if key in self._promised else None
+
+    def open(self, view: PodView, node: str, stage: Stage = Stage.RESERVED) -> Account:
+        """Hold a node for a pod. A promise stays until the account binds. What was held before is given up."""
+        self.give_up(view.pod.key)
+        account = self._accounts[view.pod.key] = Account(view, node, stage)
+        return account
+
+    def wait(self, account: Account, until: int) -> None:
+        """It has to be permitted, until then at the latest."""
+        account.stage = Stage.WAITING
+        self._waiting[account.view.pod.key] = account
+        self._end_at(account, until)
+
+    def bind(self, account: Account, until: int | None = None) -> None:
+        """It may be written, and is to be confirmed until then (None: whenever)."""
+        account.stage = Stage.BINDING
+        account.permits.clear()
+        self._waiting.pop(account.view.pod.key, None)
+        self.retract(account.view.pod.key)
+        self._end_at(account, until)
+
+    def confirm(self, key: PodKey, view: PodView) -> None:
+        """The cluster shows a pod on its node, and so what was claimed for the way there; lasting claims stay."""
+        self.retract(key)
+        account = self._accounts.get(key)
+        if account is None:
+            return
+        account.claims = [claim for claim in account.claims if claim.lasting]
+        account.view, account.stage, account.until = view, Stage.CONFIRMED, None
+        account.decision = None
+        self._waiting.pop(key, None)
+        if not account.claims:
+            del self._accounts[key]
+
+    def give_up(self, key: PodKey) -> Account | None:
+        """Nothing is held for a pod any more: its claims are given back, the latest first."""
+        account = self._accounts.pop(key, None)
+        if account is not None:
+            self._waiting.pop(key, None)
+            give_back(account)
+        return account
+
+    @property
+    def waiting(self) -> Mapping[PodKey, Account]:
+        """The accounts that have to be permitted."""
+        return self._waiting
+
+    # --- time -----------------------------------------------------------------------------------
+
+    def due(self, now: int) -> Iterator[Account]:
+        """The accounts whose time is over, each once; they stay until they are given up or go on."""
+        while (first := self._first()) is not None and first[0] <= now:
+            heapq.heappop(self._times)
+            first[2].until = None
+            yield first[2]
+
+    @property
+    def timed(self) -> bool:
+        """Whether any has a time."""
+        return bool(self._times)
+
+    def next_time(self) -> int | None:
+        """When the next one is due."""
+        first = self._first()
+        return None if first is None else first[0]
+
+    def _end_at(self, account: Account, until: int | None) -> None:
+        account.until = until
+        if until is not None:
+            heapq.heappush(self._times, (until, next(self._tickets), account))
+
+    def _first(self) -> tuple[int, int, Account] | None:
+        """The first entry that counts; those before it are dropped."""
+        while self._times:
+            until, _, account = first = self._times[0]
+            if account.until == until and self._accounts.get(account.view.pod.key) is account:
+                return first
+            heapq.heappop(self._times)
+        return None
+
+
+def give_back(account: Account) -> None:
+    """Give back all claims of an account, the latest first."""
+    while account.claims:
+        claim = account.claims.pop()
+        try:
+            claim.undo()
+        except Exception:
+            pod = "/".join(account.view.pod.key)
+            LOG.exception("what %s claims for pod %s: internal error, please report", claim.owner, pod)

@@ -1,0 +1,202 @@
+"""Between the choice of a node and the binding: what plugins take for a pod there, and whether they permit it.
+
+Each plugin has one state for a scheduler, made when it is first needed; it outlives revisions, as the ledger does.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.model.pod import PodKey
+from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
+from koordpolicy.scheduler.decision import Refusals
+from koordpolicy.scheduler.ledger import Account, Claim, Stage
+from koordpolicy.scheduler.plugins import Plugin
+from koordpolicy.scheduler.plugins.base import Refusal, Wait
+from koordpolicy.scheduler.profile import Profile
+from koordpolicy.scheduler.step import Step
+
+Reconsider = Callable[[Collection[str], Sequence[PodKey]], None]
+"""Has some filters asked again about pods; all pods that they hold up where none is named."""
+
+
+class PluginHost:
+    """What the state of one plugin knows of its scheduler."""
+
+    __slots__ = ("_plugin", "_reservations")
+
+    def __init__(self, reservations: "Reservations", plugin: Plugin) -> None:
+        self._reservations = reservations
+        self._plugin = plugin
+
+    @property
+    def cluster(self) -> ClusterState:
+        """What there is in the cluster beside nodes, as it is now."""
+        return self._reservations.cluster()
+
+    def now(self) -> int:
+        """The time in nanoseconds since 1970."""
+        return self._reservations.clock()
+
+    def reconsider(self, *pods: PodKey) -> None:
+        """Ask again about these pods (none named: all) that the plugin lets wait, or that it refused."""
+        self._reservations.reconsider(self._reservations.names(self._plugin), pods)
+
+
+class Reservations:
+    """The plugins of one scheduler that reserve or permit, with their states."""
+
+    def __init__(
+        self, cluster: Callable[[], ClusterState], clock: Callable[[], int], reconsider: Reconsider
+    ) -> None:
+        self.cluster = cluster
+        self.clock = clock
+        self.reconsider = reconsider
+        self.events: frozenset[Event] = frozenset()
+        """The events after which a pod that waits may be permitted."""
+        self._states: list[tuple[Plugin, Any]] = []
+        self._steps: tuple[Step, ...] = ()
+        self._adopting: tuple[tuple[str, Plugin], ...] = ()
+        self._reserving: tuple[tuple[Step, Plugin], ...] = ()
+        self._permitting: tuple[tuple[Step, Plugin], ...] = ()
+
+    def begin(self, profile: Profile) -> None:
+        """Ask the plugins of a profile from now on."""
+        found = [(step, step.plugin) for step in profile.filters if step.plugin is not None]
+        self._steps = profile.filters
+        self._reserving = tuple((step, one) for step, one in found if one.reserve is not None)
+        self._permitting = tuple((step, one) for step, one in found if one.permit is not None)
+        self._adopting = tuple((step.name, one) for step, one in found if one.adopt is not None)
+        self.events = frozenset().union(*(one.helped_by for _, one in self._permitting))
+
+    def names(self, plugin: Plugin) -> frozenset[str]:
+        """The filters of the profile that are this plugin."""
+        return frozenset(step.name for step in self._steps if step.plugin is plugin)
+
+    # --- reserve ----------------------------------------------------------------------------------
+
+    def reserve(self, cycle: Cycle, table: NodeTable, account: Account) -> Refusals | None:
+        """Take what a pod needs on its node; who refuses it there, if anyone does. Raises CycleProblem.
+
+        What was taken before a refusal or an error stands in the account.
+        """
+        nodes: NodeView | None = None
+        for step, plugin in _concerned(cycle, self._reserving):
+            if nodes is None:
+                nodes = NodeView(table, np.array([table.index(account.node)]), cycle.state)
+            assert plugin.reserve is not None
+            try:
+                state = self._state(plugin)
+                found = plugin.reserve(state, cycle.view, nodes, step.values(cycle.records))
+            except Exception as problem:
+                raise CycleProblem.of(problem, step) from problem
+            if isinstance(found, Refusal):
+                return Refusals(step.name, found.reason, 1)
+            if found is not None:
+                account.claims.append(_claim(step.name, plugin, state, found))
+        return None
+
+    def adopt(self, account: Account) -> None:
+        """Take what a pod that is on its node already holds there, but for what is claimed. Raises what plugins raise."""
+        known, view = {claim.owner for claim in account.claims}, account.view
+        for name, plugin in self._adopting:
+            if name not in known and (plugin.concerns is None or plugin.concerns(view)):
+                assert plugin.adopt is not None
+                state = self._state(plugin)
+                found = plugin.adopt(state, view, account.node)
+                if found is not None:
+                    account.claims.append(_claim(name, plugin, state, found))
+
+    @property
+    def adopts(self) -> bool:
+        """Whether a plugin wants to know of pods that are on nodes."""
+        return bool(self._adopting)
+
+    # --- permit -----------------------------------------------------------------------------------
+
+    def permit(
+        self, cycle: Cycle, account: Account, names: Collection[str] | None = None
+    ) -> tuple[Refusals | None, int | None]:
+        """Ask whether a pod may go to its node: who refuses it, and until when it waits otherwise (None: it need not).
+
+        With `names` only these filters are asked, of those that it waits for. Raises CycleProblem.
+        """
+        until = account.until if account.stage == Stage.WAITING else None
+        for step, plugin in _concerned(cycle, self._permitting):
+            if names is not None and (step.name not in names or step.name not in account.permits):
+                continue
+            assert plugin.permit is not None
+            try:
+                said = plugin.permit(
+                    self._state(plugin), cycle.view, account.node, step.values(cycle.records)
+                )
+            except Exception as problem:
+                raise CycleProblem.of(problem, step) from problem
+            if isinstance(said, Refusal):
+                return Refusals(step.name, said.reason, 1), None
+            if isinstance(said, Wait):
+                account.permits[step.name] = said.reason
+                until = said.until if until is None else min(until, said.until)
+            else:
+                account.permits.pop(step.name, None)
+        for name in account.permits.keys() - {step.name for step, _ in self._permitting}:
+            del account.permits[name]  # another revision has no such filter
+        return None, until if account.permits else None
+
+    # --- states -----------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """What is shown of the plugins' states, by filter."""
+        return {
+            step.name: step.plugin.status(self._state(step.plugin))
+            for step in self._steps
+            if step.plugin is not None and step.plugin.status is not None
+        }
+
+    def _state(self, plugin: Plugin) -> Any:
+        if plugin.state is None:
+            return None
+        for one, state in self._states:
+            if one is plugin:
+                return state
+        made = plugin.state(PluginHost(self, plugin))
+        self._states.append((plugin, made))
+        return made
+
+
+def _concerned(cycle: Cycle, steps: Sequence[tuple[Step, Plugin]]) -> Iterator[tuple[Step, Plugin]]:
+    """Those of the steps that a pod concerns. Raises CycleProblem."""
+    for step, plugin in steps:
+        try:
+            asked = (plugin.concerns is None or plugin.concerns(cycle.view)) and step.enabled.value(
+                cycle.records
+            ) is not False
+        except Exception as problem:
+            raise CycleProblem.of(problem, step) from problem
+        if asked:
+            yield step, plugin
+
+
+def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:
+    return Claim(
+        name,
+        data,
+        _nothing if plugin.undo is None else partial(plugin.undo, state, data),
+        None if plugin.prebind is None else partial(plugin.prebind, state, data),
+        lasting=plugin.adopt is not None,
+    )
+
+
+def _nothing() -> None:
+    """There is nothing to give back."""
+
+
+def claims_of(account: Account) -> Mapping[str, object]:
+    """What plugins have taken, by filter."""
+    return {claim.owner: claim.data for claim in account.claims if claim.owner}
