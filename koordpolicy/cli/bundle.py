@@ -7,7 +7,7 @@ from koordpolicy.cli.command import CannotRunError
 from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
-from koordpolicy.runtime.packs import BUILT_IN, OWN, find_pack
+from koordpolicy.runtime.policies.packs import BUILT_IN, OWN, find_pack
 from koordpolicy.source import read_tree
 
 __all__ = [

@@ -117,6 +117,6 @@ def _needed(words: Sequence[str]) -> Sequence[str]:
 def _compiler(max_cost: int | None) -> "Compiler":
     """What compiles for a command; imported only when the words make sense, and under `seldom`."""
     from koordpolicy.graph import Compiler  # noqa: PLC0415  # see above
-    from koordpolicy.runtime.packs import find_pack  # noqa: PLC0415
+    from koordpolicy.runtime.policies.packs import find_pack  # noqa: PLC0415
 
     return Compiler(find_pack) if max_cost is None else Compiler(find_pack, max_cost)

@@ -16,7 +16,7 @@ from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.policy_revision import InstanceState, PolicyRevision, from_json
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.runtime.objects import ORIGIN, read_policies
+from koordpolicy.runtime.policies.objects import ORIGIN, read_policies
 from koordpolicy.source import read_tree
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 

@@ -10,7 +10,7 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.crds import write_crds
 from koordpolicy.language.manual import write_manual
 from koordpolicy.language.schema import schemas, write_schemas
-from koordpolicy.runtime.metric_page import metrics_page
+from koordpolicy.runtime.metrics.page import metrics_page
 
 PAGES = {"metrics.md": metrics_page()}
 """Pages of the manual on what stands above the language."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.repository import Flags
-from koordpolicy.runtime.authentication import Authentication
-from koordpolicy.runtime.certificates import Tls
-from koordpolicy.runtime.serving import Endpoint
+from koordpolicy.runtime.http.authentication import Authentication
+from koordpolicy.runtime.http.certificates import Tls
+from koordpolicy.runtime.http.serving import Endpoint
 
 HTTP = "--http"
 

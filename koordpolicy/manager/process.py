@@ -20,10 +20,10 @@ from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.unreadable import readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
-from koordpolicy.runtime.live import ActiveRevision
-from koordpolicy.runtime.object_status import StatusWriter
+from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.runtime.process import Process, Tasks
-from koordpolicy.runtime.unreadable import status_of
+from koordpolicy.runtime.reports.object_status import StatusWriter
+from koordpolicy.runtime.reports.unreadable import status_of
 from koordpolicy.runtime.workqueue import WorkQueue
 
 NAME: Final = "manager"

@@ -18,32 +18,32 @@ from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.apiserver import GRACE, ServerSight, follow
-from koordpolicy.runtime.authentication import Reviews
 from koordpolicy.runtime.clock import monotonic, now_ns
-from koordpolicy.runtime.compiling import Prepare
 from koordpolicy.runtime.decision_file import MOST_BYTES, open_sink
 from koordpolicy.runtime.decisions import DecisionCounts, DecisionLog
-from koordpolicy.runtime.fixed import FixedSource
 from koordpolicy.runtime.health import health_routes
 from koordpolicy.runtime.http import Route
-from koordpolicy.runtime.lastgood import LastGood
+from koordpolicy.runtime.http.authentication import Reviews
+from koordpolicy.runtime.http.reviews import ClusterReviews
+from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.leader import own_identity
 from koordpolicy.runtime.leadership import Leadership
-from koordpolicy.runtime.live import LivePolicies, Options
-from koordpolicy.runtime.objects import ClusterSource
-from koordpolicy.runtime.packs import BARE
-from koordpolicy.runtime.presence import Presence, RollCall
+from koordpolicy.runtime.policies.compiling import Prepare
+from koordpolicy.runtime.policies.fixed import FixedSource
+from koordpolicy.runtime.policies.lastgood import LastGood
+from koordpolicy.runtime.policies.live import LivePolicies, Options
+from koordpolicy.runtime.policies.objects import ClusterSource
+from koordpolicy.runtime.policies.packs import BARE
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
-from koordpolicy.runtime.reporting import Reporter
+from koordpolicy.runtime.reports.presence import Presence, RollCall
+from koordpolicy.runtime.reports.reporter import Reporter
+from koordpolicy.runtime.reports.revision_objects import RevisionObjects, Who
+from koordpolicy.runtime.reports.troubles import Troubles
+from koordpolicy.runtime.reports.unreadable import unreadable_objects
 from koordpolicy.runtime.requests import RequestCounts
-from koordpolicy.runtime.reviews import ClusterReviews
-from koordpolicy.runtime.revision_objects import RevisionObjects, Who
 from koordpolicy.runtime.rollout.process import cluster_gate
-from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.runtime.trial import Trials
-from koordpolicy.runtime.troubles import Troubles
-from koordpolicy.runtime.unreadable import unreadable_objects
 from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.sync import GitSync, SyncSettings

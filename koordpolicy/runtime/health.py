@@ -7,11 +7,11 @@ from typing import Any, Final
 from koordpolicy import __version__
 from koordpolicy.diagnostics.escaping import json_text, safe
 from koordpolicy.diagnostics.render import render
-from koordpolicy.runtime.authentication import Protection
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.http import JSON, Request, Response, Route
-from koordpolicy.runtime.live import LivePolicies
+from koordpolicy.runtime.http.authentication import Protection
 from koordpolicy.runtime.metrics import CONTENT_TYPE
+from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.runtime.process import Process
 
 _SHOWN: Final = 20

@@ -67,7 +67,7 @@ def _source(record: logging.LogRecord) -> str:
 
 
 class TextLines(logging.Formatter):
-    """`2026-01-31T12:00:00.000Z INFO runtime.live: revision ... is active`."""
+    """`2026-01-31T12:00:00.000Z INFO runtime.policies.live: revision ... is active`."""
 
     def format(self, record: logging.LogRecord) -> str:
         # What continues a message is indented: no name or text of a policy can forge a line.

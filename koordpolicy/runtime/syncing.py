@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from koordpolicy.runtime.authentication import Protection
-from koordpolicy.runtime.bodies import read_json
 from koordpolicy.runtime.health import health_routes
 from koordpolicy.runtime.http import Request, Response, Route
+from koordpolicy.runtime.http.authentication import Protection
+from koordpolicy.runtime.http.bodies import read_json
+from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import CannotStart, Process
-from koordpolicy.runtime.serving import Endpoint, serve
 from koordpolicy.source.git.sync import Attempt, GitSync, SyncOutcome, SyncSettings
 from koordpolicy.source.git.trouble import SyncError
 from koordpolicy.source.git.webhook import HookOutcome, judge

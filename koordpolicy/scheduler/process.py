@@ -14,10 +14,10 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.events import EventLimits
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
-from koordpolicy.runtime.live import Unfit
+from koordpolicy.runtime.http.serving import Endpoint, serve
+from koordpolicy.runtime.policies.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
-from koordpolicy.runtime.serving import Endpoint, serve
-from koordpolicy.runtime.unreadable import status_of
+from koordpolicy.runtime.reports.unreadable import status_of
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of

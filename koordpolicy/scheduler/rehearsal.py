@@ -7,7 +7,7 @@ from koordpolicy.kube import Object
 from koordpolicy.model.metric import read_node_metric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
-from koordpolicy.runtime.revisions import Unfit
+from koordpolicy.runtime.policies.revisions import Unfit
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import Scheduler

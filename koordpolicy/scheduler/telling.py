@@ -2,7 +2,7 @@
 
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.runtime.component import RunningComponent
-from koordpolicy.runtime.troubles import FEW
+from koordpolicy.runtime.reports.troubles import FEW
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.profile import place_of

@@ -8,7 +8,7 @@ from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
 from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.kube.resources import NODE_RESOURCE_TOPOLOGIES
 from koordpolicy.runtime.component import RunningComponent
-from koordpolicy.runtime.live import ActiveRevision
+from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)

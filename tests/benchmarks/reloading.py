@@ -11,8 +11,8 @@ from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from koordpolicy.runtime.live import LivePolicies, Options
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.trial import TrialLimits, Trials, start_trials
 from koordpolicy.source import open_source
 from tests.benchmarks.compiling import FILES, generated

@@ -22,7 +22,7 @@ _EVERY: Final = 0.004
 PARTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("importlib", "", "start: import"),
     ("graph/compiler.py", "", "start: compile policies"),
-    ("runtime/compiling.py", "", "start: compile policies"),
+    ("runtime/policies/compiling.py", "", "start: compile policies"),
     ("kube/api/connection.py", "", "start: credentials"),
     ("kube/api/codec.py", "list", "decode lists"),
     ("kube/api/watch.py", "", "decode watch events"),

@@ -9,8 +9,8 @@ import pytest
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.runtime.live import LivePolicies, Options
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
 from koordpolicy.runtime.rollout.state import Phase
 from koordpolicy.runtime.rollout.store import FileStore

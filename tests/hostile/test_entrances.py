@@ -36,9 +36,9 @@ from koordpolicy.model.strategic_merge import PatchError
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.runtime.http import Request
-from koordpolicy.runtime.manifest import manifest
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.unreadable import status_of, unreadable_objects
+from koordpolicy.runtime.policies.manifest import manifest
+from koordpolicy.runtime.reports.unreadable import status_of, unreadable_objects
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.extender.server import ExtenderServer
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings

@@ -10,7 +10,8 @@ from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.policy_revision import InstanceState, PolicyRevision
 from koordpolicy.model.protocol import ROLLOUT, ROLLOUT_BY, ROLLOUT_ID
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.runtime.revision_objects import ensured, found
+from koordpolicy.runtime.reports.revision_objects import ensured, found
+from koordpolicy.runtime.reports.status_patches import apply_status, field_manager
 from koordpolicy.runtime.rollout.counts import ComparisonCounts, counts_from_json, counts_to_json, sum_of
 from koordpolicy.runtime.rollout.judging import Gathered
 from koordpolicy.runtime.rollout.state import (
@@ -22,7 +23,6 @@ from koordpolicy.runtime.rollout.state import (
     to_json,
 )
 from koordpolicy.runtime.rollout.store import StoreTrouble
-from koordpolicy.runtime.status_patches import apply_status, field_manager
 
 MANAGER: Final = "koordpolicy-rollout"
 _PUBLISH: Final = 30.0

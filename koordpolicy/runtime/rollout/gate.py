@@ -14,11 +14,11 @@ from typing import Final
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.policy_revision import InstanceState, revision_name
-from koordpolicy.runtime.gating import Admission, GoesAhead, Stage
 from koordpolicy.runtime.logs import LoggedOnce
-from koordpolicy.runtime.metric_table import MetricKind
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import ActiveRevision, CandidateRevision
+from koordpolicy.runtime.metrics.table import MetricKind
+from koordpolicy.runtime.policies.gating import Admission, GoesAhead, Stage
+from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.rollout.canary import goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts

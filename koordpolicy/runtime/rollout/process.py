@@ -6,7 +6,7 @@ from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Cluster
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revision_objects import regarding
+from koordpolicy.runtime.reports.revision_objects import regarding
 from koordpolicy.runtime.rollout.cluster_store import ClusterStore
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
 from koordpolicy.runtime.rollout.state import SYSTEM, Entry, RolloutProgress

@@ -15,8 +15,8 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.portable import portable
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.runtime.packs import OWN
-from koordpolicy.runtime.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
+from koordpolicy.runtime.policies.packs import OWN
+from koordpolicy.runtime.policies.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
 from koordpolicy.runtime.trial.wire import packed

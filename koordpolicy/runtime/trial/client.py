@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from koordpolicy.graph.layers import PackFinder
-from koordpolicy.runtime.packs import find_pack
+from koordpolicy.runtime.policies.packs import find_pack
 from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.runtime.trial.server import serve
 from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict

@@ -17,7 +17,7 @@ from typing import Final, NoReturn
 
 from koordpolicy.graph import Compiler, RuleGraph
 from koordpolicy.graph.layers import PackFinder
-from koordpolicy.runtime.revisions import Reason
+from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB, TrialLimits
 from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict

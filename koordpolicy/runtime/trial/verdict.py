@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.lower.portable import Portable
-from koordpolicy.runtime.revisions import Reason
+from koordpolicy.runtime.policies.revisions import Reason
 
 Rehearse = Callable[[RuleGraph], None]
 """Puts a graph to work as the component would, on a small example; raises `Unfit` where it cannot work with it."""

@@ -15,11 +15,11 @@ from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.pod_volumes import read_pod_volumes
 from koordpolicy.model.reading import ObjectError
-from koordpolicy.runtime.authentication import Protection
-from koordpolicy.runtime.bodies import read_json, write_json
 from koordpolicy.runtime.clock import monotonic
-from koordpolicy.runtime.connections import ServerLimits
 from koordpolicy.runtime.http import JSON, Request, Response, Route
+from koordpolicy.runtime.http.authentication import Protection
+from koordpolicy.runtime.http.bodies import read_json, write_json
+from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.cycle import CycleProblem
 from koordpolicy.scheduler.decision_log import PlacementLog

@@ -5,8 +5,8 @@ from functools import lru_cache
 from random import Random
 
 from koordpolicy.graph import Compiler
-from koordpolicy.runtime.packs import find_pack
-from koordpolicy.runtime.revisions import Reason
+from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.trial import TrialLimits, TrialRequest
 from koordpolicy.runtime.trial.attempt import attempt
 from tests.fuzz.mutations import mutate_text

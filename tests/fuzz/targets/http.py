@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 from random import Random
 
-from koordpolicy.runtime.authentication import Protection
-from koordpolicy.runtime.bodies import read_json
-from koordpolicy.runtime.connections import ServerLimits
 from koordpolicy.runtime.http import HttpServer, Request, Response, Route
+from koordpolicy.runtime.http.authentication import Protection
+from koordpolicy.runtime.http.bodies import read_json
+from koordpolicy.runtime.http.connections import ServerLimits
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.source.git.webhook import judge
 from tests.fuzz.mutations import mutate_bytes

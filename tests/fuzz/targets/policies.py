@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from koordpolicy.graph import RuleGraph, compile_policies
 from koordpolicy.graph.layers import Layer
-from koordpolicy.runtime.packs import BARE, OWN, find_pack
+from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
 
 NOW = 1_767_225_600_000_000_000
 """2026-01-01."""

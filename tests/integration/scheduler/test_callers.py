@@ -12,7 +12,7 @@ import pytest
 
 from tests.integration.scheduler.sites import Scheduler, Site
 from tests.parts.processes import free_port
-from tests.unit.runtime.certificates import Pair, certificate
+from tests.unit.runtime.http.certificates import Pair, certificate
 
 CALLER = "kube-scheduler"
 """A user of the test's API server, `system:kube-scheduler`, who by its own roles may bind pods, but not ask us."""

@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from tests.integration.scheduler.sites import PATIENCE, Scheduler, Site, profile
 from tests.parts.deployed import DEPLOY
 from tests.parts.processes import Running, free_port
-from tests.unit.runtime.certificates import certificate
+from tests.unit.runtime.http.certificates import certificate
 
 SHIPPED = DEPLOY / "extender" / "kube-scheduler.yaml"
 KUBE = "default-scheduler"

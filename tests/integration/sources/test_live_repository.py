@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Reason, RejectedRevision
+from koordpolicy.runtime.policies.live import LivePolicies
+from koordpolicy.runtime.policies.revisions import Reason, RejectedRevision
 from koordpolicy.source.git.repository import RepositorySource
 from tests.integration.sources.repositories import GitServer, Upstream, git, serving
 from tests.integration.sources.syncs import syncing

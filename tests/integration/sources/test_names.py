@@ -13,9 +13,9 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.escaping import is_plain
 from koordpolicy.diagnostics.render import RENDERERS
-from koordpolicy.runtime.lastgood import LastGood, StoreError
-from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.policies.lastgood import LastGood, StoreError
+from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.source import open_source, read_tree
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.revision import digest_of

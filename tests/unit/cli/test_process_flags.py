@@ -8,10 +8,10 @@ import pytest
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.process import add_process_flags, settings_of
-from koordpolicy.runtime.authentication import Authentication
-from koordpolicy.runtime.certificates import Tls
 from koordpolicy.runtime.component import Settings
-from koordpolicy.runtime.serving import Endpoint
+from koordpolicy.runtime.http.authentication import Authentication
+from koordpolicy.runtime.http.certificates import Tls
+from koordpolicy.runtime.http.serving import Endpoint
 
 
 def given(*arguments: str) -> Settings:

@@ -7,8 +7,8 @@ import pytest
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.scheduler import add_flags, choice_of
-from koordpolicy.runtime.authentication import Authentication
-from koordpolicy.runtime.serving import Endpoint
+from koordpolicy.runtime.http.authentication import Authentication
+from koordpolicy.runtime.http.serving import Endpoint
 from koordpolicy.scheduler.process import Choice
 
 

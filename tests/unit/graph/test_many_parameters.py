@@ -3,7 +3,7 @@
 import time
 
 from koordpolicy.graph import Compiler, Layer
-from koordpolicy.runtime.packs import find_pack
+from koordpolicy.runtime.policies.packs import find_pack
 
 _A_WHILE = 60.0
 """Seconds of CPU, far above what is needed; comparing each name with each took minutes."""

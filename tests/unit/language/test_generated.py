@@ -14,7 +14,7 @@ from koordpolicy.language.facts import FACTS, ROOTS
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.manual import manual
 from koordpolicy.language.schema import schema_files
-from koordpolicy.runtime.metric_table import METRICS
+from koordpolicy.runtime.metrics.table import METRICS
 
 SCHEMAS = schema_files()
 PAGES = manual(parser(), MORE)

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from koordpolicy.runtime.fixed import FixedSource
-from koordpolicy.runtime.gating import Gate
-from koordpolicy.runtime.lastgood import LastGood
-from koordpolicy.runtime.live import LivePolicies, Options
 from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.policies.fixed import FixedSource
+from koordpolicy.runtime.policies.gating import Gate
+from koordpolicy.runtime.policies.lastgood import LastGood
+from koordpolicy.runtime.policies.live import LivePolicies, Options
 
 BUNDLE = """\
 apiVersion: koordpolicy.io/v1alpha1

@@ -25,7 +25,7 @@ def _restored() -> Iterator[None]:
 def logged(format: LogFormat, *, verbose: bool = False) -> str:
     out = io.StringIO()
     set_up_logging(format, verbose=verbose, out=out)
-    logger = logging.getLogger("koordpolicy.runtime.live")
+    logger = logging.getLogger("koordpolicy.runtime.policies.live")
     logger.debug("a detail")
     logger.info("revision %s is active", "abc", extra={"revision": "abc"})
     try:
@@ -39,9 +39,9 @@ def logged(format: LogFormat, *, verbose: bool = False) -> str:
 def test_lines_for_people() -> None:
     lines = logged(LogFormat.TEXT).splitlines()
     assert re.fullmatch(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO runtime\.live: revision abc is active", lines[0]
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO runtime\.policies\.live: revision abc is active", lines[0]
     )
-    assert "ERROR runtime.live: failed" in lines[1]
+    assert "ERROR runtime.policies.live: failed" in lines[1]
     assert lines[-1].startswith("ValueError: invalid literal")
 
 
@@ -50,7 +50,7 @@ def test_objects_for_collectors() -> None:
     del first["time"]
     assert first == {
         "level": "info",
-        "logger": "runtime.live",
+        "logger": "runtime.policies.live",
         "message": "revision abc is active",
         "revision": "abc",
     }

@@ -16,8 +16,8 @@ from ruamel.yaml import YAML
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.pod import read_pod
-from koordpolicy.runtime.authentication import Authentication, Authenticator
 from koordpolicy.runtime.http import HttpServer
+from koordpolicy.runtime.http.authentication import Authentication, Authenticator
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.scheduler.extender.extender import Extender
 from koordpolicy.scheduler.extender.server import MEMORY, NOT_READY, ExtenderServer, limits_of

@@ -13,11 +13,11 @@ from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.memory import Store as MemoryStore
 from koordpolicy.kube.port import MergePatch
 from koordpolicy.model.policy_revision import revision_name
-from koordpolicy.runtime.fixed import FixedSource
-from koordpolicy.runtime.lastgood import LastGood
-from koordpolicy.runtime.live import LivePolicies
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.revisions import Reason
+from koordpolicy.runtime.policies.fixed import FixedSource
+from koordpolicy.runtime.policies.lastgood import LastGood
+from koordpolicy.runtime.policies.live import LivePolicies
+from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.rollout.cluster_store import ClusterStore
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
 from koordpolicy.runtime.rollout.state import Action, Entry, Phase, RolloutProgress
@@ -330,7 +330,7 @@ spec:
 def test_an_exception_ends_in_the_middle_of_a_rollout(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("koordpolicy.runtime.live.LONGEST_WAIT", 0.02)
+    monkeypatch.setattr("koordpolicy.runtime.policies.live.LONGEST_WAIT", 0.02)
 
     async def act(scene: Scene) -> None:
         scene.offer(1000, A, **{"e.yaml": EXCEPTION})

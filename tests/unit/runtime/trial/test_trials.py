@@ -12,8 +12,8 @@ from threading import Thread
 import pytest
 
 from koordpolicy.graph import Compiler, Layer, RuleGraph
-from koordpolicy.runtime.packs import OWN, find_pack
-from koordpolicy.runtime.revisions import Reason, Unfit
+from koordpolicy.runtime.policies.packs import OWN, find_pack
+from koordpolicy.runtime.policies.revisions import Reason, Unfit
 from koordpolicy.runtime.trial import Rehearse, TrialLimits, TrialRequest, Trials, TrialsLost, start_trials
 from koordpolicy.runtime.trial.attempt import attempt
 from koordpolicy.runtime.trial.limits import MIB

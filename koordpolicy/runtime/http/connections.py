@@ -1,0 +1,329 @@
+"""The connections of a server: how many there may be, and how long each may keep us waiting.
+
+A connection *waits* while the next move is its client's: the handshake, a request's head and body, the pause between
+two requests, an answer that is not taken yet. It *works* while a handler does. One that waits has a deadline, and when
+all places are taken it makes room for a newcomer: of the address that keeps most of them waiting, the one that has
+waited longest. So a flood of requests that never come to an end shuts out nobody who asks in earnest, and the files
+that the rest of the process needs to open are never taken by clients.
+"""
+
+import asyncio
+import errno
+import socket
+import ssl
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from aiohttp import web
+
+from koordpolicy.runtime.http.certificates import Certificates
+
+if sys.platform != "win32":
+    import resource
+
+_SHARE: Final = 4
+"""A server takes no more than this part of the files that the process may open: there may be two, and there is work."""
+_LEAST: Final = 16
+_PAUSE: Final = 0.05
+"""Seconds until the next try to accept where the process may open no more files."""
+_GOODBYE: Final = 5.0
+"""Seconds for the end of a TLS connection."""
+_NEVER: Final = 1e9
+_DROP: Final = 1.0
+"""Seconds in which the rest of a body that nobody wants is read, so that the client sees the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """What clients may take: numbers of connections, bytes, seconds.
+
+    `connections` at once, but never more than a quarter of the files that the process may open; `backlog` more may
+    wait to connect. `handshake` seconds for TLS and `head` seconds for a request's first lines, whose lines and
+    headers have `line` bytes each and are `headers` at most; `body` bytes of a body, sent or unpacked, which is there
+    after `body_seconds`; `bodies` bytes of all of them at a time. `seconds` until a handler has answered, `idle`
+    seconds for the answer to be taken and the next request to begin. `reread` is the time between looks at the
+    certificate's files.
+    """
+
+    connections: int = 512
+    backlog: int = 1024
+    handshake: float = 10.0
+    head: float = 10.0
+    line: int = 8190
+    headers: int = 64
+    body: int = 4_000_000
+    body_seconds: float = 30.0
+    bodies: int = 64_000_000
+    seconds: float = 30.0
+    idle: float = 75.0
+    reread: float = 10.0
+
+    @property
+    def places(self) -> int:
+        """Connections at once, with regard to the files that the process may open now."""
+        if sys.platform == "win32":
+            return self.connections
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if files == resource.RLIM_INFINITY:
+            return self.connections
+        return min(self.connections, max(_LEAST, files // _SHARE))
+
+
+class HttpConnection(web.RequestHandler):
+    """One connection, from when it is accepted. `certificate` is what the client has proved to be, by TLS."""
+
+    __slots__ = ("_among", "_idle", "address", "certificate", "deadline", "socket", "starting")
+
+    def __init__(self, among: "Connections", accepted: socket.socket, address: str) -> None:
+        limits = among.limits
+        super().__init__(
+            among.server,
+            loop=asyncio.get_running_loop(),
+            keepalive_timeout=_NEVER,  # deadlines are ours
+            access_log=None,  # type: ignore[arg-type]  # None is how the library takes it for none
+            max_line_size=limits.line,
+            max_field_size=limits.line,
+            max_headers=limits.headers,
+            lingering_time=_DROP,
+            auto_decompress=False,
+        )
+        self.socket = accepted
+        self.address = address
+        self.certificate: Mapping[str, Any] | None = None
+        self.starting: asyncio.Task[None] | None = None
+        self.deadline = 0.0
+        self._among = among
+        self._idle = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.certificate = transport.get_extra_info("peercert") or None
+        self.deadline = self._among.now() + self._among.limits.head
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        self._among.forget(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._idle:
+            self._idle = False
+            self.deadline = self._among.now() + self._among.limits.head
+        super().data_received(data)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to what is not HTTP. The library would log a traceback for each, and whoever sends them fill the log."""
+        self._among.events.closed("malformed")
+        answer = web.Response(status=status, text=f"{message or 'malformed'}\n")
+        answer.force_close()
+        return answer
+
+    def log_exception(self, *said: Any, exc_info: BaseException | None = None, **_: Any) -> None:
+        """What the library itself did not foresee."""
+        self._among.events.failed("other", exc_info or RuntimeError(*said))
+
+    def asks(self) -> None:
+        """The head of a request is there; its body, and who asks, may take their own time."""
+        self._idle = False
+        limits = self._among.limits
+        self.deadline = self._among.now() + limits.body_seconds + limits.seconds
+
+    def works(self) -> None:
+        """A handler has the next move."""
+        self._among.works(self)
+
+    def waits(self) -> None:
+        """The client has the next move: to take the answer, and to ask anew."""
+        self._idle = True
+        self.deadline = self._among.now() + self._among.limits.idle
+        self._among.waits(self)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing of a next request has come."""
+        return self._idle
+
+    def cut(self) -> None:
+        """End it at once."""
+        if self.starting is not None and not self.starting.done():
+            self.starting.cancel()
+        elif self.transport is not None:
+            self.transport.abort()
+        self._among.forget(self)
+
+
+class ConnectionObserver(Protocol):
+    """What a server is told of its connections."""
+
+    def closed(self, reason: str) -> None:
+        """One was ended by us: it was `slow` or `idle`, what it sent was `malformed`, or others needed the `room`."""
+        ...
+
+    def failed(self, path: str, error: BaseException) -> None:
+        """Something went wrong that nobody foresaw."""
+        ...
+
+
+class Connections:
+    """All connections of one server."""
+
+    def __init__(
+        self,
+        server: web.Server,
+        limits: ServerLimits,
+        certificates: Certificates | None,
+        events: ConnectionObserver,
+    ) -> None:
+        self.server = server
+        self.limits = limits
+        self.now = asyncio.get_running_loop().time
+        self._certificates = certificates
+        self.events = events
+        self._places = limits.places
+        # Of each address those that wait, the longest first: insertion keeps the order.
+        self._waiting: dict[str, dict[HttpConnection, None]] = {}
+        self._all: set[HttpConnection] = set()
+        self._freed = asyncio.Event()
+        self._starts: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @asynccontextmanager
+    async def accepting(self, sockets: Sequence[socket.socket]) -> AsyncIterator[None]:
+        """Accept connections within; those that work are given their time at the end."""
+        tasks = [asyncio.create_task(self._accept(one), name="accept") for one in sockets]
+        tasks.append(asyncio.create_task(self._end_the_late(), name="deadlines"))
+        try:
+            yield
+        finally:
+            tasks += self._starts
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            for one in [one for waiting in self._waiting.values() for one in waiting if not one.is_idle]:
+                one.cut()  # nobody knows whether the rest of its request would ever come
+            self.server.pre_shutdown()
+            await self.server.shutdown(self.limits.seconds)
+
+    def works(self, connection: HttpConnection) -> None:
+        """It is not the client that is waited for."""
+        waiting = self._waiting.get(connection.address)
+        if waiting is not None and waiting.pop(connection, self) is None and not waiting:
+            del self._waiting[connection.address]
+
+    def waits(self, connection: HttpConnection) -> None:
+        """It is the client that is waited for, until the connection's deadline."""
+        if connection in self._all:
+            self._waiting.setdefault(connection.address, {})[connection] = None
+            self._freed.set()
+
+    def forget(self, connection: HttpConnection) -> None:
+        """It is gone."""
+        self._all.discard(connection)
+        self._freed.set()
+        self.works(connection)
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, peer = await loop.sock_accept(listening)
+            except OSError as error:
+                if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                    self._make_room()
+                    await asyncio.sleep(_PAUSE)
+                continue
+            while len(self._all) >= self._places and not self._make_room():
+                self._freed.clear()  # all of them work, and each has a time in which it is done
+                await self._freed.wait()
+            connection = HttpConnection(self, accepted, str(peer[0]))
+            connection.deadline = self.now() + self.limits.handshake
+            self._all.add(connection)
+            self.waits(connection)
+            connection.starting = start = asyncio.create_task(self._start(connection))
+            self._starts.add(start)
+            start.add_done_callback(self._starts.discard)
+
+    async def _start(self, connection: HttpConnection) -> None:
+        """Shake hands. What goes wrong here concerns nobody but the client."""
+        loop, limits = asyncio.get_running_loop(), self.limits
+        try:
+            if self._certificates is None:
+                await loop.connect_accepted_socket(lambda: connection, connection.socket)
+            else:
+                await loop.connect_accepted_socket(
+                    lambda: connection,
+                    connection.socket,
+                    ssl=self._certificates.context,
+                    ssl_handshake_timeout=limits.handshake,
+                    ssl_shutdown_timeout=_GOODBYE,
+                )
+        except (OSError, ssl.SSLError, TimeoutError, asyncio.CancelledError):
+            self.forget(connection)
+            with suppress(OSError):
+                connection.socket.close()
+
+    def _make_room(self) -> bool:
+        """End a connection that waits; false when none does."""
+        if not self._waiting:
+            return False
+        most = max(self._waiting.values(), key=len)
+        next(iter(most)).cut()
+        self.events.closed("room")
+        return True
+
+    async def _end_the_late(self) -> None:
+        """End connections whose deadline is over: one look at all of them now and then costs less than a timer each."""
+        limits = self.limits
+        pause = min(1.0, min(limits.handshake, limits.head, limits.body_seconds, limits.idle) / 4)
+        while True:
+            await asyncio.sleep(pause)
+            now = self.now()
+            late = [one for waiting in self._waiting.values() for one in waiting if one.deadline <= now]
+            for one in late:
+                self.events.closed("idle" if one.is_idle else "slow")
+                one.cut()
+
+
+def listen(host: str, port: int, backlog: int) -> list[socket.socket]:
+    """Sockets that listen at all addresses of a host, "" for every one there is, with one port. Raises OSError."""
+    sockets: list[socket.socket] = []
+    try:
+        for family, address in _addresses(host):
+            try:
+                one = socket.create_server(
+                    (address, port),
+                    family=family,
+                    backlog=backlog,
+                    dualstack_ipv6=not host and family == socket.AF_INET6,
+                )
+            except OSError as error:
+                if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT) and sockets:
+                    continue  # such as ::1 of `localhost` where there is no IPv6
+                raise
+            one.setblocking(False)
+            sockets.append(one)
+            port = int(one.getsockname()[1])
+    except BaseException:
+        for one in sockets:
+            one.close()
+        raise
+    return sockets
+
+
+def _addresses(host: str) -> list[tuple[socket.AddressFamily, str]]:
+    if not host:
+        both = socket.has_dualstack_ipv6()
+        return [(socket.AF_INET6, "::")] if both else [(socket.AF_INET, "0.0.0.0")]  # noqa: S104  # it was asked for
+    found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    ordered = sorted(found, key=lambda one: one[0] != socket.AF_INET)
+    return list(dict.fromkeys((one[0], str(one[4][0])) for one in ordered))

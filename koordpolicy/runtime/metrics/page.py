@@ -1,0 +1,19 @@
+"""The manual's page of metrics, from their table."""
+
+from koordpolicy.language.manual.markdown import code, table
+from koordpolicy.runtime.metrics.table import METRICS
+
+_INTRODUCTION = """# Metrics
+
+Every process serves them under `/metrics`, in the format of Prometheus. A metric that has nothing to tell is absent.
+The metrics of the process itself (`process_cpu_seconds_total`, `process_resident_memory_bytes`, ...) come on top.
+"""
+
+
+def metrics_page() -> str:
+    """The page, ending with a line break."""
+    rows = [
+        (code(metric.name), str(metric.kind), ", ".join(code(label) for label in metric.labels), metric.help)
+        for metric in METRICS
+    ]
+    return f"{_INTRODUCTION}\n{table(('metric', 'kind', 'labels', 'meaning'), rows)}"

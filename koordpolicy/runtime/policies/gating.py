@@ -1,0 +1,68 @@
+"""What may hold a candidate back: a gate, which says stage by stage where it decides already, and what comes of it.
+
+Calls run one way. Live policies ask the gate and are alone in swapping graphs; a gate knows nothing of them.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.model.policy_revision import InstanceState
+from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
+
+GoesAhead: TypeAlias = Callable[[str, Mapping[str, str]], bool]
+"""Whether a candidate decides about a node, by the node's name and labels."""
+
+Observe: TypeAlias = Callable[[RuleGraph, RuleGraph], tuple[RuleGraph, RuleGraph]]
+"""The active graph and the candidate's, equal in all their answers, which tell somebody what they are asked.
+
+Called with both whenever either is another one, as when exceptions begin or end.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How far a candidate is let go, for now.
+
+    `nodes` says which nodes it decides about, None where there are none. `here` says whether it decides where nobody asks
+    about a certain node, as in the process of a node that goes ahead. `state` and `message` are how people see it.
+    """
+
+    nodes: GoesAhead | None = None
+    here: bool = False
+    observe: Observe | None = None
+    state: InstanceState = InstanceState.SHADOW
+    message: str = "the revision is being rolled out"
+
+    def decides_like(self, other: "Stage") -> bool:
+        """Whether the two differ for people only."""
+        return (self.nodes, self.here, self.observe) == (other.nodes, other.here, other.observe)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """The last word of a gate on a candidate: it takes over, or is turned back; `message` is one phrase on why."""
+
+    accepted: bool
+    message: str = ""
+
+
+class Gate(Protocol):
+    """Decides whether, when and by which stages a candidate takes over."""
+
+    def admit(
+        self, candidate: CandidateRevision, active: ActiveRevision
+    ) -> AsyncGenerator[Stage | Admission, None]:
+        """The stages as they come, however long that takes, and last an Admission.
+
+        Closed, or cancelled, when a newer revision compiles, the policies go back, or the process stops.
+        """
+        ...
+
+    async def reverted(self) -> None:
+        """The policies went back to what decides: what was held back before this is over.
+
+        Cancelled when a newer revision compiles, or the process stops.
+        """
+        ...

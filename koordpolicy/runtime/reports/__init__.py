@@ -1,0 +1,1 @@
+"""What a process says of its policies in the cluster: PolicyRevisions, conditions, Events, who is there."""

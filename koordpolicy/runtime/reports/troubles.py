@@ -1,0 +1,166 @@
+"""Decisions that cannot be made, told as what they are: one trouble for each rule of a revision, not one for each pod.
+
+A rule that fails for one pod concerns that pod; one that fails for thousands concerns its author. Both are one entry
+here, with a count and an example: one line of the log when it begins and at each tenth power, one Event on the
+PolicyRevision, one entry of `/statusz`.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.kube.events import Recorder
+from koordpolicy.model.policy_revision import revision_name
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.policies.live import LivePolicies
+from koordpolicy.runtime.reports.revision_objects import regarding
+
+LOG: Final = logging.getLogger(__name__)
+
+REASON: Final = "DecisionsFail"
+"""The reason of the Events."""
+
+_MOST: Final = 100
+"""Troubles that are remembered; of more, the oldest are forgotten."""
+
+_SHOWN: Final = 20
+_LONGEST: Final = 1000
+"""Characters of facts that are written into the log."""
+
+FEW: Final = 10
+"""Pods of one trouble that have Events of their own; the others have their conditions."""
+
+
+@dataclass(slots=True)
+class Trouble:
+    """What fails: `decision` (`SchedulingProfile/NAME`), `rule` and `place` in the policies as far as known.
+
+    `count` is how often, `first` and `last` are when, in nanoseconds since 1970, `example` is what it was asked about
+    first.
+    """
+
+    decision: str
+    digest: str
+    rule: str
+    place: str
+    text: str
+    example: str
+    first: int
+    last: int
+    count: int = 0
+    unforeseen: bool = False
+
+
+class Troubles:
+    """The troubles of a process. `now` gives nanoseconds since 1970. Only the replica that leads writes Events."""
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        live: LivePolicies,
+        recorder: Recorder,
+        *,
+        leads: Callable[[], bool],
+        now: Callable[[], int],
+    ) -> None:
+        self._metrics = metrics
+        self._live = live
+        self._recorder = recorder
+        self._leads = leads
+        self._now = now
+        self._known: OrderedDict[tuple[str, str, str], Trouble] = OrderedDict()
+
+    def add(
+        self,
+        decision: str,
+        digest: str,
+        text: str,
+        *,
+        rule: str = "",
+        place: str = "",
+        example: str = "",
+        facts: Callable[[], object] = dict,
+        cause: Exception | None = None,
+    ) -> Trouble:
+        """A decision of a revision (by its graph's digest) failed; how that stands by now.
+
+        `facts` gives what it was asked about, for the log of an error that nobody foresaw.
+        """
+        now, key = self._now(), (digest, decision, rule or text)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = Trouble(
+                decision, digest, rule, place, text, example, now, now, unforeseen=cause is not None
+            )
+            while len(self._known) > _MOST:
+                self._known.popitem(last=False)
+        found.count += 1
+        found.last = now
+        if cause is not None:
+            self._metrics.add("koordpolicy_internal_errors_total", place="decision")
+        if _is_power(found.count):
+            self._tell(found, facts, cause)
+        return found
+
+    def status(self) -> dict[str, Any]:
+        """What `/statusz` shows: the troubles of the revision that decides; nothing while there are none."""
+        active = self._live.active
+        shown = [
+            {
+                "decision": one.decision,
+                "rule": one.rule,
+                "place": one.place,
+                "message": one.text,
+                "count": one.count,
+                "example": one.example,
+                "since": one.first / 1e9,
+                "last": one.last / 1e9,
+                "internal": one.unforeseen,
+            }
+            for one in self._known.values()
+            if active is not None and one.digest == active.graph.digest
+        ]
+        return {"troubles": shown[-_SHOWN:]} if shown else {}
+
+    def _tell(self, found: Trouble, facts: Callable[[], object], cause: Exception | None) -> None:
+        times = f" ({found.count:,} times)" if found.count > 1 else ""
+        LOG.warning(
+            "%s cannot be decided%s, first for %s: %s", found.decision, times, found.example, found.text
+        )
+        if cause is not None and found.count == 1:
+            LOG.error(
+                "internal error, please report; revision %s, rule %s at %s, facts %s",
+                found.digest,
+                found.rule or "unknown",
+                found.place or "an unknown place",
+                _bounded(facts),
+                exc_info=cause,
+            )
+        if found.count == 1 and self._leads():
+            self._tell_revision(found)
+
+    def _tell_revision(self, found: Trouble) -> None:
+        for known in (self._live.active, self._live.candidate):
+            if known is not None and known.graph.digest == found.digest:
+                about = regarding(revision_name(known.bundle, known.revision.commit or known.revision.digest))
+                message = f"{found.decision} cannot be decided, first for {found.example}: {found.text}"
+                self._recorder.record(about, REASON, message, type="Warning", action="Decide")
+                return
+
+
+def _is_power(count: int) -> bool:
+    """Whether a count is a power of ten."""
+    while count >= 10 and count % 10 == 0:
+        count //= 10
+    return count == 1
+
+
+def _bounded(facts: Callable[[], object]) -> str:
+    try:
+        text = repr(facts())
+    except Exception as problem:  # noqa: BLE001  # it is about errors that nobody foresaw
+        return f"(cannot be shown: {type(problem).__name__})"
+    cut = text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return cut.encode("utf-8", "backslashreplace").decode()
