@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any, Final
 
 from koordpolicy.cluster.prepared import NO_FACTS, Records
-from koordpolicy.model.table_kinds import ABSENT
+from koordpolicy.model.table.kinds import ABSENT
 
 _MOST: Final = 1024
 """Answers that are kept; with more all are forgotten."""

@@ -18,7 +18,7 @@ from koordpolicy.model.node import Taint
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import Column as TableColumn
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_kinds import ScalarFact, Schema, Storage, Strings
+from koordpolicy.model.table.kinds import ScalarFact, Schema, Storage, Strings
 
 Rows = NDArray[np.int64]
 """Numbers of rows, ascending."""

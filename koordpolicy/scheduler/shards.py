@@ -32,7 +32,7 @@ from koordpolicy.cluster.prepared import PreparedDecision
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import SHARD
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_kinds import Strings
+from koordpolicy.model.table.kinds import Strings
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.plugins import Parameters, Plugin, Verdicts

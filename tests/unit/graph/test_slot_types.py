@@ -23,7 +23,7 @@ from koordpolicy.language.cel.values import (
 from koordpolicy.language.kinds import slots
 from koordpolicy.language.kinds.table import KINDS
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_kinds import OpaqueFact
+from koordpolicy.model.table.kinds import OpaqueFact
 from tests.unit.language.cel.front.test_soundness import belongs
 
 SHARED: Any = ["a"]

@@ -39,7 +39,8 @@ def logged(format: LogFormat, *, verbose: bool = False) -> str:
 def test_lines_for_people() -> None:
     lines = logged(LogFormat.TEXT).splitlines()
     assert re.fullmatch(
-        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO runtime\.policies\.live: revision abc is active", lines[0]
+        r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z INFO runtime\.policies\.live: revision abc is active",
+        lines[0],
     )
     assert "ERROR runtime.policies.live: failed" in lines[1]
     assert lines[-1].startswith("ValueError: invalid literal")

@@ -15,7 +15,7 @@ from koordpolicy.algorithms.pod_request import effective_limits, effective_reque
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.amounts import all_within, within
 from koordpolicy.model.quantity import INT64_MAX, INT64_MIN
-from koordpolicy.model.table_kinds import ScalarFact, Storage
+from koordpolicy.model.table.kinds import ScalarFact, Storage
 from tests.unit.scheduler.world import PROFILE, World, node, pod, policies
 
 GRAPH: RuleGraph = policies({})

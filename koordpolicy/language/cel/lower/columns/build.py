@@ -32,7 +32,7 @@ from koordpolicy.language.cel.lower.columns.writer import SPACE
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET, Metered, charge
 from koordpolicy.language.cel.values import Value
-from koordpolicy.model.table_kinds import ABSENT
+from koordpolicy.model.table.kinds import ABSENT
 
 Array = NDArray[Any]
 

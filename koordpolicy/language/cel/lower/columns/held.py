@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 from koordpolicy.language.cel.errors import WrongType
 from koordpolicy.language.cel.lower.columns.symbols import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
-from koordpolicy.model.table_columns import BeyondColumnsError
+from koordpolicy.model.table.columns import BeyondColumnsError
 
 _CLASSES: Final[Mapping[str, type]] = {
     INT: int, DOUBLE: float, BOOL: bool, STRING: str, DURATION: Duration, TIMESTAMP: Timestamp,

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN
-from koordpolicy.model.table_columns import BeyondColumnsError
+from koordpolicy.model.table.columns import BeyondColumnsError
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Line
-from koordpolicy.model.table_columns import Column
+from koordpolicy.model.table.columns import Column
 
 Array: TypeAlias = NDArray[Any]
 Slots: TypeAlias = dict[tuple[str, int], int]

@@ -21,7 +21,7 @@ from koordpolicy.language.cel.meter import COLUMN_SHARE, Meter, stop
 from koordpolicy.language.cel.values import Value
 from koordpolicy.model.access_path import AccessPath, access_path
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_columns import BeyondColumnsError
+from koordpolicy.model.table.columns import BeyondColumnsError
 
 Array = NDArray[Any]
 

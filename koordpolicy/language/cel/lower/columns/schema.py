@@ -14,7 +14,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
 )
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.facts import FactTable
-from koordpolicy.model.table_kinds import (
+from koordpolicy.model.table.kinds import (
     ELEMENT,
     FactKind,
     ListFact,

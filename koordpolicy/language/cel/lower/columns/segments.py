@@ -14,8 +14,8 @@ from koordpolicy.language.cel.lower.columns.kernels import Errors, Mask, join
 from koordpolicy.language.cel.lower.runtime import iterate, iterate_pairs
 from koordpolicy.language.cel.meter import Meter, charge
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Value
-from koordpolicy.model.table_columns import BeyondColumnsError
-from koordpolicy.model.table_lists import Segments
+from koordpolicy.model.table.columns import BeyondColumnsError
+from koordpolicy.model.table.lists import Segments
 
 Array = NDArray[Any]
 

@@ -11,7 +11,7 @@ from koordpolicy.language.cel.lower.columns.held import held
 from koordpolicy.language.cel.lower.columns.symbols import COUNTED, DOUBLE, DTYPES, STRING
 from koordpolicy.language.cel.meter import Meter, Metered
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, UInt
-from koordpolicy.model.table_kinds import Strings
+from koordpolicy.model.table.kinds import Strings
 
 Array = NDArray[Any]
 

@@ -13,11 +13,9 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.model.table_columns import Array, Column, Record
-from koordpolicy.model.table_kinds import Schema, Strings
-from koordpolicy.model.table_lists import RecordStore, Segments
-
-__all__ = ["Column", "NodeTable", "Segments"]
+from koordpolicy.model.table.columns import Array, Column, Record
+from koordpolicy.model.table.kinds import Schema, Strings
+from koordpolicy.model.table.lists import RecordStore, Segments
 
 _JOURNAL: Final = 65_536
 """So many of the latest changes, at least, are remembered one by one."""

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_kinds import ScalarFact, Storage
+from koordpolicy.model.table.kinds import ScalarFact, Storage
 
 SCHEMA = {"a": ScalarFact(Storage.INT), "b": ScalarFact(Storage.INT)}
 ROWS = st.lists(st.dictionaries(st.sampled_from("ab"), st.integers(-5, 5)), max_size=8)

@@ -5,8 +5,8 @@ import pytest
 from koordpolicy.language.cel.lower.columns.held import instant
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_columns import BeyondColumnsError
-from koordpolicy.model.table_kinds import ScalarFact, Storage
+from koordpolicy.model.table.columns import BeyondColumnsError
+from koordpolicy.model.table.kinds import ScalarFact, Storage
 
 FAR = Timestamp(-62_000_000_000 * 10**9)
 NEAR = Timestamp(1_750_000_000 * 10**9)

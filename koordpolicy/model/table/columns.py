@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.model.quantity import INT64_MAX, INT64_MIN
-from koordpolicy.model.table_kinds import (
+from koordpolicy.model.table.kinds import (
     ABSENT,
     DTYPES,
     MapFact,

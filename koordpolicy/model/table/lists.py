@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from koordpolicy.model.table_columns import Array, ColumnStore, Mask, Record, raise_first
-from koordpolicy.model.table_kinds import ABSENT, ELEMENT, ListFact, Schema, Strings
+from koordpolicy.model.table.columns import Array, ColumnStore, Mask, Record, raise_first
+from koordpolicy.model.table.kinds import ABSENT, ELEMENT, ListFact, Schema, Strings
 
 _SLACK: Final = 256
 """Dead elements that are not worth tidying up."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.model.table import NodeTable
-from koordpolicy.model.table_kinds import (
+from koordpolicy.model.table.kinds import (
     ELEMENT,
     ListFact,
     MapFact,
