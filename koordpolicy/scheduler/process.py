@@ -19,6 +19,7 @@ from koordpolicy.runtime.policies.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.reports.unreadable import status_of
 from koordpolicy.scheduler.decision_log import PlacementLog
+from koordpolicy.scheduler.decision_reporter import DecisionReporter
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
@@ -27,7 +28,6 @@ from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 from koordpolicy.scheduler.shards import Shard
-from koordpolicy.scheduler.telling import Telling
 from koordpolicy.scheduler.watched import follow_policies, watch
 
 LOG: Final = logging.getLogger(__name__)
@@ -135,14 +135,14 @@ class Running:
         log = _log(component, choice)
         if log is not None:
             self.scheduler.on_decided = log.decided
-        telling = Telling(component, choice.profile, log)
+        reporter = DecisionReporter(component, choice.profile, log)
         self.loop = SchedulingLoop(
             self.scheduler,
             component.cluster,
             now_ns,
             component.backoff(initial=0.1, longest=2.0),
             in_flight=choice.in_flight,
-            on_settled=telling.settled,
+            on_settled=reporter.settled,
             on_failure=lambda _: component.process.metrics.add(
                 "koordpolicy_internal_errors_total", place="write"
             ),
@@ -150,8 +150,8 @@ class Running:
         self._diagnosing = Diagnosing(
             self.scheduler,
             self.loop,
-            on_told=telling.told,
-            on_evaluated=telling.evaluated,
+            on_told=reporter.told,
+            on_evaluated=reporter.evaluated,
             on_failure=lambda _: component.process.metrics.add(
                 "koordpolicy_internal_errors_total", place="diagnosis"
             ),

@@ -29,7 +29,7 @@ PARTS: Final[tuple[tuple[str, str, str], ...]] = (
     ("kube/mirror.py", "replace", "take in lists"),
     ("kube/mirror.py", "apply", "take in watch events"),
     ("scheduler/scheduler.py", "schedule_next", "decide"),
-    ("scheduler/telling.py", "", "metrics and Events, made"),
+    ("scheduler/reporter.py", "", "metrics and Events, made"),
     ("kube/events.py", "", "Events, written"),
     ("runtime/component.py", "observe", "metrics of requests"),
     ("scheduler/binder.py", "", "bindings, written"),

@@ -8,7 +8,7 @@ from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.profile import place_of
 
 
-class Telling:
+class DecisionReporter:
     """Tells of the decisions by one profile; `log` writes some of them down."""
 
     def __init__(self, component: RunningComponent, profile: str, log: PlacementLog | None = None) -> None:
