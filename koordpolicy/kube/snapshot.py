@@ -7,15 +7,13 @@ import asyncio
 import gzip
 import hashlib
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from koordpolicy.files import replace_file
 from koordpolicy.kube.errors import Forbidden, Gone, KubeError, NotFound
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import (
@@ -47,6 +45,7 @@ from koordpolicy.kube.resources import (
 )
 from koordpolicy.kube.scrubbing import scrubbed_object
 from koordpolicy.model.reading import parse_json
+from koordpolicy.model.time import time_text
 
 FORMAT: Final = "koordpolicy-snapshot"
 VERSION: Final = 1
@@ -115,7 +114,7 @@ class Snapshot:
     @property
     def taken_text(self) -> str:
         """When it was taken, to the second, in UTC."""
-        return datetime.fromtimestamp(self.taken // 10**9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return time_text(self.taken)
 
     @property
     def digest(self) -> str:
@@ -194,15 +193,9 @@ def write_snapshot(snapshot: Snapshot, path: Path) -> None:
     data = json.dumps(whole, separators=(",", ":"), default=dict, ensure_ascii=False).encode()
     if path.suffix == ".gz":
         data = gzip.compress(data, 6, mtime=0)
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(temporary).replace(path)
+        replace_file(path, data)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise SnapshotError(f"`{path}` cannot be written: {error.strerror}") from error
 
 

@@ -1,12 +1,12 @@
 """What every process tells of itself over HTTP: alive, ready, metrics, status."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from koordpolicy import __version__
 from koordpolicy.diagnostics.escaping import json_text, safe
 from koordpolicy.diagnostics.render import render
+from koordpolicy.model.time import NANOSECONDS, time_text
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.http import JSON, Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
@@ -153,7 +153,7 @@ def _plain(value: Any) -> str:
 
 
 def _time(seconds: float) -> str:
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return time_text(int(seconds) * NANOSECONDS)
 
 
 def _span(seconds: float) -> str:

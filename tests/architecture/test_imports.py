@@ -23,7 +23,7 @@ LAYERS = (
 ONLY = {part: {"model", "diagnostics"} for part in ("source", "kube", "linux")}
 """Parts that may import less than what lies below them: they are blind to the meaning of policies."""
 
-GROUND = {"__init__", "resources"}
+GROUND = {"__init__", "files", "resources"}
 """Modules at the package's root that import nothing of ours and are open to all."""
 
 ROOF = {"__main__": {"cli"}}

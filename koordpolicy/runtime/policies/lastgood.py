@@ -1,14 +1,12 @@
 """The last good policy tree, kept on disk for the next start."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.diagnostics.escaping import encodable
+from koordpolicy.files import replace_file
 from koordpolicy.source.revision import Revision, digest_of
 
 FORMAT: Final = 1
@@ -39,18 +37,8 @@ class LastGood:
             "files": dict(revision.files),
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{FILE}.", dir=self.path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, ensure_ascii=False, separators=(",", ":"))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(self.path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
-        _sync_directory(self.path.parent)
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+        replace_file(self.path, text.encode())
 
     def load(self) -> Revision | None:
         """The kept revision, None when there is none. Raises StoreError when it is damaged or cannot be read."""
@@ -75,13 +63,3 @@ class LastGood:
         if digest_of(files) != digest:
             raise StoreError(f"{self.path} is damaged: its content does not have the digest it names")
         return Revision(files, digest, commit)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the new name survive a crash of the machine, where the file system can."""
-    with suppress(OSError):
-        handle = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

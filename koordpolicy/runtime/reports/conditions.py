@@ -6,11 +6,11 @@ Stalled, failed, so that waiting ends at once; else Ready says it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostic, Severity
 from koordpolicy.model.policy_revision import MOST_DIAGNOSTICS, ShownDiagnostic, StatusCondition
+from koordpolicy.model.time import time_text
 from koordpolicy.runtime.policies.manifest import field_at
 
 MOST_MESSAGE: Final = 4096
@@ -100,11 +100,6 @@ def shown(
 def cut(message: str) -> str:
     """The message, no longer than a status should have it."""
     return message if len(message) <= MOST_MESSAGE else message[: MOST_MESSAGE - 1] + "…"
-
-
-def time_text(nanoseconds: int) -> str:
-    """RFC 3339 with whole seconds, as conditions have it."""
-    return datetime.fromtimestamp(nanoseconds // 1_000_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _since(one: StatusCondition, known: Mapping[str, Any] | None, now: int) -> str:

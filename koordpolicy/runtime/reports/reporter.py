@@ -19,10 +19,11 @@ from koordpolicy.model.policy_revision import (
     StatusCondition,
     status_to_json,
 )
+from koordpolicy.model.time import time_text
 from koordpolicy.runtime.policies.gating import Stage
 from koordpolicy.runtime.policies.live import ActiveRevision, LivePolicies, RejectedRevision
 from koordpolicy.runtime.policies.revisions import CandidateRevision, Reason
-from koordpolicy.runtime.reports.conditions import failed, good, shown, time_text, under_way
+from koordpolicy.runtime.reports.conditions import failed, good, shown, under_way
 from koordpolicy.runtime.reports.presence import RollCall
 from koordpolicy.runtime.reports.reconciling import ReconcileLoop
 from koordpolicy.runtime.reports.revision_objects import (

@@ -2,13 +2,11 @@
 
 import asyncio
 import json
-import os
-import tempfile
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from koordpolicy.files import replace_file
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.rollout.counts import ComparisonCounts
 from koordpolicy.runtime.rollout.judging import Gathered
@@ -158,16 +156,6 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
     """Replace the file as a whole."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(content, file, ensure_ascii=False, indent=1)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            with suppress(OSError):
-                Path(name).unlink()
-            raise
+        replace_file(path, json.dumps(content, ensure_ascii=False, indent=1).encode())
     except OSError as error:
         raise StoreTrouble(f"{path} cannot be written: {error.strerror}") from None
