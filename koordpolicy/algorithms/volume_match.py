@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from koordpolicy.model.volumes import AVAILABLE, Claim, Volume
+from koordpolicy.model.volumes import AVAILABLE, Volume, VolumeClaim
 
 
-def candidates(claim: Claim, volumes: Iterable[Volume]) -> list[Volume]:
+def candidates(claim: VolumeClaim, volumes: Iterable[Volume]) -> list[Volume]:
     """The volumes of the claim's class that it may have, the best first: the smallest that are large enough.
 
     A volume that is for the claim already is the only one.
@@ -26,12 +26,12 @@ def candidates(claim: Claim, volumes: Iterable[Volume]) -> list[Volume]:
     return sorted(found, key=lambda volume: (volume.size or 0, volume.name))
 
 
-def is_for(volume: Volume, claim: Claim) -> bool:
+def is_for(volume: Volume, claim: VolumeClaim) -> bool:
     """Whether a volume says that it is for a claim."""
     return volume.claim == claim.key and volume.claim_uid in ("", claim.uid)
 
 
-def _suits(claim: Claim, volume: Volume) -> bool:
+def _suits(claim: VolumeClaim, volume: Volume) -> bool:
     return (
         (volume.claim is None or is_for(volume, claim))
         and (volume.size or 0) >= (claim.request or 0)

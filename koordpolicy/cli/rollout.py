@@ -18,7 +18,7 @@ from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.rollout.judging import Gathered, rollout_facts
 from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan, plan_of
-from koordpolicy.runtime.rollout.state import Action, Phase, RolloutCommand, RolloutProgress, Subject
+from koordpolicy.runtime.rollout.state import Phase, RolloutAction, RolloutCommand, RolloutProgress, Subject
 
 _WORDS: Mapping[str, str] = {
     "status": "where rollouts stand; of one revision with its history",
@@ -99,15 +99,15 @@ def _status(place: RolloutPlace, arguments: argparse.Namespace, terminal: Termin
 
 
 def _ask(place: RolloutPlace, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    action = Action(arguments.what)
+    action = RolloutAction(arguments.what)
     one = chosen(place.rollouts(), arguments.revision, action)
     state = one.state
     if state.phase.is_end:
         raise CannotRunError(f"the rollout of {short(state)} is over ({state.phase.lower()})")
-    if action is Action.PAUSE and state.phase is Phase.PAUSED:
+    if action is RolloutAction.PAUSE and state.phase is Phase.PAUSED:
         terminal.print(f"{short(state)} is paused already: {state.message}")
         return OK
-    if action is Action.RESUME and state.phase is not Phase.PAUSED:
+    if action is RolloutAction.RESUME and state.phase is not Phase.PAUSED:
         raise CannotRunError(f"the rollout of {short(state)} is not paused")
     place.ask(one, RolloutCommand(action, arguments.by, uuid.uuid4().hex[:12]))
     terminal.print(f"{short(state)}: asked to {action}; `koordpolicy rollout status` shows when it is done")

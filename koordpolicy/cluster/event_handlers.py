@@ -17,7 +17,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.kube import Object, Resource, resources
-from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.kube.mirror import Mirror, ObjectChange
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.facts.pod import namespace_facts
@@ -284,7 +284,7 @@ class EventHandlers:
         *,
         unreadable: UnreadableObjects,
         wanted: Collection[Resource] = EVERY_RESOURCE,
-        after: Callable[[Resource, Change], None] = lambda resource, change: None,
+        after: Callable[[Resource, ObjectChange], None] = lambda resource, change: None,
     ) -> None:
         self._listener = listener
         self._after = after
@@ -303,10 +303,10 @@ class EventHandlers:
 
         return Mirror(handlers=(self._told(handler),), on_unreadable=without_name)
 
-    def _told(self, handler: EventHandler) -> Callable[[Change], None]:
+    def _told(self, handler: EventHandler) -> Callable[[ObjectChange], None]:
         listener, noted, resource = self._listener, self._unreadable, handler.resource
 
-        def tell(change: Change) -> None:
+        def tell(change: ObjectChange) -> None:
             if change.new is None:
                 assert change.old is not None
                 noted.gone(resource, change.key)

@@ -16,11 +16,11 @@ from koordpolicy.model.reading import NOTHING
 from koordpolicy.model.volumes import (
     READ_WRITE_ONCE_POD,
     Attachment,
-    Claim,
     ClaimKey,
     StorageCapacity,
     StorageClass,
     Volume,
+    VolumeClaim,
 )
 
 _PROVISIONED: Final = "to be provisioned: "
@@ -43,7 +43,7 @@ class Volumes:
         self.attached = Attached()
         self._volumes: dict[str, Volume] = {}
         self._by_class: dict[str, dict[str, None]] = {}
-        self._claims: dict[ClaimKey, Claim] = {}
+        self._claims: dict[ClaimKey, VolumeClaim] = {}
         self._classes: dict[str, StorageClass] = {}
         self._tracking: dict[str, bool] = {}
         self._capacities: dict[tuple[str, str], StorageCapacity] = {}
@@ -98,7 +98,7 @@ class Volumes:
             self._changed([before.claim])
             self._recount(name)
 
-    def set_claim(self, claim: Claim) -> bool:
+    def set_claim(self, claim: VolumeClaim) -> bool:
         """A claim is new or has changed; whether in anything that matters here."""
         if self._claims.get(claim.key) == claim:
             return False
@@ -260,7 +260,7 @@ class Volumes:
 
     # --- answers --------------------------------------------------------------------------------
 
-    def claim(self, key: ClaimKey) -> Claim | None:
+    def claim(self, key: ClaimKey) -> VolumeClaim | None:
         """A claim, as it is or is about to be."""
         found = self._claims.get(key)
         plans = self._planned_claims.get(key)

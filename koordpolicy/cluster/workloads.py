@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from koordpolicy.cluster.label_index import LabelIndex
-from koordpolicy.model.labels import LabelSelector, Operator, Requirement, read_selector
+from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator, read_selector
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Json, mapping, text, texts
 
@@ -91,5 +91,5 @@ def _both(one: LabelSelector, other: LabelSelector) -> LabelSelector:
 
 def _equal_to(labels: Mapping[str, str]) -> LabelSelector:
     return LabelSelector(
-        tuple(Requirement(key, Operator.IN, frozenset({value})) for key, value in sorted(labels.items()))
+        tuple(LabelRequirement(key, Operator.IN, frozenset({value})) for key, value in sorted(labels.items()))
     )

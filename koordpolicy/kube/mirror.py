@@ -23,7 +23,7 @@ Key: TypeAlias = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """What became of one object: `old` is None when it is new to us, `new` when it is gone.
 
     An object that was deleted and made anew while we looked away arrives as two changes.
@@ -34,7 +34,7 @@ class Change:
     new: Object | None
 
 
-Handler: TypeAlias = Callable[[Change], None]
+Handler: TypeAlias = Callable[[ObjectChange], None]
 """Told of each change, after the mirror shows it."""
 
 Index: TypeAlias = Callable[[Object], Iterable[str]]
@@ -137,7 +137,7 @@ class Mirror:
                 assert new is not None
                 self._on_unreadable(new, after)
             self._reindex(self._indexed[name], key, _or_none(before), _or_none(after))
-        change = Change(key, old, new)
+        change = ObjectChange(key, old, new)
         for handler in self._handlers:
             why = readable(handler, change)
             if isinstance(why, Unreadable):

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from koordpolicy.kube.errors import Rejected
-from koordpolicy.model.labels import LabelSelector, Operator, Requirement, parse_selector, read_selector
+from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator, parse_selector, read_selector
 from koordpolicy.model.reading import ObjectError
 
 MAX_LENGTH: Final = 65_536
@@ -27,7 +27,7 @@ _FIELD_REQUIREMENT: Final = re.compile(r"\s*([A-Za-z][\w.]*)\s*(==|!=|=)(.*)", r
 _ESCAPED: Final = re.compile(r"\\([\\,=])")
 
 _NOTHING: Final = LabelSelector(
-    (Requirement("none", Operator.EXISTS), Requirement("none", Operator.DOES_NOT_EXIST))
+    (LabelRequirement("none", Operator.EXISTS), LabelRequirement("none", Operator.DOES_NOT_EXIST))
 )
 
 

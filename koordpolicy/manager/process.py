@@ -10,7 +10,7 @@ from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.watch import ClusterWatch
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
-from koordpolicy.kube.mirror import Change
+from koordpolicy.kube.mirror import ObjectChange
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
@@ -144,7 +144,7 @@ class Manager:
 
     # --- what happened ----------------------------------------------------------------------------
 
-    def _changed_on(self, resource: Resource, change: Change) -> None:
+    def _changed_on(self, resource: Resource, change: ObjectChange) -> None:
         """Something about a node is another: look at it, at one with other pods a little later."""
         if not self._leading:
             return

@@ -21,7 +21,7 @@ class Operator(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement:
+class LabelRequirement:
     """One condition on one label."""
 
     key: str
@@ -46,7 +46,7 @@ class Requirement:
 class LabelSelector:
     """All requirements must hold; the empty selector matches everything."""
 
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[LabelRequirement, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         return all(requirement.matches(labels) for requirement in self.requirements)
@@ -55,7 +55,7 @@ class LabelSelector:
 def read_selector(selector: Json, at: str = "selector") -> LabelSelector:
     """A selector from its JSON form: `matchLabels` and `matchExpressions`. Raises ObjectError."""
     found = [
-        Requirement(key, Operator.IN, frozenset({value}))
+        LabelRequirement(key, Operator.IN, frozenset({value}))
         for key, value in sorted(texts(selector, "matchLabels", at).items())
     ]
     for index, expression in enumerate(objects(selector, "matchExpressions", at)):
@@ -66,7 +66,7 @@ def read_selector(selector: Json, at: str = "selector") -> LabelSelector:
     return LabelSelector(tuple(found))
 
 
-def _read_expression(expression: Json, place: str) -> Requirement:
+def _read_expression(expression: Json, place: str) -> LabelRequirement:
     word = text(expression, "operator", place)
     if word not in Operator.__members__.values():
         raise ObjectError(f"{place}.operator: `{word}` is not one of {', '.join(Operator)}")
@@ -77,7 +77,7 @@ def _read_expression(expression: Json, place: str) -> Requirement:
     if (operator in (Operator.IN, Operator.NOT_IN)) != bool(values):
         needed = "needs values" if not values else "takes no values"
         raise ObjectError(f"{place}: {operator} {needed}")
-    return Requirement(text(expression, "key", place), operator, frozenset(map(str, values)))
+    return LabelRequirement(text(expression, "key", place), operator, frozenset(map(str, values)))
 
 
 _KEY = r"[A-Za-z0-9./_-]+"
@@ -91,7 +91,7 @@ _TERM: Final = re.compile(
 
 def parse_selector(source: str) -> LabelSelector:
     """A selector from text, as in a list request: `a=b,c!=d,e in (f,g),!h`. Raises ValueError."""
-    found: list[Requirement] = []
+    found: list[LabelRequirement] = []
     position = 0
     while position < len(source.rstrip()):
         match = _TERM.match(source, position)
@@ -106,13 +106,15 @@ def parse_selector(source: str) -> LabelSelector:
     return LabelSelector(tuple(found))
 
 
-def _term(match: re.Match[str]) -> Requirement:
+def _term(match: re.Match[str]) -> LabelRequirement:
     if match["absent"]:
-        return Requirement(match["absent_key"], Operator.DOES_NOT_EXIST)
+        return LabelRequirement(match["absent_key"], Operator.DOES_NOT_EXIST)
     if match["equal"]:
         operator = Operator.NOT_IN if match["equal"] == "!=" else Operator.IN
-        return Requirement(match["key"], operator, frozenset({match["value"]}))
+        return LabelRequirement(match["key"], operator, frozenset({match["value"]}))
     if match["set"]:
         values = frozenset(value.strip() for value in match["values"].split(","))
-        return Requirement(match["key"], Operator.IN if match["set"] == "in" else Operator.NOT_IN, values)
-    return Requirement(match["key"], Operator.EXISTS)
+        return LabelRequirement(
+            match["key"], Operator.IN if match["set"] == "in" else Operator.NOT_IN, values
+        )
+    return LabelRequirement(match["key"], Operator.EXISTS)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.model.labels import LabelSelector, Operator, Requirement, read_selector
+from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator, read_selector
 from koordpolicy.model.reading import Json, ObjectError, integer, mapping, objects, sequence, text, texts
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -156,7 +156,7 @@ def _merged(
     if selector is None:
         return None
     more = [
-        Requirement(key, operator, frozenset({labels[key]}))
+        LabelRequirement(key, operator, frozenset({labels[key]}))
         for key in keys
         if key in labels
     ]  # fmt: skip

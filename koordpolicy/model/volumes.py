@@ -57,7 +57,7 @@ class Volume:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class VolumeClaim:
     """A PersistentVolumeClaim. `storage_class` is None where it names none."""
 
     namespace: str
@@ -144,7 +144,7 @@ def read_volume(obj: Json) -> Volume:
     )
 
 
-def read_claim(obj: Json) -> Claim:
+def read_claim(obj: Json) -> VolumeClaim:
     """A PersistentVolumeClaim from its JSON. Raises ObjectError."""
     metadata, spec = mapping(obj, "metadata"), mapping(obj, "spec")
     annotations = texts(metadata, "annotations", "metadata")
@@ -154,7 +154,7 @@ def read_claim(obj: Json) -> Claim:
     requests = mapping(mapping(spec, "resources", "spec"), "requests", "spec.resources")
     selector = optional_mapping(spec, "selector", "spec")
     volume = text(spec, "volumeName", "spec")
-    return Claim(
+    return VolumeClaim(
         namespace=text(metadata, "namespace", "metadata") or "default",
         name=text(metadata, "name", "metadata"),
         uid=text(metadata, "uid", "metadata"),

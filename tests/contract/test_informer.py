@@ -11,7 +11,7 @@ import pytest
 from koordpolicy.kube import KubeError, MergePatch, NotFound, Object, Rejected
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.informer import Informer
-from koordpolicy.kube.mirror import Change, Key, Mirror, key_of
+from koordpolicy.kube.mirror import Key, Mirror, ObjectChange, key_of
 from koordpolicy.kube.resources import PODS
 from tests.contract.clusters import World, contract, pod
 
@@ -35,7 +35,7 @@ class Following:
         self._world = world
         self._known: dict[Key, Object] = {}
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: ObjectChange) -> None:
         assert self._known.pop(change.key, None) == change.old, "nothing is told twice, and nothing left out"
         if change.new is not None:
             self._known[change.key] = change.new

@@ -14,7 +14,7 @@ from koordpolicy.kube.resources import POLICY_REVISIONS
 from koordpolicy.model.protocol import ROLLOUT, ROLLOUT_BY, ROLLOUT_ID
 from koordpolicy.runtime.rollout.cluster_store import gathered_of, state_of
 from koordpolicy.runtime.rollout.judging import Gathered
-from koordpolicy.runtime.rollout.state import Action, RolloutCommand, RolloutProgress
+from koordpolicy.runtime.rollout.state import RolloutAction, RolloutCommand, RolloutProgress
 from koordpolicy.runtime.rollout.store import FileStore, StoreTrouble
 
 T = TypeVar("T")
@@ -114,7 +114,9 @@ async def ask_in(cluster: Cluster, name: str, command: RolloutCommand) -> None:
     await cluster.patch(POLICY_REVISIONS, name, MergePatch({"metadata": {"annotations": said}}))
 
 
-def chosen(found: tuple[FoundRollout, ...], revision: str | None, action: Action | None) -> FoundRollout:
+def chosen(
+    found: tuple[FoundRollout, ...], revision: str | None, action: RolloutAction | None
+) -> FoundRollout:
     """The rollout that is meant: by name or the beginning of commit or digest, else the only one that goes on."""
     if revision is None:
         going = [one for one in found if not one.state.phase.is_end]

@@ -5,7 +5,7 @@ from typing import Any
 
 from koordpolicy.cli.rollouts.found import FoundRollout
 from koordpolicy.graph.describe.layout import labelled, paragraph
-from koordpolicy.model.labels import LabelSelector, Operator, Requirement
+from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.time import time_text
 from koordpolicy.runtime.rollout.plan import RolloutPlan, RolloutStep
 from koordpolicy.runtime.rollout.state import Phase, RolloutProgress, to_json
@@ -142,7 +142,7 @@ def _selector(selector: LabelSelector) -> str:
     return ",".join(map(_requirement, selector.requirements)) or "any labels"
 
 
-def _requirement(one: Requirement) -> str:
+def _requirement(one: LabelRequirement) -> str:
     values = "|".join(sorted(one.values))
     match one.operator:
         case Operator.IN:

@@ -22,7 +22,7 @@ Called with both whenever either is another one, as when exceptions begin or end
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RolloutStage:
     """How far a candidate is let go, for now.
 
     `nodes` says which nodes it decides about, None where there are none. `here` says whether it decides where nobody asks
@@ -35,7 +35,7 @@ class Stage:
     state: InstanceState = InstanceState.SHADOW
     message: str = "the revision is being rolled out"
 
-    def decides_like(self, other: "Stage") -> bool:
+    def decides_like(self, other: "RolloutStage") -> bool:
         """Whether the two differ for people only."""
         return (self.nodes, self.here, self.observe) == (other.nodes, other.here, other.observe)
 
@@ -53,7 +53,7 @@ class Gate(Protocol):
 
     def admit(
         self, candidate: CandidateRevision, active: ActiveRevision
-    ) -> AsyncGenerator[Stage | Admission, None]:
+    ) -> AsyncGenerator[RolloutStage | Admission, None]:
         """The stages as they come, however long that takes, and last an Admission.
 
         Closed, or cancelled, when a newer revision compiles, the policies go back, or the process stops.

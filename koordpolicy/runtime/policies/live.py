@@ -15,7 +15,7 @@ from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.compiling import BackgroundCompiler, Prepare
-from koordpolicy.runtime.policies.gating import Admission, Gate, Stage
+from koordpolicy.runtime.policies.gating import Admission, Gate, RolloutStage
 from koordpolicy.runtime.policies.lastgood import LastGood, StoreError
 from koordpolicy.runtime.policies.packs import find_pack
 from koordpolicy.runtime.policies.revisions import (
@@ -100,7 +100,7 @@ class LivePolicies:
         self.active: ActiveRevision | None = None
         self.rejected: RejectedRevision | None = None
         self.candidate: CandidateRevision | None = None
-        self.stage: Stage | None = None
+        self.stage: RolloutStage | None = None
         self.trouble: SourceTrouble | None = None
         self.history: deque[Past] = deque(maxlen=HISTORY)
         self.skipped = 0
@@ -133,7 +133,7 @@ class LivePolicies:
         self._graph_for: Callable[[str, Mapping[str, str]], RuleGraph] | None = None
         self._on_active: list[Callable[[ActiveRevision], None]] = []
         self._on_rejected: list[Callable[[RejectedRevision], None]] = []
-        self._on_stage: list[Callable[[Stage], None]] = []
+        self._on_stage: list[Callable[[RolloutStage], None]] = []
 
     def __getattr__(self, name: str) -> RuleGraph:
         # Reached only while `graph` is not set, so that reading it costs nothing more afterwards.
@@ -162,7 +162,7 @@ class LivePolicies:
         self._on_rejected.append(callback)
         return lambda: self._on_rejected.remove(callback)
 
-    def subscribe_stage(self, callback: Callable[[Stage], None]) -> Callable[[], None]:
+    def subscribe_stage(self, callback: Callable[[RolloutStage], None]) -> Callable[[], None]:
         """Tell of each stage of a candidate, on the loop. Gives the way to end it."""
         self._on_stage.append(callback)
         return lambda: self._on_stage.remove(callback)
@@ -301,7 +301,7 @@ class LivePolicies:
 
     # --- what decides -----------------------------------------------------------------------------
 
-    def _enter(self, stage: Stage) -> None:
+    def _enter(self, stage: RolloutStage) -> None:
         """Let a stage's graphs decide."""
         before, self.stage = self.stage, stage
         if before is None or not stage.decides_like(before):

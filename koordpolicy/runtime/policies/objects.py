@@ -8,7 +8,7 @@ from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import Gone, NotFound
-from koordpolicy.kube.mirror import Change, Key, Mirror
+from koordpolicy.kube.mirror import Key, Mirror, ObjectChange
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICIES, Resource
 from koordpolicy.language.kinds import KINDS
@@ -165,7 +165,7 @@ class ClusterSource:
             known = kind.texts[name] = (version, _text(kind.resource, obj))
         return known[1]
 
-    def _noticed(self, change: Change) -> None:
+    def _noticed(self, change: ObjectChange) -> None:
         for tell in tuple(self._listeners):
             tell()
         if not (change.old and change.new and _says_the_same(change.old, change.new)):

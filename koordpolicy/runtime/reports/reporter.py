@@ -20,7 +20,7 @@ from koordpolicy.model.policy_revision import (
     status_to_json,
 )
 from koordpolicy.model.time import time_text
-from koordpolicy.runtime.policies.gating import Stage
+from koordpolicy.runtime.policies.gating import RolloutStage
 from koordpolicy.runtime.policies.live import ActiveRevision, LivePolicies, RejectedRevision
 from koordpolicy.runtime.policies.revisions import CandidateRevision, Reason
 from koordpolicy.runtime.reports.conditions import failed, good, shown, under_way
@@ -171,7 +171,7 @@ class Reporter:
         if live.active is not None:
             reports.append(self._of_active(live.active))
         if live.candidate is not None:
-            reports.append(self._of_candidate(live.candidate, live.stage or Stage()))
+            reports.append(self._of_candidate(live.candidate, live.stage or RolloutStage()))
         if live.rejected is not None:
             reports.append(self._of_rejected(live.rejected))
         seen: dict[str, RevisionReport] = {}
@@ -196,7 +196,7 @@ class Reporter:
             good(str(active.reason), message),
         )
 
-    def _of_candidate(self, candidate: CandidateRevision, stage: Stage) -> RevisionReport:
+    def _of_candidate(self, candidate: CandidateRevision, stage: RolloutStage) -> RevisionReport:
         """As the stage says. Where the rollout stands, the rollout itself writes."""
         rules = sum(len(decision.rules) for decision in candidate.graph.decisions.values())
         status = _diagnosed(candidate.found, candidate.sources, rules)

@@ -15,7 +15,7 @@ from koordpolicy.runtime.reports.status_patches import apply_status, field_manag
 from koordpolicy.runtime.rollout.counts import ComparisonCounts, counts_from_json, counts_to_json, sum_of
 from koordpolicy.runtime.rollout.judging import Gathered
 from koordpolicy.runtime.rollout.state import (
-    Action,
+    RolloutAction,
     RolloutCommand,
     RolloutProgress,
     Subject,
@@ -166,9 +166,9 @@ def command_of(obj: Object) -> RolloutCommand | None:
     """What the object's annotations ask for."""
     said: Mapping[str, str] = obj["metadata"].get("annotations") or {}
     action = said.get(ROLLOUT, "")
-    if action not in tuple(Action):
+    if action not in tuple(RolloutAction):
         return None
-    return RolloutCommand(Action(action), said.get(ROLLOUT_BY, ""), said.get(ROLLOUT_ID, ""))
+    return RolloutCommand(RolloutAction(action), said.get(ROLLOUT_BY, ""), said.get(ROLLOUT_ID, ""))
 
 
 def _worse(before: ComparisonCounts, counts: ComparisonCounts) -> bool:

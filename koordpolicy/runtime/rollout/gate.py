@@ -1,6 +1,6 @@
 """The gate before a new revision: it is let through step by step, as the old one says, or turned back.
 
-The gate says which stage a rollout is in (`Stage`) and how it ends (`Admission`); whoever asks it lets graphs decide
+The gate says which stage a rollout is in (`RolloutStage`) and how it ends (`Admission`); whoever asks it lets graphs decide
 accordingly.
 """
 
@@ -17,7 +17,7 @@ from koordpolicy.model.policy_revision import InstanceState, revision_name
 from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.metrics.table import MetricKind
-from koordpolicy.runtime.policies.gating import Admission, GoesAhead, Stage
+from koordpolicy.runtime.policies.gating import Admission, GoesAhead, RolloutStage
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.rollout.canary import goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
@@ -67,7 +67,7 @@ class _Going:
     comparison: Comparison
     state: RolloutProgress | None = None
     steps: tuple[RolloutStep, ...] = ()
-    stage: Stage | None = None
+    stage: RolloutStage | None = None
     baseline: Baseline = field(default_factory=Baseline)
     trouble: LoggedOnce = field(default_factory=lambda: LoggedOnce(LOG))
     since: int = 0
@@ -99,7 +99,7 @@ class RolloutGate:
 
     async def admit(
         self, candidate: CandidateRevision, active: ActiveRevision
-    ) -> AsyncGenerator[Stage | Admission, None]:
+    ) -> AsyncGenerator[RolloutStage | Admission, None]:
         """See `Gate.admit`."""
         if not active.graph.subjects(KIND):
             yield Admission(True)  # nothing to go by, and no cluster to ask for it
@@ -248,12 +248,12 @@ class RolloutGate:
             message=_standing_at(state),
         )
 
-    def _stage_of(self, comparison: Comparison, steps: tuple[RolloutStep, ...]) -> Stage:
+    def _stage_of(self, comparison: Comparison, steps: tuple[RolloutStep, ...]) -> RolloutStage:
         nodes: GoesAhead | None = None
         if any(step.has_canary for step in steps):
             nodes = partial(goes_ahead, steps)
         context = self._context
-        return Stage(
+        return RolloutStage(
             nodes,
             here=bool(context.node) and goes_ahead(steps, context.node, context.labels()),
             observe=comparison.observe if steps[-1].sample > 0.0 else None,

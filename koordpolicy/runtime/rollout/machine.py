@@ -13,9 +13,9 @@ from koordpolicy.model.policy_revision import MOST_HISTORY
 from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan
 from koordpolicy.runtime.rollout.state import (
     SYSTEM,
-    Action,
     Entry,
     Phase,
+    RolloutAction,
     RolloutCommand,
     RolloutProgress,
     Subject,
@@ -79,9 +79,9 @@ def _in_plan(state: RolloutProgress, plan: RolloutPlan, now: int) -> RolloutProg
 def _obeyed(state: RolloutProgress, plan: RolloutPlan, now: int, command: RolloutCommand) -> RolloutProgress:
     state = replace(state, handled=command.id)
     by = command.by or SYSTEM
-    if command.action is Action.ABORT:
+    if command.action is RolloutAction.ABORT:
         return _ended(state, Phase.ABORTED, now, "Aborted", f"aborted by {by}", by)
-    if command.action is Action.PAUSE:
+    if command.action is RolloutAction.PAUSE:
         return state if state.phase is Phase.PAUSED else _paused(state, now, f"paused by {by}", by)
     if state.phase is not Phase.PAUSED:
         return state

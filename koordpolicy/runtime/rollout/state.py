@@ -31,7 +31,7 @@ class Phase(StrEnum):
         return self in (Phase.COMPLETE, Phase.ABORTED, Phase.SUPERSEDED)
 
 
-class Action(StrEnum):
+class RolloutAction(StrEnum):
     """What somebody may ask of a rollout."""
 
     PAUSE = "pause"
@@ -43,7 +43,7 @@ class Action(StrEnum):
 class RolloutCommand:
     """A wish, by whom; `id` tells it from an equal one before."""
 
-    action: Action
+    action: RolloutAction
     by: str = ""
     id: str = ""
 

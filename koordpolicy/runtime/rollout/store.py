@@ -11,7 +11,7 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.rollout.counts import ComparisonCounts
 from koordpolicy.runtime.rollout.judging import Gathered
 from koordpolicy.runtime.rollout.state import (
-    Action,
+    RolloutAction,
     RolloutCommand,
     RolloutProgress,
     Subject,
@@ -96,9 +96,9 @@ class FileStore:
         if said is None or said.get("revision") not in ("", None, subject.name, subject.revision):
             return None
         action = said.get("command")
-        if action not in tuple(Action):
+        if action not in tuple(RolloutAction):
             return None
-        return RolloutCommand(Action(action), str(said.get("by", "")), str(said.get("id", "")))
+        return RolloutCommand(RolloutAction(action), str(said.get("by", "")), str(said.get("id", "")))
 
     async def done(self, subject: Subject, command: RolloutCommand) -> None:
         """See `RolloutStore.done`."""
@@ -133,7 +133,7 @@ class FileStore:
         except ObjectError:
             return None
 
-    def ask(self, action: Action, revision: str, by: str, id: str) -> None:
+    def ask(self, action: RolloutAction, revision: str, by: str, id: str) -> None:
         """Leave a command for the process that runs the rollout. Raises `StoreTrouble`."""
         _write(self._command, {"command": str(action), "revision": revision, "by": by, "id": id})
 

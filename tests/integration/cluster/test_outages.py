@@ -11,7 +11,7 @@ from koordpolicy.kube.api import ApiCluster, Connection, connect
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.informer import Informer
 from koordpolicy.kube.leases import LeaseTerms
-from koordpolicy.kube.mirror import Change, Key, Mirror, key_of
+from koordpolicy.kube.mirror import Key, Mirror, ObjectChange, key_of
 from koordpolicy.kube.resources import CONFIG_MAPS, LEASES
 from koordpolicy.runtime.leader import Election
 from tests.parts.apiserver import ApiServer
@@ -44,7 +44,7 @@ class Following:
 
     def __init__(self, cluster: ApiCluster) -> None:
         self.cluster = cluster
-        self.heard: list[Change] = []
+        self.heard: list[ObjectChange] = []
         self.trouble: list[KubeError] = []
         self.mirror = Mirror(handlers=[self._note])
         backoff = Backoff(random.random, initial=0.1, longest=1.0)
@@ -58,7 +58,7 @@ class Following:
         )
         self._known: dict[Key, Object] = {}
 
-    def _note(self, change: Change) -> None:
+    def _note(self, change: ObjectChange) -> None:
         assert self._known.get(change.key) == change.old
         if change.new is None:
             del self._known[change.key]

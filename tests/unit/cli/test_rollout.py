@@ -16,8 +16,8 @@ from koordpolicy.runtime.rollout.judging import Gathered
 from koordpolicy.runtime.rollout.machine import Judged, Seen, advance, begin
 from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan, RolloutStep
 from koordpolicy.runtime.rollout.state import (
-    Action,
     Phase,
+    RolloutAction,
     RolloutCommand,
     RolloutProgress,
     Subject,
@@ -88,10 +88,10 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, going: RolloutProgress) 
     place = ("--state-dir", str(tmp_path))
     assert run("resume", *place)[1] == "koordpolicy rollout: the rollout of bbbbbbbbbbbb is not paused\n"
     assert "there is no rollout of `ccc`" in run("pause", "ccc", *place)[1]
-    paused = advance(going, PLAN, now_ns(), Seen(command=RolloutCommand(Action.PAUSE, "bob")))
+    paused = advance(going, PLAN, now_ns(), Seen(command=RolloutCommand(RolloutAction.PAUSE, "bob")))
     keep(tmp_path, paused)
     assert run("pause", *place) == (0, "bbbbbbbbbbbb is paused already: paused by bob\n")
-    ended = advance(going, PLAN, now_ns(), Seen(command=RolloutCommand(Action.ABORT, "bob")))
+    ended = advance(going, PLAN, now_ns(), Seen(command=RolloutCommand(RolloutAction.ABORT, "bob")))
     keep(tmp_path, ended)
     assert run("abort", "bbb", *place)[1].endswith("is over (aborted)\n")
     assert run("status", "bbb", *place)[0] == 1, "an aborted revision fails a pipeline that asks for it"
@@ -106,7 +106,7 @@ def test_the_revision_is_found_by_its_beginning() -> None:
     with pytest.raises(Exception, match="may be `fleet-aaaaaaaaaaaa`, `fleet2-aaaaaaaaaaaa`"):
         chosen((one, again), "aaaa", None)
     with pytest.raises(Exception, match="several rollouts go on"):
-        chosen((one, other), None, Action.PAUSE)
+        chosen((one, other), None, RolloutAction.PAUSE)
 
 
 def full() -> tuple[FoundRollout, int]:
@@ -119,7 +119,7 @@ def full() -> tuple[FoundRollout, int]:
         state,
         PLAN,
         now + MINUTE,
-        Seen({"alike": Judged(True)}, RolloutCommand(Action.PAUSE, "ada@example", "1")),
+        Seen({"alike": Judged(True)}, RolloutCommand(RolloutAction.PAUSE, "ada@example", "1")),
     )
     state = advance(state, PLAN, now + 2 * MINUTE, seen)
     counts = ComparisonCounts(

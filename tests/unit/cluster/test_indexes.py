@@ -11,19 +11,19 @@ from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.label_index import LabelIndex
 from koordpolicy.cluster.label_sets import PodLabelSets
 from koordpolicy.cluster.pods import kind_of
-from koordpolicy.model.labels import LabelSelector, Operator, Requirement
+from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.neighbours import PodTerm
 
 _LABELS = st.dictionaries(st.sampled_from("ab"), st.sampled_from("xy"), max_size=2)
 _REQUIREMENTS = st.one_of(
     st.builds(
-        Requirement,
+        LabelRequirement,
         st.sampled_from("ab"),
         st.sampled_from([Operator.IN, Operator.NOT_IN]),
         st.frozensets(st.sampled_from("xy"), min_size=1),
     ),
     st.builds(
-        Requirement, st.sampled_from("ab"), st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST])
+        LabelRequirement, st.sampled_from("ab"), st.sampled_from([Operator.EXISTS, Operator.DOES_NOT_EXIST])
     ),
 )
 _SELECTORS = st.builds(LabelSelector, st.lists(_REQUIREMENTS, max_size=3).map(tuple))
@@ -119,7 +119,7 @@ def test_selections_count_the_pods_that_they_speak_of(
     team: dict[str, str],
 ) -> None:
     kinds, there = PodLabelSets(), list(before)
-    by_labels = LabelSelector((Requirement("a", Operator.EXISTS),))
+    by_labels = LabelSelector((LabelRequirement("a", Operator.EXISTS),))
 
     def wanted(selector: LabelSelector, named: set[str], alive: bool) -> Wanted:
         term = PodTerm(selector, frozenset(named), None if named else by_labels)

@@ -13,7 +13,7 @@ from koordpolicy.kube import Forbidden, Gone, KubeError, Resource, TooManyReques
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.informer import Informer
 from koordpolicy.kube.memory import MemoryCluster, Store
-from koordpolicy.kube.mirror import Change, Mirror
+from koordpolicy.kube.mirror import Mirror, ObjectChange
 from koordpolicy.kube.resources import PODS
 from tests.unit.kube.builders import pod, store
 from tests.virtual_time import run
@@ -229,7 +229,7 @@ def test_pages_that_outlive_the_history_are_listed_all_at_once() -> None:
 
 
 def test_what_a_handler_raises_is_told_of_and_the_informer_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    def fails(change: Change) -> None:
+    def fails(change: ObjectChange) -> None:
         raise ZeroDivisionError(change.key[1])
 
     scene = Scene({}, handlers=[fails])

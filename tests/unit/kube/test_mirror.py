@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.kube import EventType, Object, WatchEvent
 from koordpolicy.kube.memory import Store
-from koordpolicy.kube.mirror import Change, Mirror, key_of
+from koordpolicy.kube.mirror import Mirror, ObjectChange, key_of
 from koordpolicy.kube.resources import PODS
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.unreadable import Unreadable
@@ -38,7 +38,7 @@ class Heard:
     def __init__(self) -> None:
         self.words: list[str] = []
 
-    def __call__(self, change: Change) -> None:
+    def __call__(self, change: ObjectChange) -> None:
         sign = "+" if change.old is None else "-" if change.new is None else "~"
         self.words.append(sign + change.key[1])
 
@@ -101,7 +101,7 @@ def test_handlers_see_the_mirror_as_it_is_after_the_change() -> None:
 
 
 def test_what_a_handler_or_an_index_raises_concerns_that_object_alone() -> None:
-    def fails(change: Change) -> None:
+    def fails(change: ObjectChange) -> None:
         if change.key[1] == "a":
             raise ZeroDivisionError(change.key[1])
 

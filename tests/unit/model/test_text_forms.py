@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.integers import parse_int_any_base
-from koordpolicy.model.labels import LabelSelector, Operator, Requirement, parse_selector, read_selector
+from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator, parse_selector, read_selector
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.time import EARLIEST, LATEST, NANOSECONDS, parse_duration, parse_time, time_text
 
@@ -175,9 +175,9 @@ def test_selectors_from_json() -> None:
     )
     assert selector == LabelSelector(
         (
-            Requirement("pool", Operator.IN, frozenset({"colocated"})),
-            Requirement("zone", Operator.NOT_IN, frozenset({"a"})),
-            Requirement("gpu", Operator.DOES_NOT_EXIST),
+            LabelRequirement("pool", Operator.IN, frozenset({"colocated"})),
+            LabelRequirement("zone", Operator.NOT_IN, frozenset({"a"})),
+            LabelRequirement("gpu", Operator.DOES_NOT_EXIST),
         )
     )
     assert selector.matches({"pool": "colocated"})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.model.images import full_name, node_images, pod_images
-from koordpolicy.model.labels import LabelSelector, Operator, Requirement
+from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.neighbours import ALONE, SpreadConstraint, read_neighbours
 from koordpolicy.model.pod_ports import ANY_ADDRESS, HostPort, host_ports
 from koordpolicy.model.pod_volumes import NO_VOLUMES, ClaimUse, Disk, PodVolumes, read_pod_volumes
@@ -32,7 +32,9 @@ def _affinity(kind: str, **terms: Any) -> dict[str, Any]:
 
 
 def _selects(*requirements: tuple[str, Operator, str]) -> LabelSelector:
-    return LabelSelector(tuple(Requirement(key, how, frozenset({value})) for key, how, value in requirements))
+    return LabelSelector(
+        tuple(LabelRequirement(key, how, frozenset({value})) for key, how, value in requirements)
+    )
 
 
 def test_a_term_speaks_of_the_pod_s_own_namespace_unless_it_names_others() -> None:

@@ -20,7 +20,7 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
 from koordpolicy.model.labels import LabelSelector, Operator
 from koordpolicy.model.placement import NodeRequirement, NodeTerm, Placement
-from koordpolicy.model.volumes import LOST, NO_PROVISIONER, Claim, StorageClass, Volume
+from koordpolicy.model.volumes import LOST, NO_PROVISIONER, StorageClass, Volume, VolumeClaim
 
 NOT_BOUND: Final = "pod has unbound immediate PersistentVolumeClaims"
 ELSEWHERE: Final = "node(s) didn't match PersistentVolume's node affinity"
@@ -36,8 +36,8 @@ class Wanted:
     """The claims of a pod. `problem` says why no node will do; `bound` have a volume (None: a lost one)."""
 
     problem: str = ""
-    bound: list[tuple[Claim, Volume | None]] = field(default_factory=list)
-    waiting: list[Claim] = field(default_factory=list)
+    bound: list[tuple[VolumeClaim, Volume | None]] = field(default_factory=list)
+    waiting: list[VolumeClaim] = field(default_factory=list)
 
 
 def claims_of(pod: PodView, volumes: Volumes) -> Wanted:
@@ -71,7 +71,7 @@ def claims_of(pod: PodView, volumes: Volumes) -> Wanted:
     return found
 
 
-def _waits(claim: Claim, volumes: Volumes) -> bool:
+def _waits(claim: VolumeClaim, volumes: Volumes) -> bool:
     storage = volumes.storage_class(claim.storage_class or "")
     return storage is not None and storage.waits
 
@@ -88,7 +88,7 @@ class Bindings:
     elsewhere: Mask
     unmatched: Mask
     short: Mask
-    claims: list[Claim] = field(default_factory=list)
+    claims: list[VolumeClaim] = field(default_factory=list)
     volumes: list[Volume] = field(default_factory=list)
     chosen: list[NDArray[np.int64]] = field(default_factory=list)
 
@@ -131,7 +131,7 @@ def bindings(wanted: Wanted, nodes: NodeView, volumes: Volumes) -> Bindings:
 
 
 def _choose(
-    found: Bindings, claim: Claim, chosen: NDArray[np.int64], places: "_Places", volumes: Volumes
+    found: Bindings, claim: VolumeClaim, chosen: NDArray[np.int64], places: "_Places", volumes: Volumes
 ) -> None:
     """Give each node the first volume that suits the claim there and that no claim before has got."""
     left = len(chosen)
@@ -151,7 +151,7 @@ def _choose(
         left -= len(at)
 
 
-def _provide(found: Bindings, claim: Claim, lacking: Mask, nodes: NodeView, volumes: Volumes) -> None:
+def _provide(found: Bindings, claim: VolumeClaim, lacking: Mask, nodes: NodeView, volumes: Volumes) -> None:
     """Refuse the nodes for which the class' driver makes no volume, or has no room for one."""
     if not lacking.any():
         return
@@ -168,7 +168,7 @@ def _provide(found: Bindings, claim: Claim, lacking: Mask, nodes: NodeView, volu
         found.short |= lacking & ~roomy
 
 
-def _roomy(claim: Claim, storage: StorageClass, nodes: NodeView, volumes: Volumes) -> Mask | None:
+def _roomy(claim: VolumeClaim, storage: StorageClass, nodes: NodeView, volumes: Volumes) -> Mask | None:
     """The nodes for which a large enough volume can be had; None where nobody says."""
     places = None if claim.request is None else volumes.capacities(storage)
     if places is None:

@@ -9,7 +9,7 @@ import pytest
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.runtime.policies.fixed import FixedSource
-from koordpolicy.runtime.policies.gating import Admission, Stage
+from koordpolicy.runtime.policies.gating import Admission, RolloutStage
 from koordpolicy.runtime.policies.lastgood import LastGood
 from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision, Reason
@@ -21,14 +21,14 @@ class Door:
     """A gate that says what it is told. `asked` are the candidates it was asked about, `dropped` those it lost."""
 
     def __init__(self) -> None:
-        self.says: asyncio.Queue[Stage | Admission | Exception | None] = asyncio.Queue()
+        self.says: asyncio.Queue[RolloutStage | Admission | Exception | None] = asyncio.Queue()
         self.asked: list[CandidateRevision] = []
         self.dropped: list[CandidateRevision] = []
         self.reverts = 0
 
     async def admit(
         self, candidate: CandidateRevision, active: ActiveRevision
-    ) -> AsyncGenerator[Stage | Admission, None]:
+    ) -> AsyncGenerator[RolloutStage | Admission, None]:
         self.asked.append(candidate)
         try:
             while (said := await self.says.get()) is not None:
@@ -108,14 +108,14 @@ def test_each_stage_decides_where_it_says_until_the_gate_has_spoken() -> None:
         door, source = Door(), FixedSource("memory", tree(1))
         live = live_of(source, gate=door)
         told: list[int] = []
-        stages: list[Stage] = []
+        stages: list[RolloutStage] = []
         async with running(live.run()):
             await until(live.ready.is_set)
             source.give(tree(2))
             await until(lambda: door.asked)
             live.subscribe(lambda active: told.append(active.graph.value("CPUSuppress.target", node={})))
             live.subscribe_stage(stages.append)
-            few = Stage(nodes=lambda node, _: node == "a")
+            few = RolloutStage(nodes=lambda node, _: node == "a")
             door.says.put_nowait(few)
             await until(lambda: len(stages) == 1)
             assert [answer_for(live, node) for node in "ab"] == [2, 1]
@@ -132,7 +132,7 @@ def test_each_stage_decides_where_it_says_until_the_gate_has_spoken() -> None:
             assert answer_for(live, "a") == 1
             source.give(tree(3))
             await until(lambda: len(door.asked) == 2)
-            door.says.put_nowait(Stage(here=True))
+            door.says.put_nowait(RolloutStage(here=True))
             door.says.put_nowait(Admission(accepted=True))
             await until(lambda: live.active is not None and live.active.revision.files == tree(3))
             assert told == [1, 2, 1, 3, 3], "the old revision is not back for a moment"
@@ -174,7 +174,7 @@ def test_exceptions_that_end_during_a_stage_end_in_both_graphs_and_are_told_of_o
             source.give(tree(2, **{"e.yaml": ENDS}))
             await until(lambda: door.asked)
             door.says.put_nowait(
-                Stage(lambda node, _: node == "a", here=True, observe=observe if observed else None)
+                RolloutStage(lambda node, _: node == "a", here=True, observe=observe if observed else None)
             )
             await until(lambda: live.stage)
             told: list[object] = []

@@ -17,7 +17,7 @@ from koordpolicy.kube.resources import EVENTS, LEASES, NAMESPACES, POLICY_REVISI
 from koordpolicy.model.policy_revision import InstanceState, revision_name
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.fixed import FixedSource
-from koordpolicy.runtime.policies.gating import Admission, Stage
+from koordpolicy.runtime.policies.gating import Admission, RolloutStage
 from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.reports.presence import Presence, RollCall
@@ -268,11 +268,11 @@ class Ajar:
     """A gate that never decides. `stages` are those it tells of."""
 
     def __init__(self) -> None:
-        self.stages: asyncio.Queue[Stage] = asyncio.Queue()
+        self.stages: asyncio.Queue[RolloutStage] = asyncio.Queue()
 
     async def admit(
         self, candidate: CandidateRevision, active: ActiveRevision
-    ) -> AsyncGenerator[Stage | Admission, None]:
+    ) -> AsyncGenerator[RolloutStage | Admission, None]:
         while True:
             yield await self.stages.get()
 
@@ -290,7 +290,7 @@ def test_a_candidate_is_shown_as_it_is_held() -> None:
             await until(lambda: world.instances(one) == {"m1": "Active"})
             replica.source.give(tree(2), TWO)
             await until(lambda: replica.live.candidate)
-            ajar.stages.put_nowait(Stage(state=InstanceState.CANARY, message="10 % of the nodes"))
+            ajar.stages.put_nowait(RolloutStage(state=InstanceState.CANARY, message="10 % of the nodes"))
             await until(lambda: world.instances(two) == {"m1": "Canary"})
             await until(lambda: world.conditions(two).get("Reconciling") == ("True", "Progressing"))
             ready = next(

@@ -20,7 +20,7 @@ from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.runtime.policies.revisions import Reason
 from koordpolicy.runtime.rollout.cluster_store import ClusterStore
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
-from koordpolicy.runtime.rollout.state import Action, Entry, Phase, RolloutProgress
+from koordpolicy.runtime.rollout.state import Entry, Phase, RolloutAction, RolloutProgress
 from koordpolicy.runtime.rollout.store import FileStore, RolloutStore
 from tests.unit.runtime.scenes import live_of, running, target, tree, until
 
@@ -206,7 +206,7 @@ def test_abort_and_then_a_fix(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         await scene.begins()
         await scene.turned(10, "few")
-        FileStore(tmp_path).ask(Action.ABORT, B, "ada", "1")
+        FileStore(tmp_path).ask(RolloutAction.ABORT, B, "ada", "1")
         await until(lambda: scene.live.rejected is not None)
         assert scene.of_node("node-2") == 1000, "canaries are back"
         kept = FileStore(tmp_path).read()
@@ -249,13 +249,13 @@ def test_going_back_to_the_running_revision_ends_it(tmp_path: Path) -> None:
 def test_pause_and_resume_by_file(tmp_path: Path) -> None:
     async def act(scene: Scene) -> None:
         await scene.begins()
-        FileStore(tmp_path).ask(Action.PAUSE, "", "ada", "1")
+        FileStore(tmp_path).ask(RolloutAction.PAUSE, "", "ada", "1")
         await until(lambda: scene.gate.state is not None and scene.gate.state.phase is Phase.PAUSED)
         scene.clock.turn(100)
         await asyncio.sleep(0.05)
         assert scene.gate.state is not None
         assert scene.gate.state.step == "shadow"
-        FileStore(tmp_path).ask(Action.RESUME, B, "ada", "2")
+        FileStore(tmp_path).ask(RolloutAction.RESUME, B, "ada", "2")
         await until(lambda: scene.gate.state is not None and scene.gate.state.phase is Phase.PROGRESSING)
         await scene.turned(10, "few")
 
@@ -290,7 +290,7 @@ def test_what_was_aborted_stays_so_over_a_restart(tmp_path: Path) -> None:
 
     async def first(scene: Scene) -> None:
         await scene.begins()
-        FileStore(tmp_path).ask(Action.ABORT, B, "ada", "1")
+        FileStore(tmp_path).ask(RolloutAction.ABORT, B, "ada", "1")
         await until(lambda: scene.live.rejected is not None)
 
     async def second(scene: Scene) -> None:

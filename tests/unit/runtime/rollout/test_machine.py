@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from koordpolicy.runtime.rollout.machine import Judged, Seen, advance, begin, supersede
 from koordpolicy.runtime.rollout.plan import RolloutGuard, RolloutPlan, RolloutStep
 from koordpolicy.runtime.rollout.state import (
-    Action,
     Phase,
+    RolloutAction,
     RolloutCommand,
     RolloutProgress,
     Subject,
@@ -50,7 +50,12 @@ def played(
 
 
 def told(
-    state: RolloutProgress, plan: RolloutPlan, minute: float, action: Action, by: str = "ada", id: str = ""
+    state: RolloutProgress,
+    plan: RolloutPlan,
+    minute: float,
+    action: RolloutAction,
+    by: str = "ada",
+    id: str = "",
 ) -> RolloutProgress:
     command = RolloutCommand(action, by, id or f"{action}@{minute}")
     return advance(state, plan, START + int(minute * MINUTE), Seen(WELL, command))
@@ -90,7 +95,7 @@ class TestSteps:
 
     def test_an_end_is_an_end(self) -> None:
         done = played(fresh(), PLAN, [10, 40, 70])
-        assert told(done, PLAN, 80, Action.ABORT) == done
+        assert told(done, PLAN, 80, RolloutAction.ABORT) == done
         assert played(done, PLAN, [1000]) == done
 
     def test_a_step_that_is_gone_is_replaced_by_the_one_in_its_place(self) -> None:
@@ -106,11 +111,11 @@ class TestSteps:
 
 class TestPauses:
     def test_a_pause_does_not_count(self) -> None:
-        state = told(fresh(), PLAN, 4, Action.PAUSE)
+        state = told(fresh(), PLAN, 4, RolloutAction.PAUSE)
         assert (state.phase, state.message) == (Phase.PAUSED, "paused by ada")
         state = played(state, PLAN, [20, 60])
         assert (state.step, state.phase) == ("shadow", Phase.PAUSED)
-        state = told(state, PLAN, 64, Action.RESUME, "bob")
+        state = told(state, PLAN, 64, RolloutAction.RESUME, "bob")
         assert played(state, PLAN, [69.9]).step == "shadow"
         assert played(state, PLAN, [70]).step == "few"
         assert [(entry.event, entry.by) for entry in state.history[1:]] == [
@@ -122,25 +127,25 @@ class TestPauses:
         plan = RolloutPlan((replace(SHADOW, until_resumed=True), FEW))
         state = played(fresh(plan), plan, [10, 500])
         assert (state.phase, state.step, state.message) == (Phase.PAUSED, "shadow", "waits to be resumed")
-        state = told(state, plan, 600, Action.RESUME)
+        state = told(state, plan, 600, RolloutAction.RESUME)
         assert (state.phase, state.step) == (Phase.PROGRESSING, "few")
 
     def test_resuming_early_does_not_shorten_such_a_step(self) -> None:
         plan = RolloutPlan((replace(SHADOW, until_resumed=True), FEW))
-        state = told(told(fresh(plan), plan, 1, Action.PAUSE), plan, 2, Action.RESUME)
+        state = told(told(fresh(plan), plan, 1, RolloutAction.PAUSE), plan, 2, RolloutAction.RESUME)
         assert (state.phase, state.step) == (Phase.PROGRESSING, "shadow")
         assert played(state, plan, [11]).phase is Phase.PAUSED
 
     def test_one_command_is_obeyed_once(self) -> None:
         plan = RolloutPlan((replace(SHADOW, until_resumed=True), replace(FEW, until_resumed=True), HALF))
-        state = told(played(fresh(plan), plan, [10]), plan, 11, Action.RESUME, id="7")
+        state = told(played(fresh(plan), plan, [10]), plan, 11, RolloutAction.RESUME, id="7")
         state = played(state, plan, [50])
         assert (state.step, state.phase) == ("few", Phase.PAUSED)
-        assert told(state, plan, 51, Action.RESUME, id="7").step == "few"
-        assert told(state, plan, 51, Action.RESUME, id="8").step == "half"
+        assert told(state, plan, 51, RolloutAction.RESUME, id="7").step == "few"
+        assert told(state, plan, 51, RolloutAction.RESUME, id="8").step == "half"
 
     def test_resuming_what_goes_on_changes_nothing(self) -> None:
-        assert events(told(fresh(), PLAN, 1, Action.RESUME)) == ["Started"]
+        assert events(told(fresh(), PLAN, 1, RolloutAction.RESUME)) == ["Started"]
 
 
 class TestGuards:
@@ -154,7 +159,7 @@ class TestGuards:
         failing = played(fresh(GUARDED), GUARDED, [5], slow=Judged(False))
         assert set(failing.failing) == {"slow"}
         assert not played(failing, GUARDED, [7], slow=Judged(False)).failing
-        assert not told(failing, PLAN, 6, Action.ABORT).failing
+        assert not told(failing, PLAN, 6, RolloutAction.ABORT).failing
         assert not supersede(failing, 6, "another has come").failing
 
     def test_patience_lets_it_fail_for_a_while(self) -> None:
@@ -191,18 +196,18 @@ class TestGuards:
 
     def test_it_pauses_again_when_resumed_while_it_fails(self) -> None:
         state = played(fresh(GUARDED), GUARDED, [1], odd=Judged(False))
-        seen = Seen({**WELL, "odd": Judged(False)}, RolloutCommand(Action.RESUME, "ada", "1"))
+        seen = Seen({**WELL, "odd": Judged(False)}, RolloutCommand(RolloutAction.RESUME, "ada", "1"))
         state = advance(state, GUARDED, START + 2 * MINUTE, seen)
         assert (state.phase, events(state)) == (Phase.PAUSED, ["Started", "Paused", "Resumed", "Paused"])
 
     def test_guards_count_in_pauses_too(self) -> None:
-        state = told(fresh(GUARDED), GUARDED, 1, Action.PAUSE)
+        state = told(fresh(GUARDED), GUARDED, 1, RolloutAction.PAUSE)
         assert played(state, GUARDED, [2], errors=Judged(False)).phase is Phase.ABORTED
 
 
 class TestEnds:
     def test_somebody_aborts(self) -> None:
-        state = told(played(fresh(), PLAN, [10]), PLAN, 12, Action.ABORT, "bob")
+        state = told(played(fresh(), PLAN, [10]), PLAN, 12, RolloutAction.ABORT, "bob")
         assert (state.phase, state.message, state.history[-1].by) == (Phase.ABORTED, "aborted by bob", "bob")
 
     def test_a_newer_revision_comes(self) -> None:
@@ -212,14 +217,16 @@ class TestEnds:
     def test_the_history_is_bounded(self) -> None:
         state = fresh()
         for minute in range(200):
-            state = told(state, PLAN, minute / 1000, Action.PAUSE if minute % 2 else Action.RESUME)
+            state = told(
+                state, PLAN, minute / 1000, RolloutAction.PAUSE if minute % 2 else RolloutAction.RESUME
+            )
         assert len(state.history) == 50
 
 
 LOOKS = st.lists(
     st.tuples(
         st.floats(0, 40),
-        st.sampled_from([None, Action.PAUSE, Action.RESUME, Action.ABORT, None, None]),
+        st.sampled_from([None, RolloutAction.PAUSE, RolloutAction.RESUME, RolloutAction.ABORT, None, None]),
         st.sampled_from([True, True, True, False, None]),
     ),
     max_size=40,
@@ -228,7 +235,7 @@ LOOKS = st.lists(
 
 @given(LOOKS, st.booleans())
 def test_whatever_happens_it_goes_forward_and_can_be_kept(
-    looks: list[tuple[float, Action | None, bool | None]], waits: bool
+    looks: list[tuple[float, RolloutAction | None, bool | None]], waits: bool
 ) -> None:
     plan = RolloutPlan(
         (replace(SHADOW, until_resumed=waits), FEW, HALF), (RolloutGuard("g", patience=5 * MINUTE),)
