@@ -36,7 +36,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--nodes",
         metavar="FILE",
         required=True,
-        help="nodes: openb CSV, or what `kubectl get -o json|yaml` prints",
+        help="nodes: openb CSV, what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too), or a snapshot",
     )
     parser.add_argument("--pods", metavar="FILE", required=True, help="pods, in the same formats")
     parser.add_argument(

@@ -10,16 +10,18 @@ from contextlib import suppress
 from typing import Any
 
 from koordpolicy.cluster import ClusterState
-from koordpolicy.cluster.event_handlers import EventHandlers
+from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.volume_plan import VolumePlan
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest
 from koordpolicy.kube.errors import AlreadyExists, KubeError
-from koordpolicy.kube.memory.store import Store
-from koordpolicy.kube.port import MergePatch, Object
+from koordpolicy.kube.memory import MemoryCluster
+from koordpolicy.kube.memory.store import Store, finish
+from koordpolicy.kube.port import Object, StrategicPatch
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.webhooks.hooks import PodWebhooks
@@ -27,10 +29,12 @@ from koordpolicy.manager.webhooks.mutation import Mutation
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
-from koordpolicy.model.protocol import PHASE_RUNNING
+from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING
 from koordpolicy.scheduler import Scheduler
+from koordpolicy.scheduler.volume_binder import bind_volumes
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
+from koordpolicy.simulator.volumes import VolumeController
 from koordpolicy.simulator.workload import Json, Workload
 
 _BACKLOG = 1_000_000
@@ -119,14 +123,15 @@ class SimulatedCluster:
             lambda: 100.0 * chance.random(),
             self._observe,
         )
+        self.volumes = VolumeController(self._store, self.objects.state.volumes)
         self._prepare(workload)
 
     # --- what there is from the beginning ---------------------------------------------------------
 
     def _prepare(self, workload: Workload) -> None:
+        self._create_namespaces(workload)
         for obj in workload.objects:
-            resource = _RESOURCES[obj["kind"]]
-            self._create_once(resource, _plain(obj))
+            self._create_once(_RESOURCES[obj["kind"]], _plain(obj))
         for band in self.graph.classes.bands.values():
             name = band.get("priorityClass.name")
             if name:
@@ -140,39 +145,64 @@ class SimulatedCluster:
                         ),
                     },
                 )
-        namespaces = {arrival.pod["metadata"].get("namespace") or "default" for arrival in workload.arrivals}
-        for name in sorted(namespaces):
-            self._create_once(resources.NAMESPACES, {"metadata": {"name": name}})
         for node in workload.nodes:
             self._store.create(resources.NODES, _plain(node))
+        self.volumes.prepare()
+        self.deliver()
+        for claim in self.volumes.claims():
+            self.volumes.settle(claim)
         self.deliver()
         chain = self._webhooks.chain()
         self._store.use_admission(chain if self.colocation else AdmissionChain(validating=chain.validating))
 
+    def _create_namespaces(self, workload: Workload) -> None:
+        said = [obj for obj in workload.objects if obj["kind"] == resources.NAMESPACES.kind]
+        for obj in said:
+            self._create_once(resources.NAMESPACES, _plain(obj))
+        others = {_namespace(arrival.pod) for arrival in workload.arrivals}
+        others |= {_namespace(obj) for obj in workload.objects if _RESOURCES[obj["kind"]].namespaced}
+        for name in sorted(others):
+            self._create_once(resources.NAMESPACES, {"metadata": {"name": name}})
+
     def _create_once(self, resource: resources.Resource, obj: Object) -> None:
         with suppress(AlreadyExists):
-            self._store.create(resource, obj)
+            self._store.create(resource, obj, namespace=_namespace(obj) if resource.namespaced else None)
 
     # --- what happens to pods ---------------------------------------------------------------------
 
     def submit(self, pod: Json) -> Pod:
         """Create a pod. Raises KubeError when the cluster refuses it."""
         stored = self._store.create(resources.PODS, self._submitted(pod), namespace=_namespace(pod))
+        for claim in self.volumes.ephemeral(stored):
+            self.deliver()
+            self.volumes.settle(claim)
         self.deliver()
         return read_pod(stored)
 
-    def bind(self, pod: Pod, node: str) -> Pod:
-        """Place a pod, whose kubelet starts it at once; the pod as it then is."""
+    def bind(self, pod: Pod, node: str, volumes: VolumePlan) -> Pod:
+        """Place a pod, its volumes before it; its kubelet starts it at once. The pod as it then is.
+
+        Raises KubeError when its volumes do not come to the node.
+        """
+        if volumes:
+            self._bind_volumes(volumes)
         self._store.bind(pod.namespace, pod.name, node, uid=pod.uid)
         running = self._store.patch(
-            resources.PODS,
-            pod.name,
-            MergePatch({"status": {"phase": PHASE_RUNNING}}),
-            namespace=pod.namespace,
-            subresource="status",
+            resources.PODS, pod.name, _STARTED, namespace=pod.namespace, subresource="status"
         )
         self.deliver()
         return read_pod(running)
+
+    def _bind_volumes(self, planned: VolumePlan) -> None:
+        claims = (*(bind.claim for bind in planned.binds), *planned.claims)
+
+        async def wait(_seconds: float) -> None:
+            self.deliver()
+            for claim in claims:
+                self.volumes.settle(claim)
+
+        finish(bind_volumes(MemoryCluster(self._store), planned, wait))
+        self.deliver()
 
     def delete(self, namespace: str, name: str) -> None:
         """A pod is gone."""
@@ -208,6 +238,7 @@ class SimulatedCluster:
         """The pod as its owner would submit it here: to our scheduler, without what another cluster added."""
         submitted = _plain(pod)
         submitted.pop("status", None)
+        submitted["metadata"]["ownerReferences"] = self._owners(pod)
         spec = submitted["spec"] = dict(submitted.get("spec") or {})
         spec.pop("nodeName", None)
         if spec.get("schedulerName") in (None, "", _DEFAULT_SCHEDULER):
@@ -217,6 +248,17 @@ class SimulatedCluster:
             for container in spec.get("containers") or ()
         ]
         return submitted
+
+    def _owners(self, pod: Json) -> list[Json]:
+        """The owners of a pod that are here, too."""
+        found: list[Json] = []
+        for owner in pod["metadata"].get("ownerReferences") or ():
+            resource = _RESOURCES.get(owner.get("kind"))
+            if resource is not None and resource.namespaced:
+                there = self._store.find(resource, owner.get("name", ""), namespace=_namespace(pod))
+                if there is not None:
+                    found.append({**owner, "uid": there["metadata"]["uid"]})
+        return found
 
     def _look_up(self, kind: str, name: str) -> Object | None:
         return self._store.find(_RESOURCES[kind], name)
@@ -230,9 +272,15 @@ class SimulatedCluster:
 
 
 _RESOURCES: Mapping[str, resources.Resource] = {
-    "Namespace": resources.NAMESPACES,
-    "PriorityClass": resources.PRIORITY_CLASSES,
+    one.kind: one
+    for one in (*EVERY_RESOURCE, resources.PRIORITY_CLASSES)
+    if one not in (resources.NODES, resources.PODS, resources.NODE_METRICS)
 }
+
+_STARTED = StrategicPatch(
+    {"status": {"phase": PHASE_RUNNING, "conditions": [{"type": CONDITION_READY, "status": "True"}]}}
+)
+"""What a kubelet says of a pod that runs."""
 
 Refusal = KubeError
 """What `submit` raises."""
@@ -245,7 +293,11 @@ def scheduler_name(graph: RuleGraph) -> str:
 
 def _plain(obj: Json) -> dict[str, Any]:
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _FROM_LIVE}
-    return {**obj, "metadata": metadata}
+    plain = {**obj, "metadata": metadata}
+    if obj.get("kind") == resources.PERSISTENT_VOLUMES.kind and (reference := obj["spec"].get("claimRef")):
+        named = {key: reference[key] for key in ("namespace", "name") if key in reference}
+        plain["spec"] = {**obj["spec"], "claimRef": named}
+    return plain
 
 
 def _namespace(pod: Json) -> str:

@@ -66,6 +66,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "preempted": journal.preempted,
             "waitSeconds": _waits(journal.waits),
         },
+        "volumes": {"bound": simulation.cluster.volumes.bound, "made": simulation.cluster.volumes.made},
         "utilisation": _utilisation(journal.samples, cpu, memory),
         "overcommit": _overcommit(journal.samples, cpu),
         "suppression": _suppression(simulation, cpu),

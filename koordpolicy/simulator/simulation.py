@@ -195,7 +195,7 @@ class Simulation:
         key, now = decision.pod, self.agenda.now
         before = self._pods[key]
         self._explain(decision, before)
-        pod = self._pods[key] = self.cluster.bind(before, decision.node)
+        pod = self._pods[key] = self.cluster.bind(before, decision.node, decision.volumes)
         arrival, machine = self._arrivals[key], self.machines[decision.node]
         self.journal.scheduled.add(key)
         self.journal.placed += 1

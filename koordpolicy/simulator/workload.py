@@ -50,7 +50,8 @@ class Arrival:
 class Workload:
     """Nodes, arrivals in order of time, and where they were read from.
 
-    `objects` are what must be there before the first pod: namespaces, priority classes. `span` is how many
+    `objects` are what must be there before the first pod, with their kinds: namespaces, priority classes, and all else
+    that components hear of but nodes, pods and reports. `span` is how many
     nanoseconds the workload means to last, None for until everything that was planned is over.
     """
 

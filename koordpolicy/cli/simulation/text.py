@@ -83,6 +83,13 @@ def _scheduling(report: Report, page: Page) -> Iterator[str]:
         f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}",
         2,
     )
+    volumes = report["volumes"]
+    if volumes["bound"]:
+        yield from page.wrapped(
+            f"claims bound: {number(volumes['bound'])}, {number(volumes['made'])} of them to volumes that their"
+            " classes made at once, for the zone or node of the first pod where a class waits for one",
+            2,
+        )
 
 
 def _utilisation(report: Report, page: Page) -> Iterator[str]:

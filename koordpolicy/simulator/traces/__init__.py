@@ -17,8 +17,17 @@ class Reader(Protocol):
     def read_pods(self, file: Path) -> list[Arrival]:
         """Arrivals in order of their time. Raises WorkloadError."""
 
+    def read_objects(self, file: Path) -> list[Json]:
+        """What the cluster has beside nodes and pods. Raises WorkloadError."""
 
-READERS: dict[str, Reader] = {".csv": openb, ".json": manifests, ".yaml": manifests, ".yml": manifests}
+
+READERS: dict[str, Reader] = {
+    ".csv": openb,
+    ".json": manifests,
+    ".yaml": manifests,
+    ".yml": manifests,
+    ".gz": manifests,
+}
 """The formats by the suffix of the file."""
 
 
@@ -26,6 +35,7 @@ def read_workload(nodes: Path, pods: Path) -> Workload:
     """Nodes and pods, each in the format that its suffix says. Raises WorkloadError."""
     found_nodes = _reader(nodes).read_nodes(nodes)
     found_pods = _reader(pods).read_pods(pods)
+    found_objects = [one for file in dict.fromkeys((nodes, pods)) for one in _reader(file).read_objects(file)]
     if not found_nodes:
         raise WorkloadError(f"{nodes}: there is no node in it")
     last = max((one.time + (one.duration or 0) for one in found_pods), default=0)
@@ -33,6 +43,7 @@ def read_workload(nodes: Path, pods: Path) -> Workload:
         tuple(found_nodes),
         tuple(found_pods),
         f"{nodes.name}, {pods.name}",
+        tuple(found_objects),
         span=last or manifests.SPAN,
     )
 

@@ -1,4 +1,7 @@
-"""Objects as `kubectl get -o json` and `-o yaml` print them, alone, in a List, or several in a file.
+"""Objects as `kubectl get -o json` and `-o yaml` print them, alone, in a List, or several in a file; or a snapshot.
+
+One file may hold nodes, pods, and all else that a simulated cluster is to have: claims, volumes, storage classes, budgets,
+services, controllers, topologies. Of a snapshot the rest is passed over.
 
 Pods arrive at the simulation's beginning, highest first in the file, and stay. An annotation may say more
 of a pod: `koordpolicy.io/arrives` when it is created, `koordpolicy.io/runs` how long it runs, each as a
@@ -9,12 +12,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from koordpolicy.cluster.event_handlers import EVENT_HANDLERS, EVERY_RESOURCE, handle
+from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.kube import resources
+from koordpolicy.kube.snapshot import FORMAT, SnapshotError, read_snapshot
 from koordpolicy.language.documents import read_documents
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PHASE_FAILED, PHASE_SUCCEEDED
-from koordpolicy.model.reading import ObjectError, parse_json
+from koordpolicy.model.reading import ObjectError, mapping, parse_json
 from koordpolicy.model.time import parse_duration
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
@@ -25,14 +32,19 @@ MAX_OBJECTS = 1_000_000
 SPAN = 3600 * 1_000_000_000
 """How long a simulation of pods lasts that say nothing of their time."""
 
+_HANDLERS = {handler.resource.kind: handler for handler in EVENT_HANDLERS}
+_KINDS = {*_HANDLERS, resources.PRIORITY_CLASSES.kind}
+_BESIDE = _KINDS - {resources.NODES.kind, resources.PODS.kind, resources.NODE_METRICS.kind}
+"""Kinds of what a cluster has beside nodes and pods. What nodes report is simulated."""
+
 _MAX_NESTING = 4
 """Lists within lists."""
 
 
 def read_nodes(file: Path) -> list[Json]:
-    """The Node objects of a file. Raises WorkloadError for anything else in it."""
+    """The Node objects of a file. Raises WorkloadError for what no simulation has a use for."""
     nodes = []
-    for at, obj in _objects(file, "Node"):
+    for at, obj in _of_kind(file, "Node"):
         try:
             name = read_node(obj).name
         except ObjectError as error:
@@ -45,8 +57,23 @@ def read_nodes(file: Path) -> list[Json]:
 
 def read_pods(file: Path) -> list[Arrival]:
     """Arrivals in order of their time. Pods that have ended are left out. Raises WorkloadError."""
-    arrivals = [arrival for at, obj in _objects(file, "Pod") if (arrival := _arrival(obj, at))]
+    arrivals = [arrival for at, obj in _of_kind(file, "Pod") if (arrival := _arrival(obj, at))]
     return sorted(arrivals, key=lambda arrival: arrival.time)
+
+
+def read_objects(file: Path) -> list[Json]:
+    """The objects of a file that are neither nodes nor pods, with their kinds. Raises WorkloadError."""
+    found: list[Json] = []
+    for at, kind, obj in _objects(file):
+        if kind in _BESIDE:
+            if not mapping(obj, "metadata").get("name"):
+                raise WorkloadError(f"{at}: the {kind} has no `metadata.name`")
+            handler = _HANDLERS.get(kind)
+            why = None if handler is None else handle(handler, ClusterObjects(), obj)
+            if why is not None:
+                raise WorkloadError(f"{at}: {why.reason}")
+            found.append({**obj, "kind": kind})
+    return found
 
 
 def _arrival(obj: Json, at: str) -> Arrival | None:
@@ -75,18 +102,27 @@ def _duration(annotations: Mapping[str, str], name: str, at: str) -> int | None:
     return length
 
 
-def _objects(file: Path, kind: str) -> Iterator[tuple[str, Json]]:
-    """The objects of one kind with their places; WorkloadError for other kinds."""
+def _of_kind(file: Path, kind: str) -> Iterator[tuple[str, Json]]:
+    """The objects of one kind with their places, those among them that do not say their kind."""
+    for place, found, obj in _objects(file):
+        if found == "" and not isinstance(obj.get("kind"), str) and "kind" in obj:
+            raise WorkloadError(f"{place}: expected a {kind}, found the kind `{obj['kind']}`")
+        if found in (kind, ""):
+            yield place, obj
+        elif found not in _KINDS:
+            raise WorkloadError(f"{place}: expected a {kind}, found the kind `{found}`")
+
+
+def _objects(file: Path) -> Iterator[tuple[str, str, Json]]:
+    """The objects of a file with place and kind, empty where they do not say."""
     count = 0
     for at, document in _documents(file):
         for place, obj in _unpacked(at, document, _MAX_NESTING):
             count += 1
             if count > MAX_OBJECTS:
                 raise WorkloadError(f"{file}: more than {MAX_OBJECTS:,} objects")
-            found = obj.get("kind", kind)
-            if found != kind:
-                raise WorkloadError(f"{place}: expected a {kind}, found the kind `{found}`")
-            yield place, obj
+            kind = obj.get("kind")
+            yield place, kind if isinstance(kind, str) else "", obj
 
 
 def _unpacked(at: str, document: object, depth: int) -> Iterator[tuple[str, Json]]:
@@ -103,7 +139,20 @@ def _unpacked(at: str, document: object, depth: int) -> Iterator[tuple[str, Json
         yield from _unpacked(f"{at}: items[{index}]", item, depth - 1)
 
 
+def _of_snapshot(file: Path) -> Iterator[Json]:
+    """The objects of a snapshot that a simulation has a use for. Lists of a server leave kinds out."""
+    try:
+        snapshot = read_snapshot(file)
+    except SnapshotError as error:
+        raise WorkloadError(str(error)) from None
+    for resource in (*EVERY_RESOURCE, resources.PRIORITY_CLASSES):
+        yield from ({**obj, "kind": resource.kind} for obj in snapshot.of(resource))
+
+
 def _documents(file: Path) -> Iterator[tuple[str, Any]]:
+    if file.suffix == ".gz":
+        yield from ((str(file), one) for one in _of_snapshot(file))
+        return
     try:
         if file.stat().st_size > MAX_BYTES:
             raise WorkloadError(f"{file}: larger than {MAX_BYTES >> 20} MiB")
@@ -118,6 +167,8 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
         except ValueError as error:
             line = getattr(error, "lineno", 1)
             raise WorkloadError(f"{file}:{line}: not valid JSON ({error})") from None
+        if isinstance(document, dict) and document.get("format") == FORMAT:
+            document = [*_of_snapshot(file)]
         documents = document if isinstance(document, list) else [document]
         yield from ((str(file), one) for one in documents)
         return

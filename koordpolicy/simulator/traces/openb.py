@@ -40,6 +40,11 @@ def read_pods(file: Path) -> list[Arrival]:
     return sorted(arrivals, key=lambda arrival: arrival.time)
 
 
+def read_objects(file: Path) -> list[Json]:
+    """Nothing: the format speaks of nodes and pods alone."""
+    return []
+
+
 def _rows(file: Path, wanted: tuple[str, ...]) -> Iterator[tuple[str, Mapping[str, str]]]:
     """Rows with their place as `file:line`; raises `WorkloadError`."""
     try:

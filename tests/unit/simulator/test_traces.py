@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from koordpolicy.kube.snapshot import Snapshot, write_snapshot
 from koordpolicy.simulator.traces import read_described, read_workload
 from koordpolicy.simulator.workload import Arrival, Wave, WorkloadError
 
@@ -97,7 +99,12 @@ def test_manifests_in_yaml(tmp_path: Path) -> None:
     ("pods", "message"),
     [
         ('{"kind": "Pod",', "pods.json:1: not valid JSON"),
-        ('{"kind": "Node", "metadata": {"name": "x"}}', "expected a Pod, found the kind `Node`"),
+        ('{"kind": "Secret", "metadata": {"name": "x"}}', "expected a Pod, found the kind `Secret`"),
+        ('{"kind": "Service", "metadata": {}}', "the Service has no `metadata.name`"),
+        (
+            '{"kind": "StorageClass", "metadata": {"name": "x"}, "provisioner": 7}',
+            "provisioner: expected text",
+        ),
         ('{"kind": "List", "items": 5}', "`items` of a List must be a list of objects"),
         ('{"kind": "List", "items": [7]}', "items[0]: expected an object"),
         ('{"metadata": {"name": 7}}', "metadata.name: expected text"),
@@ -181,3 +188,27 @@ def test_a_broken_description_is_told_by_file_and_line(
     with pytest.raises(WorkloadError) as caught:
         read_described(file, np.random.default_rng(1))
     assert message in str(caught.value)
+
+
+def test_one_file_may_hold_a_cluster_with_all_that_is_beside_nodes_and_pods(tmp_path: Path) -> None:
+    claim = {"kind": "PersistentVolumeClaim", "metadata": {"name": "c"}, "spec": {}}
+    file = tmp_path / "cluster.json"
+    file.write_text(json.dumps({"kind": "List", "items": [NODE, claim, POD]}), encoding="utf-8")
+    workload = read_workload(file, file)
+    assert (len(workload.nodes), len(workload.arrivals), workload.objects) == (1, 1, (claim,))
+
+
+@pytest.mark.parametrize("name", ["cluster.json", "cluster.json.gz"])
+def test_a_snapshot_is_a_workload(tmp_path: Path, name: str) -> None:
+    plain = {key: value for key, value in NODE.items() if key != "kind"}
+    budget = {"metadata": {"name": "b", "namespace": "default"}, "spec": {}}
+    objects: dict[str, list[Any]] = {
+        "nodes": [plain],
+        "pods": [POD],
+        "poddisruptionbudgets.policy": [budget],
+        "reservations": [],
+    }
+    write_snapshot(Snapshot(0, objects), tmp_path / name)
+    workload = read_workload(tmp_path / name, tmp_path / name)
+    assert (len(workload.nodes), len(workload.arrivals)) == (1, 1)
+    assert workload.objects == ({**budget, "kind": "PodDisruptionBudget"},)
