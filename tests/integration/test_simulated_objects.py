@@ -132,8 +132,8 @@ def of_class(name: str, cpu: str, priority: str, at: int = 0) -> Arrival:
 def test_a_budget_protects(protected: bool) -> None:
     """Two nodes are full; who has to go for the urgent one is the one that no budget covers."""
     arrivals = [
-        of_class("kept", "9", "p1"),
         of_class("free", "9", "p1"),
+        of_class("kept", "9", "p1"),
         of_class("urgent", "8", "p9", 20),
     ]
     classes = [{"kind": "PriorityClass", "metadata": {"name": f"p{at}"}, "value": 9000 + at} for at in (1, 9)]
