@@ -14,7 +14,6 @@ from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.volume_plan import VolumePlan
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest
@@ -31,7 +30,8 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.volume_binder import bind_volumes
+from koordpolicy.scheduler.binder import Outcome, Plan, apply
+from koordpolicy.scheduler.driver import Driver
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
 from koordpolicy.simulator.volumes import VolumeController
@@ -107,6 +107,8 @@ class SimulatedCluster:
         self.scheduler = Scheduler(
             graph, lambda: agenda.now, profile=profile, draw=lambda n: int(chance.integers(0, n)), explained=5
         )
+        self.driver = Driver(self.scheduler)
+        self._client = MemoryCluster(self._store)
         self._scheduler_name = profile
         self.overcommit = OvercommitController(lambda node, labels: graph, self.objects, lambda: agenda.now)
         self._listener = _Together(self.objects, self.scheduler)
@@ -123,7 +125,7 @@ class SimulatedCluster:
             lambda: 100.0 * chance.random(),
             self._observe,
         )
-        self.volumes = VolumeController(self._store, self.objects.state.volumes)
+        self.volumes = VolumeController(self._store, self.objects.state.volumes, self.deliver)
         self._prepare(workload)
 
     # --- what there is from the beginning ---------------------------------------------------------
@@ -149,8 +151,7 @@ class SimulatedCluster:
             self._store.create(resources.NODES, _plain(node))
         self.volumes.prepare()
         self.deliver()
-        for claim in self.volumes.claims():
-            self.volumes.settle(claim)
+        self.volumes.settle()
         self.deliver()
         chain = self._webhooks.chain()
         self._store.use_admission(chain if self.colocation else AdmissionChain(validating=chain.validating))
@@ -173,36 +174,29 @@ class SimulatedCluster:
     def submit(self, pod: Json) -> Pod:
         """Create a pod. Raises KubeError when the cluster refuses it."""
         stored = self._store.create(resources.PODS, self._submitted(pod), namespace=_namespace(pod))
-        for claim in self.volumes.ephemeral(stored):
+        if self.volumes.ephemeral(stored):
             self.deliver()
-            self.volumes.settle(claim)
+            self.volumes.settle()
         self.deliver()
         return read_pod(stored)
 
-    def bind(self, pod: Pod, node: str, volumes: VolumePlan) -> Pod:
-        """Place a pod, its volumes before it; its kubelet starts it at once. The pod as it then is.
+    def carry_out(self, planned: Plan) -> Outcome:
+        """Write what the scheduler wants written; what came of it."""
+        outcome = finish(apply(self._client, planned, sleep=self._wait))
+        self.deliver()
+        return outcome
 
-        Raises KubeError when its volumes do not come to the node.
-        """
-        if volumes:
-            self._bind_volumes(volumes)
-        self._store.bind(pod.namespace, pod.name, node, uid=pod.uid)
-        running = self._store.patch(
-            resources.PODS, pod.name, _STARTED, namespace=pod.namespace, subresource="status"
-        )
+    async def _wait(self, _seconds: float) -> None:
+        """A pause of the binder, in which the cluster's controllers bind claims: no virtual time goes by."""
+        self.deliver()
+        self.volumes.settle()
+
+    def start(self, pod: PodKey) -> Pod:
+        """A pod's kubelet starts it; the pod as it then is."""
+        namespace, name = pod
+        running = self._store.patch(resources.PODS, name, _STARTED, namespace=namespace, subresource="status")
         self.deliver()
         return read_pod(running)
-
-    def _bind_volumes(self, planned: VolumePlan) -> None:
-        claims = (*(bind.claim for bind in planned.binds), *planned.claims)
-
-        async def wait(_seconds: float) -> None:
-            self.deliver()
-            for claim in claims:
-                self.volumes.settle(claim)
-
-        finish(bind_volumes(MemoryCluster(self._store), planned, wait))
-        self.deliver()
 
     def delete(self, namespace: str, name: str) -> None:
         """A pod is gone."""

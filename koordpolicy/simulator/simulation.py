@@ -12,6 +12,7 @@ as the interval has, until nothing changes. Pods that wait are tried again when 
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler.binder import Bind, Preempt
+from koordpolicy.scheduler.driver import Action
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
@@ -180,22 +183,29 @@ class Simulation:
         if not pending:
             return
         self._freshen()
-        for _ in range(most or 2 * pending + 1):
-            decision = scheduler.schedule_one()
-            if decision is None:
-                return
+        for action in islice(self.cluster.driver.actions(self.agenda.now), most or 2 * pending + 1):
             self.journal.attempts += 1
-            if decision.placed:
+            self._carry_out(action)
+
+    def _carry_out(self, action: Action) -> None:
+        """Write what a decision asks for, and let follow from it what does."""
+        decision = action.decision
+        following: Action | None = action
+        while following is not None and following.plan is not None:
+            planned = following.plan
+            if isinstance(planned, Bind):
+                self._explain(decision, self._pods[decision.pod])
+            outcome = self.cluster.carry_out(planned)
+            if outcome.error is None and isinstance(planned, Bind):
                 self._place(decision)
-            elif decision.preemption is not None:
-                for victim in decision.preemption.victims:
+            elif outcome.error is None and isinstance(planned, Preempt):
+                for victim in planned.victims:
                     self._preempt(victim.pod)
+            following = self.cluster.driver.done(following, outcome)
 
     def _place(self, decision: Decision) -> None:
         key, now = decision.pod, self.agenda.now
-        before = self._pods[key]
-        self._explain(decision, before)
-        pod = self._pods[key] = self.cluster.bind(before, decision.node, decision.volumes)
+        pod = self._pods[key] = self.cluster.start(key)
         arrival, machine = self._arrivals[key], self.machines[decision.node]
         self.journal.scheduled.add(key)
         self.journal.placed += 1

@@ -5,6 +5,7 @@ waits for the first consumer, once the scheduler has said for which node. A volu
 node's zone, or the node alone where it has none.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from koordpolicy.algorithms.volume_match import candidates
@@ -32,9 +33,11 @@ class VolumeController:
     `bound` counts the claims that were bound, `made` the volumes that were made for some of them.
     """
 
-    def __init__(self, store: Store, volumes: Volumes) -> None:
+    def __init__(self, store: Store, volumes: Volumes, deliver: Callable[[], None]) -> None:
         self._store = store
+        self._deliver = deliver
         self._volumes = volumes
+        self._waiting: dict[ClaimKey, None] = {}
         self.bound = 0
         self.made = 0
 
@@ -51,14 +54,11 @@ class VolumeController:
         for claim in self._store.list(PERSISTENT_VOLUME_CLAIMS).items:
             if usual and read_claim(claim).storage_class is None:
                 self._patch(PERSISTENT_VOLUME_CLAIMS, claim, {"spec": {"storageClassName": usual[0]}})
+            self._waiting[read_claim(claim).key] = None
 
-    def claims(self) -> list[ClaimKey]:
-        """All claims there are."""
-        return [read_claim(one).key for one in self._store.list(PERSISTENT_VOLUME_CLAIMS).items]
-
-    def ephemeral(self, pod: Object) -> list[ClaimKey]:
-        """Create the claims that a pod brings along; which ones."""
-        metadata, found = pod["metadata"], []
+    def ephemeral(self, pod: Object) -> bool:
+        """Create the claims that a pod brings along; whether there are any."""
+        metadata, found = pod["metadata"], False
         owner = {"apiVersion": "v1", "kind": "Pod", "name": metadata["name"], "uid": metadata["uid"]}
         for volume in objects(mapping(pod, "spec"), "volumes", "spec"):
             template = mapping(mapping(volume, "ephemeral"), "volumeClaimTemplate")
@@ -73,16 +73,22 @@ class VolumeController:
                     "spec": mapping(template, "spec"),
                 }
                 self._store.create(PERSISTENT_VOLUME_CLAIMS, body, namespace=metadata["namespace"])
-                found.append((metadata["namespace"], name))
+                self._waiting[metadata["namespace"], name] = None
+                found = True
         return found
 
-    def settle(self, claim: ClaimKey) -> bool:
-        """Bind a claim as far as it can be by now; whether anything was written."""
+    def settle(self) -> None:
+        """Bind the claims that can be by now."""
+        for claim in [claim for claim in self._waiting if self._is_settled(claim)]:
+            del self._waiting[claim]
+
+    def _is_settled(self, claim: ClaimKey) -> bool:
+        """Whether a claim is bound, if need be from now on, or gone."""
         namespace, name = claim
         obj = self._store.find(PERSISTENT_VOLUME_CLAIMS, name, namespace=namespace)
         wanted = None if obj is None else read_claim(obj)
         if obj is None or wanted is None or wanted.bound:
-            return False
+            return True
         volume = wanted.volume or self._volume_of(wanted)
         if not volume:
             storage = self._volumes.storage_class(wanted.storage_class or "")
@@ -92,6 +98,7 @@ class VolumeController:
                 return False
             volume = self._make(wanted, storage, obj)
         self._bind(obj, volume)
+        self._deliver()  # so that the next claim does not get the same
         return True
 
     def _volume_of(self, claim: Claim) -> str:

@@ -80,13 +80,22 @@ def test_a_pod_is_placed_where_its_volume_is(waits: bool) -> None:
 
 
 @pytest.mark.parametrize("waits", [True, False], ids=["waits", "at-once"])
+def test_no_two_claims_get_one_volume(waits: bool) -> None:
+    storage = storage_class("local", waits=waits, provisioner="kubernetes.io/no-provisioner")
+    volumes = [volume("v", "local", "z1"), volume("w", "local", "z2")]
+    claims = [claim("c", "local"), claim("d", "local")]
+    made = simulation([with_claim("p", "c"), with_claim("q", "d")], zoned(), storage, *volumes, *claims)
+    assert {where(made, "p"), where(made, "q")} == {"a", "b"}
+
+
+@pytest.mark.parametrize("waits", [True, False], ids=["waits", "at-once"])
 def test_a_class_makes_a_volume_that_later_pods_have_to_go_to(waits: bool) -> None:
     arrivals = [with_claim("p", "c", "4"), with_claim("q", "c", "3", at=10)]
     made = simulation(arrivals, zoned(), storage_class("fast", waits=waits), claim("c", "fast"))
     assert where(made, "p") == "a"
     assert report(made)["volumes"] == {"bound": 1, "made": 1}
-    (found,) = [one for key, one in made.cluster.objects.pods.items() if key[1] == "q"]
-    assert found.node_name == "a" if waits else found.node_name
+    assert where(made, "q")
+    assert where(made, "q") == "a" or not waits
     known = made.cluster.scheduler.cache.state.volumes.claim(("default", "c"))
     assert known is not None
     assert known.bound
@@ -181,3 +190,10 @@ def test_a_controller_in_the_picture_owns_its_pods() -> None:
     assert owned.controller is not None
     assert owned.controller.name == "web"
     assert made.cluster.scheduler.cache.state.workloads.selector_of(owned) is not None
+
+
+def test_a_pod_that_waits_says_why_in_its_condition() -> None:
+    made = simulation([Arrival(0, pod("p", "100"))], [node("a")])
+    condition = made.cluster.objects.pods["default", "p"].condition("PodScheduled")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "Unschedulable")
