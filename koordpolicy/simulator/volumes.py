@@ -21,7 +21,7 @@ from koordpolicy.kube.resources import (
 )
 from koordpolicy.model.protocol import BIND_COMPLETED, ZONE
 from koordpolicy.model.reading import mapping, objects, text
-from koordpolicy.model.volumes import NO_PROVISIONER, Claim, ClaimKey, StorageClass, read_claim
+from koordpolicy.model.volumes import NO_PROVISIONER, ClaimKey, StorageClass, VolumeClaim, read_claim
 
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _HOSTNAME = "kubernetes.io/hostname"
@@ -101,7 +101,7 @@ class VolumeController:
         self._deliver()  # so that the next claim does not get the same
         return True
 
-    def _volume_of(self, claim: Claim) -> str:
+    def _volume_of(self, claim: VolumeClaim) -> str:
         """The volume that is there and is the claim's, or suits one that waits for nobody; empty for none."""
         storage = self._volumes.storage_class(claim.storage_class or "")
         waits = storage is not None and storage.waits
@@ -111,7 +111,7 @@ class VolumeController:
         there = () if waits else candidates(claim, self._volumes.of_class(claim.storage_class or ""))
         return next((volume.name for volume in there), "")
 
-    def _make(self, claim: Claim, storage: StorageClass, obj: Object) -> str:
+    def _make(self, claim: VolumeClaim, storage: StorageClass, obj: Object) -> str:
         """A volume for a claim; its name."""
         name, spec = f"pvc-{claim.uid}", mapping(obj, "spec")
         body: dict[str, Any] = {
