@@ -29,11 +29,10 @@ from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 from koordpolicy.scheduler.watched import WATCHED
-from koordpolicy.simulator.explanation import placement
-from koordpolicy.simulator.journal import Explained
 from koordpolicy.source import read_tree
 
 
@@ -152,7 +151,7 @@ def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal:
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
     decision = scheduler.rehearse(free)
     view = scheduler.cycle(free).view
-    table = placement(graph, scheduler.profile, Explained(0, decision, {}, dict(view.facts)))
+    table = explanation(graph, scheduler.profile, decision, view.facts)
     gates = () if pod.node_name else view.placement.gates
     return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates)
 
@@ -182,7 +181,7 @@ def _key(obj: Object) -> tuple[str, str]:
 def _plain(found: ExplainedPod) -> dict[str, Any]:
     decision, preemption = found.decision, found.decision.preemption
     return {
-        **{name: value for name, value in found.table.items() if name not in ("atSeconds", "node")},
+        **{name: value for name, value in found.table.items() if name != "node"},
         "profile": found.profile,
         "policies": found.policies.plain(),
         "on": found.on or None,

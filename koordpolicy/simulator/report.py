@@ -6,8 +6,9 @@ from typing import Any
 
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.simulator.clock import SECOND
-from koordpolicy.simulator.explanation import placement, suppression
+from koordpolicy.simulator.explanation import suppression
 from koordpolicy.simulator.journal import Sample
 from koordpolicy.simulator.simulation import Simulation
 
@@ -72,7 +73,10 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "suppression": _suppression(simulation, cpu),
         "series": _series(simulation, cpu),
         "explained": [
-            placement(simulation.graph, simulation.cluster.scheduler.profile, one)
+            {
+                "atSeconds": one.time / SECOND,
+                **explanation(simulation.graph, simulation.cluster.scheduler.profile, one.decision, one.pod),
+            }
             for one in journal.explained.values()
         ],
     }
