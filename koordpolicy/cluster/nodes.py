@@ -13,11 +13,11 @@ from koordpolicy.algorithms.scarce import kinds_of
 from koordpolicy.cluster import ClusterState
 from koordpolicy.language.cel.lower.columns import table_schema
 from koordpolicy.language.facts import FACTS
-from koordpolicy.model.access_path import AccessPath, access_path
 from koordpolicy.model.node import Taint
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import Column as TableColumn
 from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table.access_path import AccessPath, access_path
 from koordpolicy.model.table.kinds import ScalarFact, Schema, Storage, Strings
 
 Rows = NDArray[np.int64]

@@ -9,9 +9,9 @@ import numpy as np
 
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.model.access_path import AccessPath, access_path
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table.access_path import AccessPath, access_path
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation.evaluate import evaluate
 from koordpolicy.scheduler.evaluation.evaluation import Evaluation
@@ -41,19 +41,18 @@ class _Entry:
         known, touched = self.evaluation, table.touched_since(self.version)
         if touched is None or known.nodes != len(table):
             return False
-        path = access_path(len(touched), len(table))
-        if path is AccessPath.ALL:
-            return False
         try:
             keys = cache_keys_of(cycle)
         except (CelError, ParameterError, ObjectError):
             return False  # whoever evaluates anew will say what is wrong
         if len(touched) or not hold(known.cache_keys, keys):
-            changed = table.changed_since(self.version)
-            beyond = bool(keys or known.cache_keys)
+            by_rows, changed = not (keys or known.cache_keys), table.changed_since(self.version)
+            path = access_path(len(touched), len(table), ready=by_rows)
+            if path is AccessPath.ALL:
+                return False
             followed = (
                 path is AccessPath.ONE_BY_ONE
-                and not beyond
+                and by_rows
                 and changed is not None
                 and self._follow(cycle, table, touched, changed)
             )

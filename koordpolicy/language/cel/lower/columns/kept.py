@@ -8,7 +8,7 @@ when the last pod asked.
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,16 +20,11 @@ from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.meter import Meter, Metered
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp
 from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table.access_path import AccessPath, access_path
 
 Array: TypeAlias = NDArray[Any]
 Result: TypeAlias = tuple[Array, Array | None, float, float]
 """Values, errors, and bounds of the values."""
-
-_FEW: Final = 64
-"""Below this share of a table (one in so many), touched rows are computed by themselves."""
-
-_LARGE: Final = 2_000
-"""Rows below which computing all of them costs no more than a few."""
 
 
 @dataclass(slots=True)
@@ -78,10 +73,10 @@ class Kept:
         if state.stamp == stamp:
             state.version = version
             return state.result
-        if count < _LARGE or len(state.result[0]) != count or (self._whole and given):
+        if len(state.result[0]) != count or (self._whole and given):
             return self._renew(table, count, meter, given)
         touched = table.touched_since(state.version)
-        if touched is None or len(touched) * _FEW > count:
+        if touched is None or access_path(len(touched), count) is AccessPath.ALL:
             return self._renew(table, count, meter, given)
         part = self._some(table, touched, meter, given)
         state.result = _laid_over(state.result, part, touched)

@@ -19,8 +19,8 @@ from koordpolicy.language.cel.lower.columns.strings import CallStrings
 from koordpolicy.language.cel.lower.row import RowProgram
 from koordpolicy.language.cel.meter import COLUMN_SHARE, Meter, stop
 from koordpolicy.language.cel.values import Value
-from koordpolicy.model.access_path import AccessPath, access_path
 from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table.access_path import AccessPath, access_path
 from koordpolicy.model.table.columns import BeyondColumnsError
 
 Array = NDArray[Any]
