@@ -8,10 +8,11 @@ look behind it. Nothing here touches files, the cluster, the clock or randomness
 
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
 from koordpolicy.graph.compiler import Compilation, Compiler, compile_policies
-from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.graph import About, RuleGraph
 from koordpolicy.graph.layers import Layer
 
 __all__ = [
+    "About",
     "Answer",
     "Compilation",
     "Compiler",

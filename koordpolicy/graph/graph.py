@@ -211,6 +211,10 @@ class RuleGraph:
         decision = self.decision(name)
         return self.program(name).call(*(roots.get(root, {}) for root in decision.roots))
 
+    def about(self, kind: str, subject: str, roots: Mapping[str, Any] = MappingProxyType({})) -> "About":
+        """One subject, whose fields are asked about the same records, by root."""
+        return About(self, f"{kind}/{subject}" if subject else kind, roots)
+
     def ask(self, name: str, **roots: Any) -> Answer:
         """The decision's value on these records, with its provenance.
 
@@ -410,6 +414,33 @@ class RuleGraph:
         for unit in sorted(self.units, key=lambda unit: (unit.rank, unit.id)):
             found.setdefault((unit.kind.name, unit.subject), []).append(unit)
         return found
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The fields of one subject (`target`, such as `Overcommit/batch`), asked about the same records, by root.
+
+    Fields are named as decisions are, without their target: `publish.atLeastEvery`, `guards[errors].require`.
+    """
+
+    graph: RuleGraph
+    target: str
+    roots: Facts
+
+    def value(self, field: str, **more: Any) -> Any:
+        """A field's value, with `more` records beside those there are; see `RuleGraph.value`."""
+        return self.graph.value(f"{self.target}.{field}", **self.roots, **more)
+
+    def value_or(self, field: str, otherwise: T, **more: Any) -> Any | T:
+        """The same, and `otherwise` where it cannot be told."""
+        try:
+            return self.value(field, **more)
+        except CelError:
+            return otherwise
+
+    def says(self, field: str) -> bool:
+        """Whether any rule speaks of a field."""
+        return f"{self.target}.{field}" in self.graph
 
 
 def _ref(rule: Rule) -> RuleRef:

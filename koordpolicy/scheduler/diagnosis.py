@@ -66,9 +66,10 @@ class Limits:
     @classmethod
     def of(cls, graph: RuleGraph, profile: str) -> "Limits":
         """Those of a profile of a graph."""
+        about = graph.about(KIND, profile)
 
         def said(field: str) -> Any:
-            value = graph.value(f"{KIND}/{profile}.diagnosis.{field}")
+            value = about.value(f"diagnosis.{field}")
             return value.ns if isinstance(value, Duration) else value
 
         return cls(

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from koordpolicy.cluster.events import EVERY_EVENT, Event
 from koordpolicy.cluster.prepared import PreparedDecision, asked
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
@@ -128,7 +128,8 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
     if name not in known:
         there = ", ".join(f"`{one}`" for one in known) or "none"
         raise ProfileError(f"the policies have no scheduling profile `{name}`; there is {there}")
-    maker = _Maker(graph, f"{KIND}/{name}", plugins)
+    about = graph.about(KIND, name)
+    maker = _Maker(about, plugins)
     filters = tuple(maker.filter(item.name) for item in graph.items(KIND, name, "filters"))
     scores = tuple(maker.score(item.name) for item in graph.items(KIND, name, "scores"))
     queue = maker.asked("queue.order")
@@ -149,7 +150,7 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
         ties=maker.asked("ties"),
         sampling=maker.asked("sampling"),
         confirming=maker.asked("queue.confirmWithin"),
-        preempts=graph.value(f"{KIND}/{name}.preemption.plugin") is not None,
+        preempts=about.value("preemption.plugin") is not None,
         node_facts=frozenset(maker.reads["node"]),
         pod_facts=frozenset(maker.reads["pod"]),
         reads_now=bool(maker.reads["now"]),
@@ -177,10 +178,11 @@ def _beyond(place: str, steps: Sequence[Step]) -> Iterator[tuple[str, Step, Cach
 class _Maker:
     """Gathers what the steps of one profile need."""
 
-    def __init__(self, graph: RuleGraph, target: str, plugins: Mapping[str, Plugin]) -> None:
-        self._graph = graph
+    def __init__(self, about: About, plugins: Mapping[str, Plugin]) -> None:
+        self._about = about
+        self._graph = about.graph
         self._plugins = plugins
-        self._target = target
+        self._target = about.target
         self.evaluation: dict[str, ir.Node] = {}
         self.reasons: dict[str, ir.Node] = {}
         self.reads: dict[str, set[str]] = {root: set() for root in ROOTS}
@@ -240,20 +242,19 @@ class _Maker:
             self._parameters(at),
             value is not None,
             weight=self.asked(f"{at}.weight"),
-            normalize=str(self._graph.value(f"{self._target}.{at}.normalize")),
+            normalize=str(self._about.value(f"{at}.normalize")),
         )
 
     def _expression(self, field: str) -> ir.Node | None:
         """A decision that some rule speaks of; None where only its default would answer."""
-        name = f"{self._target}.{field}"
-        if name not in self._graph:
+        if not self._about.says(field):
             return None
-        found = self._graph.expression(name)
+        found = self._graph.expression(f"{self._target}.{field}")
         self._note(facts_of(found))
         return found
 
     def _plugin(self, at: str, name: str) -> Plugin | None:
-        named = self._graph.value(f"{self._target}.{at}.plugin")
+        named = self._about.value(f"{at}.plugin")
         if named is None:
             return None
         found = self._plugins.get(str(named))

@@ -1,12 +1,12 @@
 """What pods and their containers get from the kernel by policy, in the kernel's own numbers."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from koordpolicy.algorithms.container_resources import UNLIMITED, normalized_quota, quota_of, shares_of
 from koordpolicy.algorithms.records import pod_record
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
@@ -57,16 +57,13 @@ def pod_numbers(graph: RuleGraph, pod: Pod, node: Record, now: int) -> PodNumber
     listed = {one.name: one for one in pod.containers} | {one.name: one for one in extended or ()}
     whole = PodNumbers(containers={name: GroupNumbers() for name in listed})
     for hook in graph.subjects(KIND):
-
-        def ask(field: str, hook: str = hook, **more: Any) -> Any:
-            return graph.value(f"{KIND}/{hook}.{field}", **roots, **more)
-
-        speed = ask("cpuSpeed")
+        about = graph.about(KIND, hook, roots)
+        speed = about.value("cpuSpeed")
         whole = PodNumbers(
-            whole.pod.overlaid(_group(ask, "pod", speed)),
+            whole.pod.overlaid(_group(about, "pod", speed)),
             {
                 name: whole.containers[name].overlaid(
-                    _group(ask, "container", speed, container=container_facts(one, init=False))
+                    _group(about, "container", speed, container=container_facts(one, init=False))
                 )
                 for name, one in listed.items()
             },
@@ -99,9 +96,9 @@ def _announced(name: str, said: Mapping[str, object]) -> Container:
     return Container(name, requests=amounts(said, "requests", at), limits=amounts(said, "limits", at))
 
 
-def _group(ask: Callable[..., Any], level: str, speed: float, **more: Any) -> GroupNumbers:
+def _group(about: About, level: str, speed: float, **more: Any) -> GroupNumbers:
     request, limit, memory = (
-        ask(f"{level}.{name}", **more) for name in ("cpuRequest", "cpuLimit", "memoryLimit")
+        about.value(f"{level}.{name}", **more) for name in ("cpuRequest", "cpuLimit", "memoryLimit")
     )
     return GroupNumbers(
         None if request is None else shares_of(request),

@@ -1,6 +1,6 @@
 """CPU suppression: what policy wants of best-effort work on this node now."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.container_resources import LEAST_QUOTA, PERIOD
 from koordpolicy.algorithms.suppress import CpusetLimits, QuotaLimits
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
@@ -65,26 +65,17 @@ class CPUSuppression:
         """
         if not self._graph.subjects(KIND):
             return Suppression(SuppressionAction.RECOVER, reason="no policy speaks of suppression")
-        roots = {"node": node, "now": TIMES.timestamp(now)}
-
-        def ask(field: str) -> Any:
-            return self._graph.value(f"{KIND}.{field}", **roots)
-
+        about = self._about(node, now)
         try:
-            if not ask("enabled"):
+            if not about.value("enabled"):
                 return Suppression(SuppressionAction.RECOVER, reason="suppression is not enabled")
-            if not _missing(node, ask("onMissing.after")):
-                return _held(ask, _shown(ask, self._figures))
+            if not _missing(node, about.value("onMissing.after")):
+                return _held(about, _shown(about, self._figures))
             problem = "the node's use of CPU was not measured lately"
         except CelError as error:
             problem = str(error)
-        try:
-            outcome = (
-                SuppressionAction.RECOVER if ask("onMissing.action") == "Recover" else SuppressionAction.KEEP
-            )
-        except CelError:
-            outcome = SuppressionAction.KEEP
-        return Suppression(outcome, reason=problem)
+        recovers = about.value_or("onMissing.action", None) == "Recover"
+        return Suppression(SuppressionAction.RECOVER if recovers else SuppressionAction.KEEP, reason=problem)
 
     def by_quota(self, node: Record, now: int) -> bool:
         """Whether policy holds best-effort work back by one quota for all of it.
@@ -93,9 +84,11 @@ class CPUSuppression:
         """
         if not self._graph.subjects(KIND):
             return False
-        roots = {"node": node, "now": TIMES.timestamp(now)}
-        mechanism = self._graph.value(f"{KIND}.mechanism", **roots)
-        return mechanism == QUOTA and bool(self._graph.value(f"{KIND}.enabled", **roots))
+        about = self._about(node, now)
+        return about.value("mechanism") == QUOTA and bool(about.value("enabled"))
+
+    def _about(self, node: Record, now: int) -> About:
+        return self._graph.about(KIND, "", {"node": node, "now": TIMES.timestamp(now)})
 
 
 def _missing(node: Record, after: Any) -> bool:
@@ -105,30 +98,31 @@ def _missing(node: Record, after: Any) -> bool:
     return after is not None and bool(after < node["metric.age"])
 
 
-def _shown(ask: Callable[[str], Any], names: Sequence[str]) -> dict[str, int]:
+def _shown(about: About, names: Sequence[str]) -> dict[str, int]:
     """The figures that can be told: a mistake in one must not keep the target from being reached."""
     figures = {}
     for name in names:
-        try:
-            figure = ask(f"figures[{name}]")
-        except CelError:
-            continue
+        figure = about.value_or(f"figures[{name}]", None)
         if figure is not None:
             figures[name] = figure
     return figures
 
 
-def _held(ask: Callable[[str], Any], figures: Mapping[str, int]) -> Suppression:
-    target, minimum = ask("target"), ask("minimum")
+def _held(about: About, figures: Mapping[str, int]) -> Suppression:
+    target, minimum = about.value("target"), about.value("minimum")
     if target is None:
         return Suppression(SuppressionAction.RECOVER, reason="no policy sets a target for this node")
-    step, deadband, least = ask("growth.step"), ask("growth.deadband"), ask("minimumQuota")
+    step, deadband, least = (
+        about.value("growth.step"),
+        about.value("growth.deadband"),
+        about.value("minimumQuota"),
+    )
     growth = 1.0 if step is None else step / 100
     return Suppression(
         SuppressionAction.SUPPRESS,
-        ask("mechanism") or CPUSET,
+        about.value("mechanism") or CPUSET,
         target if minimum is None else max(target, minimum),
-        CpusetLimits(ask("minimumCPUs") or 0, growth),
+        CpusetLimits(about.value("minimumCPUs") or 0, growth),
         QuotaLimits(
             PERIOD,
             max(LEAST_QUOTA, 0 if least is None else least.ns // _MICROSECOND),

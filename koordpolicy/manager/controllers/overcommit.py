@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from koordpolicy.algorithms.records import usage_of
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
@@ -60,18 +60,18 @@ def calculate(
     A formula that cannot be evaluated keeps what is published: neither more nor less would be founded.
     """
     try:
-        ask = _Asking(graph, resource, roots_of(graph, resource, node, now, cluster))
-        if not ask("enabled"):
+        about = graph.about(KIND, resource, roots_of(graph, resource, node, now, cluster))
+        if not about.value("enabled"):
             return Calculation(resource, PublishAction.RESET, reason="the resource is not offered")
-        if _missing(node, ask("onMissing.after")):
-            keep = ask("onMissing.action") == "Keep"
+        if _missing(node, about.value("onMissing.after")):
+            keep = about.value("onMissing.action") == "Keep"
             return Calculation(
                 resource,
                 PublishAction.KEEP if keep else PublishAction.RESET,
                 reason="the node's metrics are missing or old",
             )
-        whole = ask.offer("")
-        zones, reason = _zones(ask, node)
+        whole = _offer(about, "")
+        zones, reason = _zones(about, node)
     except CelError as error:
         return Calculation(resource, PublishAction.KEEP, reason=str(error), failed=True)
     except Exception as error:  # noqa: BLE001  # one resource of one node is the most that this may cost
@@ -96,24 +96,9 @@ def _used_above(node: Record, graph: RuleGraph, resource: str) -> Record:
     return amount_facts("usage.highPriority", usage_of(pods, bands_up_to(graph, resource), outside=True))
 
 
-class _Asking:
-    """The decisions of one resource on the same records."""
-
-    def __init__(self, graph: RuleGraph, resource: str, roots: Mapping[str, Any]) -> None:
-        self._graph = graph
-        self._target = f"{KIND}/{resource}"
-        self._roots = roots
-
-    def __call__(self, field: str, **more: Any) -> Any:
-        return self._graph.value(f"{self._target}.{field}", **self._roots, **more)
-
-    def says(self, prefix: str) -> bool:
-        """Whether any rule sets the amounts."""
-        return any(f"{self._target}.{prefix}{field}" in self._graph for field in _AMOUNTS)
-
-    def offer(self, prefix: str, **more: Any) -> Offer:
-        """The amounts; what no rule says, and what is negative, is nothing."""
-        return Offer(*(max(self(prefix + field, **more) or 0, 0) for field in _AMOUNTS))
+def _offer(about: About, prefix: str, **more: Any) -> Offer:
+    """The amounts; what no rule says, and what is negative, is nothing."""
+    return Offer(*(max(about.value(prefix + field, **more) or 0, 0) for field in _AMOUNTS))
 
 
 def _missing(node: Record, after: Any) -> bool:
@@ -123,12 +108,12 @@ def _missing(node: Record, after: Any) -> bool:
     return after is not None and bool(after < node["metric.age"])
 
 
-def _zones(ask: _Asking, node: Record) -> tuple[tuple[Offer, ...], str]:
+def _zones(about: About, node: Record) -> tuple[tuple[Offer, ...], str]:
     """The zones' offers; none where policy does not speak of zones, or, with the reason, where one fails."""
     records: Any = node["zones"]
-    if not ask.says("zone."):
+    if not any(about.says(f"zone.{field}") for field in _AMOUNTS):
         return (), ""
     try:
-        return tuple(ask.offer("zone.", zone=record) for record in records), ""
+        return tuple(_offer(about, "zone.", zone=record) for record in records), ""
     except CelError as error:
         return (), f"zones: {error}"

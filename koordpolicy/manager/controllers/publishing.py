@@ -1,10 +1,8 @@
 """How policy wants the amounts of a resource published on a node."""
 
 from dataclasses import dataclass
-from typing import Any
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.overcommit import KIND
 from koordpolicy.model.facts import Record
@@ -31,18 +29,14 @@ class PublishPolicy:
     @classmethod
     def of(cls, graph: RuleGraph, resource: str, record: Record, now: int) -> "PublishPolicy":
         """Ask the policies about a node's record; what they cannot say here they do not say."""
-        roots = {"node": record, "now": TIMES.timestamp(now)}
-
-        def ask(field: str) -> Any:
-            try:
-                return graph.value(f"{KIND}/{resource}.publish.{field}", **roots)
-            except CelError:
-                return None
-
-        changed, refresh = ask("whenChangedBy"), ask("atLeastEvery")
+        about = graph.about(KIND, resource, {"node": record, "now": TIMES.timestamp(now)})
+        changed, refresh, normalizes, deducts = (
+            about.value_or(f"publish.{field}", None)
+            for field in ("whenChangedBy", "atLeastEvery", "normalizeCPU", "deductThirdParty")
+        )
         return cls(
             0.0 if changed is None else changed / 100,
             None if refresh is None else refresh.ns,
-            record.get("cpuNormalization") if ask("normalizeCPU") else None,  # type: ignore[arg-type]  # a double
-            bool(ask("deductThirdParty")),
+            record.get("cpuNormalization") if normalizes else None,  # type: ignore[arg-type]  # a double
+            bool(deducts),
         )

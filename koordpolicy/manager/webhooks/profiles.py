@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.algorithms.profile import PriorityClass, ProfileEffect, applies
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.graph import Selection
 from koordpolicy.graph.keys import mapping_keys
 
@@ -36,44 +36,44 @@ class ColocationProfile:
 
     def matches(self, roots: Roots) -> bool:
         """Whether it is in use and selects this pod. Raises `CelError` where that cannot be told."""
-        return any(one.holds(roots) for one in self.selections) and bool(self.ask("enabled", roots))
+        return any(one.holds(roots) for one in self.selections) and bool(self._about(roots).value("enabled"))
 
     def takes(self, draw: float, roots: Roots) -> bool:
         """Whether a pod that it matches gets it, for a random number from 0 to below 100."""
-        inclusive = self.ask("sampling", roots) == "AtMost"
-        return applies(self.ask("probability", roots), draw, inclusive=inclusive)
+        about = self._about(roots)
+        return applies(about.value("probability"), draw, inclusive=about.value("sampling") == "AtMost")
 
     def translation(self, roots: Roots) -> str:
         """When the pod's resources are renamed: `Matched`, `Applied` or `Never`."""
-        return str(self.ask("resourceTranslation", roots))
+        return str(self._about(roots).value("resourceTranslation"))
 
     def effect(self, roots: Roots, priority_class: PriorityClasses) -> ProfileEffect:
         """What it does to the pod. Raises `ColocationProfileError` for a PriorityClass that does not exist, `CelError`."""
+        about = self._about(roots)
         return ProfileEffect(
-            labels=self._texts("labels", roots),
-            annotations=self._texts("annotations", roots),
-            label_copies=self._texts("copyLabels", roots),
-            annotation_copies=self._texts("copyAnnotations", roots),
-            label_suffixes=self._texts("labelSuffixes", roots),
-            scheduler_name=self.ask("schedulerName", roots) or "",
-            qos=self.ask("qosClass", roots) or "",
-            priority_class=self._priority_class(roots, priority_class),
-            sub_priority=self.ask("subPriority", roots),
+            labels=self._texts(about, "labels"),
+            annotations=self._texts(about, "annotations"),
+            label_copies=self._texts(about, "copyLabels"),
+            annotation_copies=self._texts(about, "copyAnnotations"),
+            label_suffixes=self._texts(about, "labelSuffixes"),
+            scheduler_name=about.value("schedulerName") or "",
+            qos=about.value("qosClass") or "",
+            priority_class=self._priority_class(about, priority_class),
+            sub_priority=about.value("subPriority"),
             patch=self.graph.setting(KIND, self.name, "patch", roots) or None,
         )
 
-    def ask(self, field: str, roots: Roots) -> Any:
-        """The decision of one of its fields."""
-        return self.graph.value(f"{KIND}/{self.name}.{field}", **roots)
+    def _about(self, roots: Roots) -> About:
+        return self.graph.about(KIND, self.name, roots)
 
-    def _texts(self, field: str, roots: Roots) -> dict[str, str]:
-        found = {key: self.ask(f"{field}[{key}]", roots) for key in self.maps.get(field, ())}
+    def _texts(self, about: About, field: str) -> dict[str, str]:
+        found = {key: about.value(f"{field}[{key}]") for key in self.maps.get(field, ())}
         return {key: value for key, value in found.items() if value is not None}
 
-    def _priority_class(self, roots: Roots, existing: PriorityClasses) -> PriorityClass | None:
-        name = self.ask("priorityClassName", roots)
+    def _priority_class(self, about: About, existing: PriorityClasses) -> PriorityClass | None:
+        name = about.value("priorityClassName")
         if name is None:
-            band = self.ask("band", roots)
+            band = about.value("band")
             if band is None:
                 return None
             if band not in self.graph.classes.bands:

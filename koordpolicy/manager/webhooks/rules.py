@@ -33,7 +33,7 @@ class Rules:
 
     def __init__(self, graph: RuleGraph) -> None:
         self._graph = graph
-        placed = [(graph.value(f"{_KIND}/{subject}.order"), subject) for subject in graph.subjects(_KIND)]
+        placed = [(graph.about(_KIND, subject).value("order"), subject) for subject in graph.subjects(_KIND)]
         self._names = tuple(subject for _, subject in sorted(placed))
 
     def violations(
@@ -56,28 +56,21 @@ class Rules:
 
     def _broken(self, operation: str, roots: Mapping[str, Any]) -> Iterable[Violation]:
         for name in self._names:
-            if operation not in self._ask(name, "operations", {}) or not self._ask(name, "enabled", roots):
+            about = self._graph.about(_KIND, name, roots)
+            if operation not in about.value("operations") or not about.value("enabled"):
                 continue
             problem = ""
             try:
                 # None: no document of the rule matches, so that it does not concern this pod.
-                if self._ask(name, "require", roots) is not False:
+                if about.value("require") is not False:
                     continue
             except CelError as error:
                 problem = f"the rule cannot be decided: {error}"
+            # A mistake in a text beside the verdict must not change the verdict.
+            reason, message = about.value_or("reason", None), about.value_or("message", None)
             yield Violation(
                 name,
-                self._text(name, "reason", roots) or name,
-                problem or self._text(name, "message", roots) or f"the rule `{name}` does not hold",
-                self._ask(name, "enforcement", roots),
+                reason or name,
+                problem or message or f"the rule `{name}` does not hold",
+                about.value("enforcement"),
             )
-
-    def _ask(self, rule: str, field: str, roots: Mapping[str, Any]) -> Any:
-        return self._graph.value(f"{_KIND}/{rule}.{field}", **roots)
-
-    def _text(self, rule: str, field: str, roots: Mapping[str, Any]) -> str:
-        """A text beside the verdict; a mistake in it must not change the verdict."""
-        try:
-            return self._ask(rule, field, roots) or ""
-        except CelError:
-            return ""

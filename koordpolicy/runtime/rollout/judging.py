@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.runtime.rollout.counts import ComparisonCounts
@@ -68,24 +68,17 @@ def increase(numbers: Mapping[str, float], gauges: frozenset[str], baseline: Bas
 
 def judge(graph: RuleGraph, plan: RolloutPlan, facts: Mapping[str, Any], now: int) -> dict[str, Judged]:
     """What each guard of the old revision says of the facts."""
-    return {guard.name: _judged(graph, guard.name, facts, now) for guard in plan.guards}
+    about = graph.about(KIND, "", {"rollout": facts, "now": Timestamp(now)})
+    return {guard.name: _judged(about, guard.name) for guard in plan.guards}
 
 
-def _judged(graph: RuleGraph, guard: str, facts: Mapping[str, Any], now: int) -> Judged:
-    roots = {"rollout": facts, "now": Timestamp(now)}
+def _judged(about: About, guard: str) -> Judged:
     try:
-        holds = graph.value(f"{KIND}.guards[{guard}].require", **roots)
+        holds = about.value(f"guards[{guard}].require")
     except CelError as error:
         return Judged(None, error.message)
     if holds is None:
         return Judged(True)  # it does not apply now
     if holds:
         return Judged(True)
-    return Judged(False, _reason(graph, guard, roots))
-
-
-def _reason(graph: RuleGraph, guard: str, roots: Mapping[str, Any]) -> str:
-    try:
-        return str(graph.value(f"{KIND}.guards[{guard}].reason", **roots) or "")
-    except CelError:
-        return ""
+    return Judged(False, str(about.value_or(f"guards[{guard}].reason", None) or ""))

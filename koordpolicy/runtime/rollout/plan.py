@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from koordpolicy.graph import RuleGraph
+from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.kinds.base import LabelSelector as WrittenSelector
 from koordpolicy.model.labels import LabelSelector, read_selector
@@ -68,7 +68,7 @@ def plan_of(graph: RuleGraph, facts: Mapping[str, Any], now: int) -> RolloutPlan
     """
     if not graph.subjects(KIND):
         return RolloutPlan(())
-    ask = _Questions(graph, facts, now)
+    ask = _Questions(graph.about(KIND, "", {"rollout": facts, "now": Timestamp(now)}))
     steps = (ask.step(item.name, item.fields) for item in graph.items(KIND, "", "steps"))
     guards = (ask.guard(item.name) for item in graph.items(KIND, "", "guards"))
     return RolloutPlan(
@@ -83,26 +83,21 @@ def plan_of(graph: RuleGraph, facts: Mapping[str, Any], now: int) -> RolloutPlan
 class _Questions:
     """The old revision's answers on one state of the rollout."""
 
-    graph: RuleGraph
-    facts: Mapping[str, Any]
-    now: int
-
-    def value(self, field: str) -> Any:
-        return self.graph.value(f"{KIND}.{field}", rollout=self.facts, now=Timestamp(self.now))
+    about: About
 
     def duration(self, field: str, otherwise: int = 0) -> int:
-        value = self.value(field)
+        value = self.about.value(field)
         return max(0, value.ns) if isinstance(value, Duration) else otherwise
 
     def step(self, name: str, fields: Mapping[str, Any]) -> RolloutStep | None:
         at = f"steps[{name}]"
-        hold, resumed = self.value(f"{at}.hold"), self.value(f"{at}.untilResumed")
+        hold, resumed = self.about.value(f"{at}.hold"), self.about.value(f"{at}.untilResumed")
         if hold is None and not resumed:
             return None
         shadow, canary = fields.get("shadow"), fields.get("canary")
-        sample = self.value(f"{at}.shadow.sample") if shadow is not None else 0.0
-        keep = self.value(f"{at}.shadow.keep") if shadow is not None else 0
-        share = self.value(f"{at}.canary.share") if canary is not None else None
+        sample = self.about.value(f"{at}.shadow.sample") if shadow is not None else 0.0
+        keep = self.about.value(f"{at}.shadow.keep") if shadow is not None else 0
+        share = self.about.value(f"{at}.canary.share") if canary is not None else None
         nodes = canary.nodes if canary is not None else None
         return RolloutStep(
             name,
@@ -116,7 +111,7 @@ class _Questions:
 
     def guard(self, name: str) -> RolloutGuard:
         at = f"guards[{name}]"
-        return RolloutGuard(name, self.duration(f"{at}.patience"), self.value(f"{at}.action") == PAUSE)
+        return RolloutGuard(name, self.duration(f"{at}.patience"), self.about.value(f"{at}.action") == PAUSE)
 
 
 def _percent(value: Any) -> float:

@@ -56,8 +56,9 @@ class PreemptionPolicy:
                  "_respects", "_respects_known", "_search", "enabled")  # fmt: skip
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
-        target = f"SchedulingProfile/{profile}.preemption"
-        self.enabled = graph.value(f"{target}.plugin") == DEFAULT
+        about = graph.about("SchedulingProfile", profile)
+        target = f"{about.target}.preemption"
+        self.enabled = about.value("preemption.plugin") == DEFAULT
         self._policy = asked(graph, f"{target}.policy")
         self._eligible = asked(graph, f"{target}.eligible")
         self._importance = asked(graph, f"{target}.importance")

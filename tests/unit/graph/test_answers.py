@@ -86,6 +86,24 @@ def test_a_slot_that_nobody_fills_has_its_default() -> None:
     assert compiled.ask("CPUSuppress.minimumCPUs", node=node()).value is None
 
 
+def test_fields_of_one_subject_are_asked_about_the_same_records() -> None:
+    zones = document(
+        "Overcommit",
+        "batch",
+        "  resource: batch\n  cpu: {cel: node.capacity.cpu}\n  zone: {cpu: {cel: zone.allocatable.cpu}}",
+    )
+    about = graph(zones).about("Overcommit", "batch", {"node": node(4_000)})
+    assert about.value("cpu") == 4_000
+    assert about.value("zone.cpu", zone={"allocatable.cpu": 700}) == 700
+    assert about.value_or("zone.cpu", None) is None
+    with pytest.raises(MissingFact):
+        about.value("zone.cpu")
+    assert (about.says("zone.cpu"), about.says("zone.memory"), about.says("cpus")) == (True, False, False)
+    with pytest.raises(UnknownDecision):
+        about.value_or("cpus", None)
+    assert graph(BASE).about("CPUSuppress", "", {"node": node()}).value("target") == 6_500
+
+
 def test_an_unknown_decision_suggests_the_nearest() -> None:
     with pytest.raises(UnknownDecision, match=r"did you mean `CPUSuppress\.target`"):
         graph(BASE).decision("CPUSuppress.targt")

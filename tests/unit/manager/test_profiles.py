@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.manager.webhooks.profiles import Profiles
 from tests.unit.graph.policies_text import graph as graph_without_pack
 from tests.vectors.policies import document, graph
@@ -89,4 +90,7 @@ def test_what_a_higher_document_says_does_not_widen_a_profile() -> None:
     assert Profiles(graph(base)).matching(roots) == []
     asking = {"labels": {"koordinator.sh/enable-colocation": "true"}}
     (profile,) = Profiles(graph(base)).matching({**roots, "pod": asking, "namespaceObject": asking})
-    assert profile.ask("labels[drawn]", {**roots, "pod": asking, "namespaceObject": asking}) == "in"
+    effect = profile.effect(
+        {**roots, "pod": asking, "namespaceObject": asking}, lambda name: PriorityClass(name, 5000)
+    )
+    assert effect.labels["drawn"] == "in"
