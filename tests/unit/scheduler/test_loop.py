@@ -17,7 +17,7 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.driver import Settled
-from koordpolicy.scheduler.loop import ATTEMPTS, SchedulingLoop
+from koordpolicy.scheduler.loop import ATTEMPTS, IN_FLIGHT, SchedulingLoop
 from tests.unit.scheduler.world import policies
 
 NOW = 1_750_000_000 * 10**9
@@ -43,16 +43,27 @@ def pod(name: str) -> dict[str, Any]:
 class World:
     """A store, the scheduler that is fed from it, and what was settled."""
 
-    def __init__(self, before: Callable[[str, Resource], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        before: Callable[[str, Resource], Awaitable[None]],
+        *,
+        sleep: Callable[[float], Awaitable[None]] = lambda _: asyncio.sleep(0),
+        in_flight: int = IN_FLIGHT,
+    ) -> None:
         ticks = itertools.count(NOW, 1_000_000)
         self.store = Store(lambda: NOW // 10**9)
         self.cluster = MemoryCluster(self.store, before_request=before)
         self.settled: list[Settled] = []
-        backoff = Backoff(lambda: 0.0, sleep=lambda _: asyncio.sleep(0))
+        backoff = Backoff(lambda: 0.0, sleep=sleep)
         # The clock goes on with each look at it, so that back-off ends without waiting.
         self.scheduler = Scheduler(policies(), lambda: next(ticks) * 100)
         self.loop = SchedulingLoop(
-            self.scheduler, self.cluster, lambda: NOW, backoff, on_settled=self.settled.append
+            self.scheduler,
+            self.cluster,
+            lambda: NOW,
+            backoff,
+            in_flight=in_flight,
+            on_settled=self.settled.append,
         )
         self.handlers = EventHandlers(
             self.scheduler,
