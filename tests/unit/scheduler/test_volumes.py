@@ -151,6 +151,16 @@ def test_pods_that_share_a_claim_go_to_the_node_that_was_chosen_for_it() -> None
     assert (second.node, second.feasible) == (first.node, 1)
 
 
+def test_a_claim_stays_where_another_pod_has_it_made() -> None:
+    world = world_of(storage_class("made", "disk.example.com"), claim("c", "made"), nodes=4)
+    assert world.place("p", using("c")).placed
+    second = world.place("q", using("c"))
+    world.scheduler.forget(pod("p", using("c")))
+    third = world.place("r", using("c"))
+    assert (third.node, third.feasible) == (second.node, 1)
+    assert len(world.scheduler.cache.state.volumes.planned) == 2
+
+
 def test_a_claim_that_a_pod_waits_for_lets_it_in_when_it_comes() -> None:
     world = world_of(storage_class("local"), volume("v", **on_node("n1")))
     assert not world.place("p", using("c")).placed
