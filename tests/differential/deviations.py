@@ -166,6 +166,18 @@ def _below(node: ir.Node) -> Iterator[ir.Node]:
         waiting.extend(children(node))
 
 
+def _adds_bytes_twice(root: ir.Node) -> bool:
+    adding = _calls("_+_(bytes,bytes)")
+    return sum(adding(node) for node in _below(root)) > 1
+
+
+def _orders_numbers_of_two_types(node: ir.Node) -> bool:
+    if not _calls("_<_(", "_<=_(", "_>_(", "_>=_(")(node):
+        return False
+    kinds = {argument.type.name for argument in children(node)}
+    return len(kinds) > 1 and "double" in kinds
+
+
 def _has_free_type(root: ir.Node) -> bool:
     """Whether an empty literal, or an optional that has nothing, stands anywhere in an expression."""
     return any(
@@ -239,6 +251,23 @@ DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
         _calls("_+_(bytes,bytes)", "_+_(dyn,dyn)"),
         lambda ours, theirs: "b'" in repr(ours),
         "bytes with something added to them twice: the second overwrites the first",
+    ),
+    Deviation(
+        _calls("_+_(bytes,bytes)"),
+        _either,
+        "bytes with something added to them twice: the second overwrites the first",
+        given=_adds_bytes_twice,
+    ),
+    Deviation(
+        _calls("format("),
+        lambda ours, theirs: any(word in repr(ours) for word in ("\ufffd", r"\xef\xbf\xbd")),
+        "bytes in a format that are no UTF-8: the text holds them as they are",
+    ),
+    Deviation(
+        _orders_numbers_of_two_types,
+        _theirs_fails,
+        "comparisons with a NaN: an error, not false",
+        frozenset({"kubernetes-cel"}),
     ),
     Deviation(
         _anything,
