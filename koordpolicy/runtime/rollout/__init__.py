@@ -6,7 +6,7 @@
     shadow    both revisions on the same inputs, differences counted         (off the hot path)
     judging   facts of the rollout, and the guards' verdicts on them
     store     where the state lives: a file, or the PolicyRevision object, where all processes see it
-    gate      what `LivePolicies` waits for before a revision takes over
+    gate      the stages of a candidate, one after another, and at last whether it takes over: `LivePolicies` acts by it
 
 One process (the leading manager, or a process that is alone) advances the state; all others act by it. A state is
 plain data, so a process that starts in the middle of a rollout goes on where it stands.
