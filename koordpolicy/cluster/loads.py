@@ -8,7 +8,7 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.load import AssignedPod, LoadReport, NodeLoad, ReportedPod, estimate_end
 from koordpolicy.cluster.memo import Memo
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.prepared import Records, asked
+from koordpolicy.cluster.prepared import Records, prepared
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration
@@ -38,20 +38,20 @@ class LoadRules:
 class LoadPolicy:
     """A profile's estimator and rules of load, asked through programs made once."""
 
-    __slots__ = ("_asked", "_estimates", "_holds", "_reads_of_pods", "_rules")
+    __slots__ = ("_decisions", "_estimates", "_holds", "_reads_of_pods", "_rules")
 
     def __init__(self, graph: RuleGraph, profile: str) -> None:
         target = f"SchedulingProfile/{profile}"
-        self._asked = {field: asked(graph, f"{target}.{field}") for field in _FIELDS}
-        estimates = self._asked[_REQUEST]
+        self._decisions = {field: prepared(graph, f"{target}.{field}") for field in _FIELDS}
+        estimates = self._decisions[_REQUEST]
         self._estimates = Memo(estimates.value, estimates.facts)
         self._reads_of_pods = frozenset(path for root, path in estimates.facts if root == "pod")
         # Nodes share equal rules, rather than having their own each.
         self._rules = Memo(
-            self._new_rules, frozenset().union(*(self._asked[field].facts for field in _OF_NODES))
+            self._new_rules, frozenset().union(*(self._decisions[field].facts for field in _OF_NODES))
         )
         self._holds = any(
-            self._asked[field].program is not None or (self._duration(field) or 0) > 0
+            self._decisions[field].program is not None or (self._duration(field) or 0) > 0
             for field in (_AFTER_SCHEDULED, _AFTER_INITIALIZED)
         )
 
@@ -114,7 +114,7 @@ class LoadPolicy:
     def _value(self, field: str, otherwise: Any, **roots: Record) -> Any:
         """A decision's value; `otherwise` where it has none, or where it fails for lack of facts."""
         try:
-            value = self._asked[field].value(roots)
+            value = self._decisions[field].value(roots)
         except CelError:
             return otherwise
         return otherwise if value is None else value

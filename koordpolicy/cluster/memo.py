@@ -13,7 +13,7 @@ _MOST: Final = 1024
 
 
 class Memo:
-    """The latest answers to a cycle by all the facts that it reads, as (root, path).
+    """The latest answers of a decision by all the facts that it reads, as (root, path).
 
     Answers are shared: do not write.
     """
@@ -27,7 +27,7 @@ class Memo:
         self._answers: dict[Hashable, Any] = {}
 
     def value(self, records: Records) -> Any:
-        """The answer on these records. What the cycle raises is raised, and not remembered."""
+        """The answer on these records. What the decision raises is raised, and not remembered."""
         if self._facts is None:
             return self._ask(records)
         try:

@@ -68,11 +68,11 @@ class NodeView:
     Valid until the table changes. `state` is what else there is, for those who look beyond nodes.
     """
 
-    __slots__ = ("_amounts", "_around", "_rows", "_table", "count")
+    __slots__ = ("_amounts", "_rows", "_state", "_table", "count")
 
     def __init__(self, table: NodeTable, rows: Rows | None = None, state: ClusterState | None = None) -> None:
         self._table = table
-        self._around = state
+        self._state = state
         self._rows = rows
         self._amounts: dict[str, _AmountColumns] = {}
         self.count = len(table) if rows is None else len(rows)
@@ -80,8 +80,8 @@ class NodeView:
     @property
     def state(self) -> ClusterState:
         """What there is beside nodes, by row of the whole table."""
-        assert self._around is not None, "a plugin that looks beyond nodes is asked with surroundings"
-        return self._around
+        assert self._state is not None, "a plugin that looks beyond nodes is asked with the cluster's state"
+        return self._state
 
     @property
     def total(self) -> int:
@@ -90,7 +90,7 @@ class NodeView:
 
     def whole(self) -> "NodeView":
         """All the nodes."""
-        return self if self._rows is None else NodeView(self._table, None, self._around)
+        return self if self._rows is None else NodeView(self._table, None, self._state)
 
     def some(self, values: NDArray[Any]) -> NDArray[Any]:
         """Of values for all nodes, those for the nodes that are looked at."""

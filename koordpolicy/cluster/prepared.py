@@ -35,7 +35,7 @@ class PreparedDecision:
         return self.program.call(*[records.get(root, NO_FACTS) for root in self.roots])
 
 
-def asked(graph: RuleGraph, decision: str) -> PreparedDecision:
+def prepared(graph: RuleGraph, decision: str) -> PreparedDecision:
     """A decision of a graph. Raises UnknownDecision."""
     roots, expression = graph.decision(decision).roots, graph.expression(decision)
     if isinstance(expression, ir.Const):

@@ -1,19 +1,15 @@
 """A scheduling cycle: one pod, asked of a profile. `evaluation` is its first half, `select_host` the second."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import Records
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
-
-Records = Mapping[str, Any]
-"""The records of a decision by root, the node excepted."""
 
 
 class CycleProblem(Exception):
@@ -39,7 +35,7 @@ class CycleProblem(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Cycle:
-    """A pod, asked of a profile. `view` is the pod, `records` the facts that expressions read.
+    """A pod, asked of a profile. `view` is the pod, `records` the facts that expressions read, by root, those of nodes excepted.
 
     `state` is what there is beside nodes; without it, plugins that look beyond nodes are not asked.
     """

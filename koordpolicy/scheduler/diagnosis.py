@@ -141,7 +141,7 @@ class Diagnosis:
         self._waitlist = waitlist
         self._table = table
         self._clock = clock
-        self._question = cycle
+        self._cycle = cycle
         self._decided = decided
         self._wanting: OrderedDict[PodKey, int] = OrderedDict()
         """The pods to be advised, and how often that was begun."""
@@ -240,7 +240,7 @@ class Diagnosis:
         if last is None or last.passed_on:
             return
         if self._waitlist.rests(key):
-            _, decision = self._decided(self._question(self._waitlist.pods[key]))
+            _, decision = self._decided(self._cycle(self._waitlist.pods[key]))
             if decision.placed or decision.problem or decision.refusals != last.refusals:
                 self._reconsider(key)
                 return
@@ -275,7 +275,7 @@ class Diagnosis:
 
     def _advice_for(self, key: PodKey, last: Decision) -> Work[tuple[str, ...] | None]:
         """The advice for a pod; None where it cannot be given."""
-        cycle, now = self._question(self._waitlist.pods[key]), self._clock()
+        cycle, now = self._cycle(self._waitlist.pods[key]), self._clock()
         try:
             kind = likeness(cycle)
         except (CelError, ParameterError, ObjectError):

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from koordpolicy.cluster.events import EVERY_EVENT, Event
-from koordpolicy.cluster.prepared import PreparedDecision, asked
+from koordpolicy.cluster.prepared import PreparedDecision, prepared
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
@@ -98,8 +98,8 @@ class Profile:
         Where policy cannot say for a pod, it is what the built-in pack says: nobody is to be tried without pause.
         """
         first, longest, again = (
-            _nanoseconds(asked, records, otherwise)
-            for asked, otherwise in zip(self.backoff, _WAITS, strict=True)
+            _nanoseconds(decision, records, otherwise)
+            for decision, otherwise in zip(self.backoff, _WAITS, strict=True)
         )
         return first, longest, again
 
@@ -114,9 +114,9 @@ class Profile:
 _WAITS: Final = (NANOSECONDS, 10 * NANOSECONDS, 300 * NANOSECONDS)
 
 
-def _nanoseconds(asked: PreparedDecision, records: Mapping[str, Any], otherwise: int = 0) -> int:
+def _nanoseconds(decision: PreparedDecision, records: Mapping[str, Any], otherwise: int = 0) -> int:
     try:
-        value = asked.value(records)
+        value = decision.value(records)
     except CelError:
         return otherwise
     return value.ns if isinstance(value, Duration) else 0
@@ -132,7 +132,7 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
     maker = _Maker(about, plugins)
     filters = tuple(maker.filter(item.name) for item in graph.items(KIND, name, "filters"))
     scores = tuple(maker.score(item.name) for item in graph.items(KIND, name, "scores"))
-    queue = maker.asked("queue.order")
+    queue = maker.prepared("queue.order")
     return Profile(
         name=name,
         digest=graph.digest,
@@ -142,14 +142,14 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
         reasons={step: maker.columns(step, {"": node}) for step, node in maker.reasons.items()},
         order=queue,
         backoff=(
-            maker.asked("queue.initialBackoff"),
-            maker.asked("queue.maximumBackoff"),
-            maker.asked("queue.retryAfter"),
+            maker.prepared("queue.initialBackoff"),
+            maker.prepared("queue.maximumBackoff"),
+            maker.prepared("queue.retryAfter"),
         ),
-        idle=maker.asked("queue.tryWhenIdle"),
-        ties=maker.asked("ties"),
-        sampling=maker.asked("sampling"),
-        confirming=maker.asked("queue.confirmWithin"),
+        idle=maker.prepared("queue.tryWhenIdle"),
+        ties=maker.prepared("ties"),
+        sampling=maker.prepared("sampling"),
+        confirming=maker.prepared("queue.confirmWithin"),
         preempts=about.value("preemption.plugin") is not None,
         node_facts=frozenset(maker.reads["node"]),
         pod_facts=frozenset(maker.reads["pod"]),
@@ -187,8 +187,8 @@ class _Maker:
         self.reasons: dict[str, ir.Node] = {}
         self.reads: dict[str, set[str]] = {root: set() for root in ROOTS}
 
-    def asked(self, field: str) -> PreparedDecision:
-        made = asked(self._graph, f"{self._target}.{field}")
+    def prepared(self, field: str) -> PreparedDecision:
+        made = prepared(self._graph, f"{self._target}.{field}")
         self._note(made.facts)
         return made
 
@@ -218,7 +218,7 @@ class _Maker:
             timed = any(root == "now" for root, _ in facts_of(require))
         return Step(
             name,
-            self.asked(f"{at}.enabled"),
+            self.prepared(f"{at}.enabled"),
             plugin,
             self._parameters(at),
             require is not None,
@@ -237,11 +237,11 @@ class _Maker:
             self.evaluation[f"score:{name}"] = value
         return Step(
             name,
-            self.asked(f"{at}.enabled"),
+            self.prepared(f"{at}.enabled"),
             plugin,
             self._parameters(at),
             value is not None,
-            weight=self.asked(f"{at}.weight"),
+            weight=self.prepared(f"{at}.weight"),
             normalize=str(self._about.value(f"{at}.normalize")),
         )
 
@@ -271,7 +271,7 @@ class _Maker:
             for key in self._graph.decisions
             if key.target == self._target and key.field.startswith(head)
         )
-        return tuple((name, self.asked(head + name)) for name in names)
+        return tuple((name, self.prepared(head + name)) for name in names)
 
     def _note(self, facts: frozenset[tuple[str, str]]) -> None:
         for root, path in facts:

@@ -351,21 +351,21 @@ class Scheduler:
         self, cycle: Cycle, evaluations: EvaluationCache | None = None
     ) -> tuple[Evaluation | None, Decision]:
         """A decision, and what it was made of; None where the cycle itself failed."""
-        asked, table, evaluations = cycle.view.pod, self.cache.table, evaluations or self._evaluations
+        pod, table, evaluations = cycle.view.pod, self.cache.table, evaluations or self._evaluations
         try:
-            need = unsupported(asked.raw)
+            need = unsupported(pod.raw)
             if need:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest
-                return None, Decision(asked.key, asked.uid, "", len(table), 0, (refused,), digest=digest)
+                return None, Decision(pod.key, pod.uid, "", len(table), 0, (refused,), digest=digest)
             evaluation = self._preemption.counted(cycle, evaluations.get(cycle, table))
-            promised = self.ledger.promised_to(asked.key)
+            promised = self.ledger.promised_to(pod.key)
             decision = select_host(cycle, evaluation, table, self._selection, promised)
             while decision.placed and not self._preemption.passes_beside(cycle, decision.node):
                 evaluation = evaluation.refusing(table.index(decision.node))
                 decision = select_host(cycle, evaluation, table, self._selection)
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
-            return None, self._problem(asked, problem)
+            return None, self._problem(pod, problem)
         return evaluation, decision
 
     # --- for others that decide -----------------------------------------------------------------
@@ -397,20 +397,20 @@ class Scheduler:
         shard = self._role.shard
         if shard is None:
             return self._with_room_made(cycle, evaluation, decision)
-        asked, table = cycle.view.pod, self.cache.table
+        pod, table = cycle.view.pod, self.cache.table
         everywhere = shard.lifted(cycle, evaluation)
         try:
             fits = select_host(*everywhere, table, self._selection).node
-            if (route := shard.route_to(asked, fits, table)) is not None:
+            if (route := shard.route_to(pod, fits, table)) is not None:
                 return replace(decision, route=route)
             decision = self._with_room_made(cycle, evaluation, decision)
             if decision.preemption is not None or decision.problem:
                 return decision
-            if (route := shard.route_to(asked, self._preemption.could(*everywhere), table)) is not None:
+            if (route := shard.route_to(pod, self._preemption.could(*everywhere), table)) is not None:
                 return replace(decision, route=route)
         except CycleProblem as problem:
             return self._problem(cycle.view.pod, problem)
-        return replace(decision, route=shard.way_home(asked))
+        return replace(decision, route=shard.way_home(pod))
 
     def _with_room_made(
         self, cycle: Cycle, evaluation: Evaluation, decision: Decision, *, following: bool = True
@@ -439,16 +439,14 @@ class Scheduler:
             return ()
         return self._adviser.advise(cycle, evaluation, self.cache.table)
 
-    def _problem(self, asked: Pod, problem: Exception) -> Decision:
+    def _problem(self, pod: Pod, problem: Exception) -> Decision:
         found = CycleProblem.of(problem)
         failure = Failure(
             str(found), found.step, place_of(self._graph, self.profile.name, found.step), found.cause
         )
         if found.cause is not None:
             self.forget_answers()
-        return Decision(
-            asked.key, asked.uid, "", len(self.cache), 0, failure=failure, digest=self.profile.digest
-        )
+        return Decision(pod.key, pod.uid, "", len(self.cache), 0, failure=failure, digest=self.profile.digest)
 
     def rehearse(self, pod: Pod | PodView) -> Decision:
         """A decision with all that would follow: who would have to go, and what would help. Nothing is kept."""

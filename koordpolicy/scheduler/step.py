@@ -39,15 +39,15 @@ class Step:
     """Whether its answer may change with nothing but the time."""
 
     def __post_init__(self) -> None:
-        constant = all(asked.program is None for _, asked in self.parameters)
-        values = Parameters({name: asked.constant for name, asked in self.parameters})
+        constant = all(decision.program is None for _, decision in self.parameters)
+        values = Parameters({name: decision.constant for name, decision in self.parameters})
         object.__setattr__(self, "fixed", values if constant else None)
         object.__setattr__(self, "place", f"{'filter' if self.weight is None else 'score'}:{self.name}")
         beyond = self.plugin is not None and not self.plugin.row_only
         object.__setattr__(self, "looks_beyond", beyond)
         object.__setattr__(self, "speaks_by_key", beyond and not self.expression)
-        asks = (self.enabled, *(asked for _, asked in self.parameters))
-        timed = any(root == "now" for asked in asks for root, _ in asked.facts)
+        asks = (self.enabled, *(decision for _, decision in self.parameters))
+        timed = any(root == "now" for decision in asks for root, _ in decision.facts)
         object.__setattr__(self, "reads_time", timed or self.tells_time)
 
     @property
@@ -59,7 +59,7 @@ class Step:
         """The values of the parameters for a pod. Raises CelError."""
         if self.fixed is not None:
             return self.fixed
-        return Parameters({name: asked.value(records) for name, asked in self.parameters})
+        return Parameters({name: decision.value(records) for name, decision in self.parameters})
 
     def weighs(self, records: Mapping[str, Any]) -> int:
         """The weight of a score for a pod; 0 where it takes no part. Raises CelError."""

@@ -18,7 +18,7 @@ from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
 from koordpolicy.scheduler.sortkeys import LAST
 
-Records: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
+RecordsOf: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
 """The records of a decision about a pod with these facts in this namespace."""
 
 
@@ -35,7 +35,7 @@ class Waitlist:
     pods have to `enter` anew.
     """
 
-    def __init__(self, clock: Callable[[], int], records: Records) -> None:
+    def __init__(self, clock: Callable[[], int], records: RecordsOf) -> None:
         self.pods: dict[PodKey, PodView] = {}
         self.last: dict[PodKey, Decision] = {}
         self.away: set[PodKey] = set()

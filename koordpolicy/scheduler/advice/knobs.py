@@ -11,6 +11,7 @@ import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.nodes import Rows
+from koordpolicy.cluster.prepared import Records
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.decide import parameters_of
 from koordpolicy.graph.notation import written
@@ -31,8 +32,6 @@ _VAR: Final = ir.Var(record(_SUPPOSED), _SUPPOSED)
 _COMPARED: Final = ("_<_(", "_<=_(", "_>_(", "_>=_(")
 _SCALARS: Final = frozenset(one.name for one in (BOOL, INT, DOUBLE, DURATION))
 _MOST_LITERALS: Final = 20
-
-Records = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.nodes import Rows
-from koordpolicy.scheduler.plugins import Scores, Verdicts
+from koordpolicy.scheduler.plugins import Verdicts
 from koordpolicy.scheduler.step import Step
 
 

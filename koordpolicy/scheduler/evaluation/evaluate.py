@@ -3,6 +3,7 @@
 import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.language.cel.lower.columns import ColumnResult
 from koordpolicy.model.table import NodeTable
@@ -10,7 +11,6 @@ from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
 from koordpolicy.scheduler.evaluation.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.keys import cache_keys_of, stale
-from koordpolicy.scheduler.plugins import Scores
 from koordpolicy.scheduler.step import Step
 
 

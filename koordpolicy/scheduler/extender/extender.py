@@ -4,7 +4,7 @@
     extender.filter(args); extender.prioritize(args); extender.room(args)      # plain values: `wire`
 
 The scheduler's cache is kept from the cluster as ever, pods that kube-scheduler places among the rest; its queue
-is not used. Answers are about nodes as the cache has them, whatever the cycle says of them. A node that the
+is not used. Answers are about nodes as the cache has them, whatever the call says of them. A node that the
 cache does not know yet is refused for now. All methods raise CycleProblem when the cycle itself fails.
 
 Scores keep their scale: 100 of 100 by all scores together is 10 of 10. So that they count in kube-scheduler's sum

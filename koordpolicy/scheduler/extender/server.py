@@ -105,7 +105,7 @@ class ExtenderServer:
             cycle = self._scheduler.cycle(args.pod)
             self._log.answered(cycle, len(args.names), passed.names, refused)
         if len(passed.names) == 1:
-            self._chooses(args.pod)  # the only node is taken without a cycle for scores
+            self._chooses(args.pod)  # the only node is taken without a call for scores
         return passed_json(args, passed)
 
     async def _prioritize(self, body: Any) -> Any:

@@ -1,7 +1,7 @@
 """Bindings that kube-scheduler is about to ask for.
 
-Once it has the scores of a pod's nodes it chooses one, and asks for the binding beside its next cycle. That
-cycle is to know of the pod already, or a burst of pods would all be evaluated by the same free room.
+Once it has the scores of a pod's nodes it chooses one, and asks for the binding beside its next call. That
+call is to know of the pod already, or a burst of pods would all be evaluated by the same free room.
 """
 
 import asyncio

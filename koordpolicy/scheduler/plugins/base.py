@@ -6,9 +6,9 @@ from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
@@ -39,8 +39,6 @@ class Parameters(dict[str, Any]):
             self._made[read] = read(self)
         return self._made[read]  # type: ignore[no-any-return]  # it is what this `read` has given
 
-
-Scores = NDArray[Any]
 
 Facts = Mapping[str, Any]
 """The facts of one node, as a row of the table has them."""

@@ -4,10 +4,11 @@ from collections.abc import Hashable
 from typing import Final
 
 from koordpolicy.algorithms.image_locality import image_scores
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import Parameters, Plugin, Said, Scores
+from koordpolicy.scheduler.plugins.base import Parameters, Plugin, Said
 
 
 def images_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:

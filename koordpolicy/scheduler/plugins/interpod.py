@@ -16,6 +16,7 @@ from koordpolicy.algorithms.interpod import (
     interpod_normalized,
     weighed,
 )
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster import ClusterState, HeldTerm, Wanted
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
@@ -28,7 +29,6 @@ from koordpolicy.scheduler.plugins.base import (
     Parameters,
     Plugin,
     Said,
-    Scores,
     Verdicts,
 )
 

@@ -8,6 +8,7 @@ import numpy as np
 from koordpolicy.algorithms.amplified import INSUFFICIENT, short_of_cpu, short_of_cpu_one
 from koordpolicy.algorithms.fit_plus import STRATEGIES, FitPlus
 from koordpolicy.algorithms.fit_score import Strategy
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.algorithms.scarce import kinds_of, scarce_score
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import KINDS, NodeView, kinds_in
@@ -20,7 +21,6 @@ from koordpolicy.scheduler.plugins.base import (
     Parameters,
     Plugin,
     Refused,
-    Scores,
     Verdicts,
     refuses_none,
     request_of,

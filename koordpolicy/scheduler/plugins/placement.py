@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from koordpolicy.algorithms import node_affinity, toleration
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.placement import Placement
@@ -18,7 +19,6 @@ from koordpolicy.scheduler.plugins.base import (
     SPEC,
     Parameters,
     Plugin,
-    Scores,
     Verdicts,
     one_reason,
     refuses_none,

@@ -11,6 +11,7 @@ from koordpolicy.algorithms import balanced
 from koordpolicy.algorithms.columns import Columns
 from koordpolicy.algorithms.fit import checked_resources, fit_all, fit_one, shortage_reason
 from koordpolicy.algorithms.fit_score import FitScore, NodeScore, Strategy
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
@@ -25,7 +26,6 @@ from koordpolicy.scheduler.plugins.base import (
     Parameters,
     Plugin,
     Refused,
-    Scores,
     Verdicts,
     refused_of,
     refuses_none,

@@ -7,6 +7,7 @@ import numpy as np
 
 from koordpolicy.algorithms import node_affinity, toleration
 from koordpolicy.algorithms.columns import Column, Mask
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.algorithms.spread import (
     LABEL_MISSING,
     UNEVEN,
@@ -30,7 +31,6 @@ from koordpolicy.scheduler.plugins.base import (
     Parameters,
     Plugin,
     Said,
-    Scores,
     Verdicts,
 )
 

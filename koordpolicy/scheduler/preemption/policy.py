@@ -1,12 +1,12 @@
 """What policy says of preemption, asked through programs made once."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.prepared import PreparedDecision, asked
+from koordpolicy.cluster.prepared import PreparedDecision, Records, prepared
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
@@ -33,9 +33,6 @@ _FARTHEST: Final = 86_400 * NANOSECONDS
 _REMEMBERED: Final = 200_000
 """Answers about pods that are kept at once."""
 
-Records = Mapping[str, Any]
-"""The records of a decision by root."""
-
 
 @dataclass(frozen=True, slots=True)
 class Moment:
@@ -59,13 +56,13 @@ class PreemptionPolicy:
         about = graph.about("SchedulingProfile", profile)
         target = f"{about.target}.preemption"
         self.enabled = about.value("preemption.plugin") == DEFAULT
-        self._policy = asked(graph, f"{target}.policy")
-        self._eligible = asked(graph, f"{target}.eligible")
-        self._importance = asked(graph, f"{target}.importance")
-        self._order = asked(graph, f"{target}.order")
-        self._respects = asked(graph, f"{target}.respects")
-        self._ahead = asked(graph, f"{target}.lookAhead")
-        self._search = (asked(graph, f"{target}.search.share"), asked(graph, f"{target}.search.least"))
+        self._policy = prepared(graph, f"{target}.policy")
+        self._eligible = prepared(graph, f"{target}.eligible")
+        self._importance = prepared(graph, f"{target}.importance")
+        self._order = prepared(graph, f"{target}.order")
+        self._respects = prepared(graph, f"{target}.respects")
+        self._ahead = prepared(graph, f"{target}.lookAhead")
+        self._search = (prepared(graph, f"{target}.search.share"), prepared(graph, f"{target}.search.least"))
         self._eligible_known: dict[Any, bool] = {}
         self._respects_known: dict[Any, bool] = {}
         self._importance_known: dict[PodKey, tuple[PodView, SortKey]] = {}
@@ -160,17 +157,17 @@ def candidate_facts(
     }
 
 
-def _number(asked: PreparedDecision, records: Records) -> Any:
+def _number(decision: PreparedDecision, records: Records) -> Any:
     try:
-        return asked.value(records)
+        return decision.value(records)
     except CelError:
         return None
 
 
-def _read(asked: PreparedDecision, records: Records, without: str = "victim") -> tuple[Any, ...]:
+def _read(decision: PreparedDecision, records: Records, without: str = "victim") -> tuple[Any, ...]:
     """The values that a decision reads of the records, those of one root left out."""
     found = []
-    for root, path in sorted(asked.facts):
+    for root, path in sorted(decision.facts):
         if root != without:
             record = records.get(root)
             found.append(record if not path else (record or {}).get(path))
@@ -178,14 +175,14 @@ def _read(asked: PreparedDecision, records: Records, without: str = "victim") ->
 
 
 def _asker(
-    asked: PreparedDecision, known: dict[Any, bool], root: str, records: Records
+    decision: PreparedDecision, known: dict[Any, bool], root: str, records: Records
 ) -> Callable[[PodView], bool]:
     """A decision about other pods; one that fails says no. Pods that agree in all it reads share an answer."""
-    if asked.program is None:
-        always = asked.constant is True
+    if decision.program is None:
+        always = decision.constant is True
         return lambda _view: always
-    mine = _read(asked, records, root)
-    theirs = sorted(path for one, path in asked.facts if one == root)
+    mine = _read(decision, records, root)
+    theirs = sorted(path for one, path in decision.facts if one == root)
 
     def ask(view: PodView) -> bool:
         facts = view.facts
@@ -193,18 +190,18 @@ def _asker(
         try:
             found = known.get(key)
         except TypeError:  # something that has no hash, such as labels
-            return _true(asked, root, records, view)
+            return _true(decision, root, records, view)
         if found is None:
             if len(known) > _REMEMBERED:
                 known.clear()
-            found = known[key] = _true(asked, root, records, view)
+            found = known[key] = _true(decision, root, records, view)
         return found
 
     return ask
 
 
-def _true(asked: PreparedDecision, root: str, records: Records, other: PodView) -> bool:
+def _true(decision: PreparedDecision, root: str, records: Records, other: PodView) -> bool:
     try:
-        return asked.value({**records, root: other.facts}) is True
+        return decision.value({**records, root: other.facts}) is True
     except CelError:
         return False

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.cluster import memo
 from koordpolicy.cluster.memo import Memo
-from koordpolicy.cluster.prepared import PreparedDecision, asked
+from koordpolicy.cluster.prepared import PreparedDecision, prepared
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from tests.unit.scheduler.world import policies
@@ -49,7 +49,7 @@ def said(one: PreparedDecision | Memo, facts: dict[str, Any]) -> Any:
 @given(st.lists(_PODS, max_size=12))
 def test_it_says_the_same(pods: list[dict[str, Any]]) -> None:
     for graph in (GRAPH, BY_CONTAINERS):
-        plain = asked(graph, FIELD)
+        plain = prepared(graph, FIELD)
         kept = remembering(plain)
         for facts in (*pods, *pods):
             assert said(kept, facts) == said(plain, facts)
@@ -57,7 +57,7 @@ def test_it_says_the_same(pods: list[dict[str, Any]]) -> None:
 
 
 def test_a_decision_that_reads_the_whole_pod_is_asked_each_time() -> None:
-    plain = asked(BY_THE_WHOLE, FIELD)
+    plain = prepared(BY_THE_WHOLE, FIELD)
     kept = remembering(plain)
     answers = [said(kept, {"a": number}) for number in (0, 1, 0)]
     assert (
@@ -69,7 +69,7 @@ def test_a_decision_that_reads_the_whole_pod_is_asked_each_time() -> None:
 
 def test_equal_pods_share_an_answer_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memo, "_MOST", 2)
-    kept = remembering(asked(GRAPH, FIELD))
+    kept = remembering(prepared(GRAPH, FIELD))
 
     def answer(cpu: int) -> Any:
         facts = {"resources.request": {"cpu": cpu}, "resources.limit": {"cpu": cpu}, "band": "prod"}

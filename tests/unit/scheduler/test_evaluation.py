@@ -7,12 +7,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, Taint
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.evaluation import Evaluation, evaluate
-from koordpolicy.scheduler.plugins import Scores
 from tests.unit.scheduler.world import START, policies
 
 GRAPH = policies()

@@ -32,7 +32,7 @@ _NONE: Final = -1
 
 
 @dataclass(slots=True)
-class Wanted:
+class PodClaims:
     """The claims of a pod. `problem` says why no node will do; `bound` have a volume (None: a lost one)."""
 
     problem: str = ""
@@ -40,9 +40,9 @@ class Wanted:
     waiting: list[VolumeClaim] = field(default_factory=list)
 
 
-def claims_of(pod: PodView, volumes: Volumes) -> Wanted:
+def claims_of(pod: PodView, volumes: Volumes) -> PodClaims:
     """What the claims of a pod need."""
-    found = Wanted()
+    found = PodClaims()
     unbound = False
     for use in pod.volumes.claims:
         claim = volumes.claim((pod.pod.namespace, use.name))
@@ -104,7 +104,7 @@ class Bindings:
         return VolumePlan(node, tuple(binds), tuple(made))
 
 
-def bindings(wanted: Wanted, nodes: NodeView, volumes: Volumes) -> Bindings:
+def bindings(wanted: PodClaims, nodes: NodeView, volumes: Volumes) -> Bindings:
     """What becomes of the claims on each of the nodes."""
     gone, elsewhere, unmatched, short = (np.zeros(nodes.count, np.bool_) for _ in range(4))
     found = Bindings(gone, elsewhere, unmatched, short)
