@@ -14,7 +14,7 @@ from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import NO_CLAIMS, Decision, Refusals
 from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
 from koordpolicy.scheduler.profile import Profile
@@ -49,6 +49,8 @@ class BindingCycles:
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
         self._ended: deque[tuple[Decision, Pod, Account | None]] = deque()
         """The decisions on pods that waited for a permit; one that placed its pod with the account that must still be."""
+        self._gated: dict[PodKey, Refusals] = {}
+        """The pods before a gate, with whose it is."""
         self.on_news: Callable[[], None] = lambda: None
         """Hears when a pod may be due for a reason other than an event."""
 
@@ -57,6 +59,38 @@ class BindingCycles:
         self._profile = profile
         self._reservations.begin(profile)
         self._reconsider((), ())
+
+    # --- before the queue -------------------------------------------------------------------------
+
+    def gate(self, view: PodView) -> bool:
+        """Whether a pod is to stay out of the queue; it is told why, if that is new."""
+        if not self._reservations.gates:
+            return False
+        key = view.pod.key
+        before = self._gated.pop(key, None)
+        try:
+            refused = self._reservations.gate(self._site.cycle(view))
+        except CycleProblem:
+            return False  # the attempt will say what is wrong
+        if refused is None:
+            return False
+        self._gated[key] = refused
+        if refused != before:
+            nodes, why = len(self._site.cache()), f"{refused.filter}: {refused.reason}"
+            found = Decision(key, view.pod.uid, "", nodes, 0, remark=why, digest=self._profile.digest)
+            self._waitlist.last[key] = found
+            self._ended.append((found, view.pod, None))
+        return True
+
+    def _try_gates(self, filters: Collection[str], pods: Collection[PodKey]) -> None:
+        """Ask about pods again that are before the gates of these filters (none: all)."""
+        for key, refused in list(self._gated.items()):
+            if (not filters or refused.filter in filters) and (not pods or key in pods):
+                view = self._waitlist.pods.get(key)
+                if view is None:
+                    del self._gated[key]
+                else:
+                    self._waitlist.enter(view)
 
     # --- on the way -----------------------------------------------------------------------------
 
@@ -128,7 +162,9 @@ class BindingCycles:
     # --- what comes of them -----------------------------------------------------------------------
 
     def heard(self, event: Event) -> None:
-        """Something happened that may let a pod go that waits for a permit."""
+        """Something happened that may let a pod go that waits for a permit, or before a gate."""
+        if event in self._reservations.gate_events:
+            self._try_gates((), ())
         if event in self._reservations.events:
             for key, account in self._ledger.waiting.items():
                 self._asked_again.setdefault(key, set()).update(account.permits)
@@ -161,6 +197,8 @@ class BindingCycles:
             asked = [name for name in account.permits if not filters or name in filters]
             if asked and (not pods or key in pods):
                 self._asked_again.setdefault(key, set()).update(asked)
+        if filters:
+            self._try_gates(filters, pods)
         for key in [*(pods or self._waitlist.last)] if filters else ():
             last = self._waitlist.last.get(key)
             if last is not None and any(one.filter in filters for one in last.refusals):

@@ -58,6 +58,8 @@ class Reservations:
         self.cluster = cluster
         self.clock = clock
         self.reconsider = reconsider
+        self.gate_events: frozenset[Event] = frozenset()
+        """The events after which a gate may be open."""
         self.events: frozenset[Event] = frozenset()
         """The events after which a pod that waits may be permitted."""
         self._states: list[tuple[Plugin, Any]] = []
@@ -65,6 +67,7 @@ class Reservations:
         self._adopting: tuple[tuple[str, Plugin], ...] = ()
         self._reserving: tuple[tuple[Step, Plugin], ...] = ()
         self._permitting: tuple[tuple[Step, Plugin], ...] = ()
+        self._gating: tuple[tuple[Step, Plugin], ...] = ()
 
     def begin(self, profile: Profile) -> None:
         """Ask the plugins of a profile from now on."""
@@ -72,12 +75,33 @@ class Reservations:
         self._steps = profile.filters
         self._reserving = tuple((step, one) for step, one in found if one.reserve is not None)
         self._permitting = tuple((step, one) for step, one in found if one.permit is not None)
+        self._gating = tuple((step, one) for step, one in found if one.gate is not None)
+        self.gate_events = frozenset().union(*(one.helped_by for _, one in self._gating))
         self._adopting = tuple((step.name, one) for step, one in found if one.adopt is not None)
         self.events = frozenset().union(*(one.helped_by for _, one in self._permitting))
 
     def names(self, plugin: Plugin) -> frozenset[str]:
         """The filters of the profile that are this plugin."""
         return frozenset(step.name for step in self._steps if step.plugin is plugin)
+
+    # --- gates ------------------------------------------------------------------------------------
+
+    @property
+    def gates(self) -> bool:
+        """Whether there are gates."""
+        return bool(self._gating)
+
+    def gate(self, cycle: Cycle) -> Refusals | None:
+        """Whose gate is closed for a pod, if any. Raises CycleProblem."""
+        for step, plugin in _concerned(cycle, self._gating):
+            assert plugin.gate is not None
+            try:
+                said = plugin.gate(self._state(plugin), cycle.view, step.values(cycle.records))
+            except Exception as problem:
+                raise CycleProblem.of(problem, step) from problem
+            if said is not None:
+                return Refusals(step.name, said.reason, 0)
+        return None
 
     # --- reserve ----------------------------------------------------------------------------------
 
@@ -127,6 +151,8 @@ class Reservations:
 
         With `names` only these filters are asked, of those that it waits for. Raises CycleProblem.
         """
+        if not self._permitting and not account.permits:
+            return None, None
         until = account.until if account.stage == Stage.WAITING else None
         for step, plugin in _concerned(cycle, self._permitting):
             if names is not None and (step.name not in names or step.name not in account.permits):

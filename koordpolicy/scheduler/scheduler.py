@@ -98,6 +98,7 @@ class Scheduler:
         """What is promised and reserved. To be read by others; written here alone."""
         site = BindingSite(clock, lambda: self.cache, self.cycle, self._happened, self._undo)
         self._binding = BindingCycles(self.ledger, self._waitlist, site)
+        self._waitlist.gate = self._binding.gate
         self.on_decided: OnDecided | None = None
         """Hears of each decision on a pod of the queue while the nodes are as they were evaluated."""
         self._begin(graph, profile)

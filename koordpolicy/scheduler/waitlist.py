@@ -39,6 +39,8 @@ class Waitlist:
         self.pods: dict[PodKey, PodView] = {}
         self.last: dict[PodKey, Decision] = {}
         self.away: set[PodKey] = set()
+        self.gate: Callable[[PodView], bool] = lambda view: False
+        """Whether a pod is to stay out of the queue for now."""
         self._clock = clock
         self._records = records
         self._attempts: dict[PodKey, int] = {}
@@ -118,7 +120,7 @@ class Waitlist:
             gated = bool(view.placement.gates)
         except ObjectError:
             gated = False  # the attempt will say what is wrong
-        if gated:
+        if gated or self.gate(view):
             self._queue.remove(key)
             return
         order = self._profile.sort_key(self._records_of(view))

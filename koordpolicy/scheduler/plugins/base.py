@@ -112,7 +112,7 @@ class Host(Protocol):
         ...
 
     def reconsider(self, *pods: PodKey) -> None:
-        """Ask again about these pods (none named: all) that the plugin lets wait, or that it refused."""
+        """Ask again about these pods (none named: all) that the plugin lets wait, refused, or keeps before its gate."""
         ...
 
 
@@ -130,6 +130,10 @@ class Wait:
     until: int
     reason: str
 
+
+Gate = Callable[[Any, PodView, Parameters], "Refusal | None"]
+"""Why a pod is not to be tried at all yet (None: it is). It is asked when the pod comes or changes, and again after the
+events of the plugin."""
 
 Reserve = Callable[[Any, PodView, NodeView, Parameters], "object | Refusal | None"]
 """Takes for a pod what it needs on the one node that is shown, and gives it as data; None for nothing.
@@ -209,10 +213,10 @@ class Plugin:
     may look at the state of the cluster. `rank` scores the nodes that are left in view of each other, `rank_key` says
     whether it has something to say. `filter_one` and `score_one` say of one node what `filter` and `score` do; not
     all plugins have them. `requests` is what a filter that only counts amounts counts, `hopeless` whether it refuses
-    the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit.
+    the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit or before a gate.
 
-    `state` makes the state of a plugin, once for each scheduler; `reserve`, `undo`, `adopt`, `permit`, `prebind` and
-    `status` get it first (None without it). What `reserve` takes for a pod on its node is kept in the ledger, and
+    `state` makes the state of a plugin, once for each scheduler; `gate`, `reserve`, `undo`, `adopt`, `permit`, `prebind`
+    and `status` get it first (None without it). `gate` keeps pods out of the queue. What `reserve` takes for a pod on its node is kept in the ledger, and
     `undo` gives it back exactly once. A plugin with `adopt` holds it as long as the pod is there, others until the cluster
     shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all).
 
@@ -235,6 +239,7 @@ class Plugin:
     score_one: ScoreOne | None = None
     state: Callable[[Host], Any] | None = None
     concerns: Callable[[PodView], bool] | None = None
+    gate: Gate | None = None
     reserve: Reserve | None = None
     undo: Undo | None = None
     adopt: Adopt | None = None
@@ -246,8 +251,8 @@ class Plugin:
 
     @property
     def decides_late(self) -> bool:
-        """Whether it may refuse a node that all filters let pass."""
-        return self.reserve is not None or self.permit is not None
+        """Whether it may refuse a pod beside filters."""
+        return self.reserve is not None or self.permit is not None or self.gate is not None
 
 
 def one_reason(refused: Mask, reason: str) -> Verdicts:

@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import Compiler, Layer, RuleGraph
 from koordpolicy.language.kinds.plugins import PLUGINS as NAMES
 from koordpolicy.language.kinds.plugins import PluginName
 from koordpolicy.scheduler.ledger import Stage
 from koordpolicy.scheduler.plugins import PLUGINS, ParameterError, Plugin
-from koordpolicy.scheduler.plugins.base import Host, Refusal, Wait
+from koordpolicy.scheduler.plugins.base import Host, Parameters, Refusal, Wait
 from koordpolicy.scheduler.role import Role
 from tests.unit.scheduler import licences
 from tests.unit.scheduler.licences import LICENCES, Licences
@@ -182,6 +183,40 @@ def test_a_permit_may_be_refused_at_once_or_later() -> None:
     assert (decision.pod[1], decision.refusals[0].reason) == ("b", "not tomorrow either")
     assert sorted(world.scheduler.pending) == [("default", "a"), ("default", "b")]
     assert (world.taken, world.scheduler.cache.pod_count) == (0, 0)
+
+
+def test_a_gate_keeps_pods_out_of_the_queue_until_it_opens() -> None:
+    shut: dict[str, str] = {"a": "the contract is not signed"}
+    asked: list[str] = []
+
+    def gate(_state: Licences, view: PodView, _parameters: Parameters) -> Refusal | None:
+        asked.append(view.pod.name)
+        return Refusal(shut[view.pod.name]) if view.pod.name in shut else None
+
+    world = Licensed(plugin=replace(LICENCES, gate=gate))
+    world.submit("a")
+    world.submit("b")
+    assert world.scheduler.waiting["gated"] == 1
+    told, placed = world.scheduler.schedule_one(), world.scheduler.schedule_one()
+    assert told is not None
+    assert told.message == "0/2 nodes are available. Licences: the contract is not signed."
+    assert placed is not None
+    assert (placed.pod[1], placed.placed) == ("b", True)
+    assert world.scheduler.schedule_one() is None
+    world.licences.host.reconsider()
+    assert world.scheduler.schedule_one() is None, "it is told once"
+    shut.clear()
+    world.scheduler.set_pod(pod("b", {"node": "n0", "phase": "Running"}))
+    world.scheduler.remove_pod(("default", "b"))
+    assert world.names() == ["a"], "an event of the plugin opens it"
+    assert asked == ["a", "b", "a", "a"]
+
+
+def test_a_gate_that_fails_leaves_it_to_the_attempt() -> None:
+    def gate(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    assert Licensed(plugin=replace(LICENCES, gate=gate)).place("a").placed
 
 
 @pytest.mark.parametrize("how", ["deleted", "another uid", "terminating", "node gone"])
