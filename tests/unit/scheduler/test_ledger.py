@@ -40,6 +40,9 @@ class Tokens:
             raise ZeroDivisionError
         return Refusal("no") if self.mood["reserve refuses"] else self._one()
 
+    def gate(self, _pod: PodView, _parameters: Parameters) -> Refusal | None:
+        return Refusal("shut") if self.mood["gate shuts"] else None
+
     def adopt(self, _pod: PodView, _node: str) -> int:
         if self.mood["adopt fails"]:
             raise ZeroDivisionError
@@ -64,6 +67,7 @@ class Tokens:
 
 PLUGIN: Final = Plugin(
     state=Tokens,
+    gate=Tokens.gate,
     reserve=Tokens.take,
     undo=Tokens.give_back,
     adopt=Tokens.adopt,
@@ -197,6 +201,7 @@ MOODS: Final = (
     "reserve fails",
     "reserve refuses",
     "adopt fails",
+    "gate shuts",
     "permit fails",
     "permit refuses",
     "permit waits",
