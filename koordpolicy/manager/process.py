@@ -23,7 +23,6 @@ from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Se
 from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.reports.object_status import StatusWriter
-from koordpolicy.runtime.reports.unreadable import status_of
 from koordpolicy.runtime.workqueue import WorkQueue
 
 NAME: Final = "manager"
@@ -84,11 +83,8 @@ class Manager:
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
         return {
-            "leader": self._component.leadership.status(),
             "nodes": len(self.objects.nodes),
             "waiting": len(self.queue),
-            **status_of(self._component.unreadable),
-            **self._component.troubles.status(),
         }
 
     # --- what only the leader does ----------------------------------------------------------------

@@ -39,7 +39,7 @@ from koordpolicy.runtime.reports.presence import Presence, RollCall
 from koordpolicy.runtime.reports.reporter import Reporter
 from koordpolicy.runtime.reports.revision_objects import RevisionObjects, Who
 from koordpolicy.runtime.reports.troubles import Troubles
-from koordpolicy.runtime.reports.unreadable import unreadable_objects
+from koordpolicy.runtime.reports.unreadable import unreadable_objects, unreadable_status
 from koordpolicy.runtime.requests import RequestCounts
 from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
@@ -230,6 +230,9 @@ async def running_component(
         )
         unreadable = unreadable_objects(metrics, recorder, leads)
         troubles = Troubles(metrics, live, recorder, leads=leads, now=now_ns)
+        process.status.add(lambda: {"leader": leadership.status()})
+        process.status.add(lambda: unreadable_status(unreadable))
+        process.status.add(troubles.status)
         leadership.subscribe(lambda _: reporter.again())
         leadership.subscribe(lambda leading: unreadable.again() if leading else None)
         tasks = await stack.enter_async_context(Tasks())

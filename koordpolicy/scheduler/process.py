@@ -17,7 +17,6 @@ from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Se
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
-from koordpolicy.runtime.reports.unreadable import status_of
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.decision_reporter import DecisionReporter
 from koordpolicy.scheduler.diagnosing import Diagnosing
@@ -167,15 +166,12 @@ class Running:
         """What `/statusz` shows."""
         shard = self._choice.shard
         return {
-            "leader": self._component.leadership.status(),
             "profile": self._choice.profile,
             **({} if shard is None else {"shard": f"{shard[0]}/{shard[1]}"}),
             "nodes": len(self.scheduler.cache),
             "pods": self.scheduler.cache.pod_count,
             "pending": sum(1 for _ in self.scheduler.pending),
             "writing": self.loop.writing,
-            **status_of(self._component.unreadable),
-            **self._component.troubles.status(),
             "toAdvise": self.scheduler.diagnosis.waiting,
             **({"plugins": shown} if (shown := self.scheduler.plugins) else {}),
         }
@@ -240,7 +236,6 @@ class Answering:
             "scores": [step.name for step in profile.scores],
             "nodes": len(self.scheduler.cache),
             "pods": self.scheduler.cache.pod_count,
-            **status_of(self._component.unreadable),
         }
 
     def _heard(self) -> None:

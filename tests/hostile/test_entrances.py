@@ -38,7 +38,7 @@ from koordpolicy.model.unreadable_pod import readable_part
 from koordpolicy.runtime.http import Request
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.manifest import manifest
-from koordpolicy.runtime.reports.unreadable import status_of, unreadable_objects
+from koordpolicy.runtime.reports.unreadable import unreadable_objects, unreadable_status
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.extender.server import ExtenderServer
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings
@@ -289,7 +289,7 @@ def test_an_unreadable_object_is_told_of_in_metrics_status_and_events() -> None:
         noted.found(resources.PODS, ("team", name), pod(name), reason)
 
     find("a")
-    assert status_of(noted) == {
+    assert unreadable_status(noted) == {
         "unreadable": {"count": 1, "objects": [{"resource": "pods", "name": "team/a", "reason": why.reason}]}
     }
     leads = True
@@ -299,7 +299,7 @@ def test_an_unreadable_object_is_told_of_in_metrics_status_and_events() -> None:
     assert metrics.value("koordpolicy_unreadable_objects", resource="pods") == 2
     noted.gone(resources.PODS, ("team", "a"))
     noted.gone(resources.PODS, ("team", "b"))
-    assert status_of(noted) == {}
+    assert unreadable_status(noted) == {}
 
     async def written() -> None:
         work = asyncio.create_task(recorder.run())

@@ -63,7 +63,7 @@ def unreadable_objects(metrics: Metrics, recorder: Recorder, leads: Callable[[],
     return UnreadableObjects(found, counted)
 
 
-def status_of(unreadable: UnreadableObjects) -> dict[str, Any]:
+def unreadable_status(unreadable: UnreadableObjects) -> dict[str, Any]:
     """What `/statusz` shows of them; nothing while all can be read."""
     if not len(unreadable):
         return {}
