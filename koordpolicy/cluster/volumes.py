@@ -260,6 +260,10 @@ class Volumes:
 
     # --- answers --------------------------------------------------------------------------------
 
+    def shown(self, key: ClaimKey) -> VolumeClaim | None:
+        """A claim as the cluster shows it."""
+        return self._claims.get(key)
+
     def claim(self, key: ClaimKey) -> VolumeClaim | None:
         """A claim, as it is or is about to be."""
         found = self._claims.get(key)

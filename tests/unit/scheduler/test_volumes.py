@@ -7,7 +7,7 @@ from typing import Any
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
-from koordpolicy.kube import Conflict, MergePatch
+from koordpolicy.kube import Conflict, MergePatch, Resource
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import (
     NODES,
@@ -25,6 +25,7 @@ from koordpolicy.scheduler import Decision
 from koordpolicy.scheduler.binder import Outcome, Prebind, apply
 from koordpolicy.scheduler.driver import Action, Driver
 from koordpolicy.scheduler.plugins.base import Sleep
+from koordpolicy.scheduler.plugins.volumes.prebind import ASKED
 from tests.unit.scheduler.world import PROFILE, World, pod, policies
 
 
@@ -198,9 +199,15 @@ class Rim:
 
     def __init__(self) -> None:
         self.world = World()
-        self.cluster = MemoryCluster(Store(lambda: self.world.now / NANOSECONDS))
+        store = Store(lambda: self.world.now / NANOSECONDS)
+        self.cluster = MemoryCluster(store, before_request=self.count)
         self.driver = Driver(self.world.scheduler)
         self.pauses = 0
+        self.asked = 0
+        self.hears = True
+
+    async def count(self, verb: str, _resource: Resource) -> None:
+        self.asked += verb == "get"
 
     async def begin(self, storage: dict[str, Any], *volumes: dict[str, Any]) -> None:
         node = {
@@ -251,6 +258,9 @@ class Rim:
             await self.change_claim(
                 {"metadata": {"annotations": {BIND_COMPLETED: "yes"}}, "spec": {"volumeName": "v"}}
             )
+            if self.hears:
+                wanted = await self.cluster.get(PERSISTENT_VOLUME_CLAIMS, "c", namespace="default")
+                hear(self.world, wanted)
 
     async def given_up(self, seconds: float) -> None:
         """A pause in which the driver finds that it cannot make a volume for the node."""
@@ -324,6 +334,19 @@ def test_a_volume_that_another_claim_got_meanwhile_is_a_conflict() -> None:
         outcome = await here.carry_out(action, here.bound)
         assert isinstance(outcome.error, Conflict)
         assert "default/other" in str(outcome.error)
+
+    asyncio.run(run())
+
+
+def test_a_claim_that_nothing_is_heard_of_is_asked_for_seldom() -> None:
+    async def run() -> None:
+        here = Rim()
+        here.hears = False
+        await here.begin(storage_class("local"), volume("v"))
+        action = await here.decide()
+        here.asked = 0
+        assert (await here.carry_out(action, here.bound)).error is None
+        assert (here.pauses, here.asked) == (ASKED, 3), "the volume, and the claim twice"
 
     asyncio.run(run())
 

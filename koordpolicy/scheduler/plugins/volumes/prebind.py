@@ -14,17 +14,20 @@ from koordpolicy.model.volumes import ClaimKey, read_claim, read_volume
 from koordpolicy.scheduler.plugins.base import Host, Port, Sleep
 
 EVERY: Final = 1.0
-"""Seconds between two looks at claims that are not bound yet."""
+"""Seconds between two looks at claims that are not bound yet, as far as news of them have come."""
+
+ASKED: Final = 15
+"""Looks after which the cluster is asked though there are no news: many pods may wait for minutes."""
 
 
-async def bind_volumes(_host: Host, plan: VolumePlan, cluster: Port, sleep: Sleep) -> None:
+async def bind_volumes(host: Host, plan: VolumePlan, cluster: Port, sleep: Sleep) -> None:
     """Write a plan and wait until all its claims are bound, as long as it says. Raises KubeError."""
     for bind in plan.binds:
         await _bind(cluster, bind)
     for claim in plan.claims:
         await _select(cluster, claim, plan.node)
-    for _ in range(max(1, int(plan.within / EVERY))):
-        if await _all_bound(cluster, plan):
+    for look in range(max(1, int(plan.within / EVERY))):
+        if (look % ASKED == 0 or _has_news(host, plan)) and await _all_bound(cluster, plan):
             return
         await sleep(EVERY)
     raise Conflict(f"the volumes of the pod were not bound within {plan.within:g} s")
@@ -70,9 +73,23 @@ async def _select(cluster: Port, claim: ClaimKey, node: str) -> None:
     await cluster.patch(PERSISTENT_VOLUME_CLAIMS, name, MergePatch(patch), namespace=namespace)
 
 
+def _has_news(host: Host, plan: VolumePlan) -> bool:
+    """Whether all claims were heard to be bound, or one of them that it lacks the plan's node: it may be given up, or
+    what was written has not been heard of yet.
+    """
+    asked = [(key, host.cluster.volumes.shown(key)) for key in _claims(plan)]
+    if any(one is None or not (one.bound or one.selected_node) for key, one in asked if key in plan.claims):
+        return True
+    return all(one is not None and one.bound for _, one in asked)
+
+
+def _claims(plan: VolumePlan) -> tuple[ClaimKey, ...]:
+    return (*(bind.claim for bind in plan.binds), *plan.claims)
+
+
 async def _all_bound(cluster: Port, plan: VolumePlan) -> bool:
     """Whether all claims are bound. A claim that lost its node was given up by its driver: a Conflict."""
-    for namespace, name in (*(bind.claim for bind in plan.binds), *plan.claims):
+    for namespace, name in _claims(plan):
         claim = read_claim(await cluster.get(PERSISTENT_VOLUME_CLAIMS, name, namespace=namespace))
         if claim.bound:
             continue
