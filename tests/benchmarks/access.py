@@ -1,7 +1,7 @@
 """What it costs to bring an evaluation up to date about some nodes, in each way that there is.
 
-The figures that `koordpolicy/model/table/access_path.py` decides by. The peer is an evaluation of all nodes, as a
-scheduler makes that remembers nothing. `followed` are rows one by one with what the pod decides worked out before,
+The figures that `koordpolicy/model/table/access_path.py` decides by. The peer is an evaluation of all nodes anew,
+to be kept in turn. `followed` are rows one by one with what the pod decides worked out before,
 `one by one` the same by plugins and programs for any pod, `gathered` arrays of these rows laid over those of all.
 """
 
@@ -77,6 +77,11 @@ def _ways(made: Scheduler, cycle: Cycle, changed: frozenset[str], count: int) ->
         assert known.overlay(evaluate(cycle, table, rows, known=known, changed=changed), rows)
         known.ranking()
 
+    def anew() -> None:
+        made = evaluate(cycle, table)
+        made.own()
+        made.ranking()
+
     found: dict[str, object] = {}
     few = count <= MOST_ONE_BY_ONE
     found["followed µs"] = _spent(touch, follow) if few else ""
@@ -84,7 +89,7 @@ def _ways(made: Scheduler, cycle: Cycle, changed: frozenset[str], count: int) ->
         found["one by one µs"] = _spent(touch, overlay) if few else ""
     with _read(AccessPath.GATHER):
         found["gathered µs"] = _spent(touch, overlay)
-    found["peer, all µs"] = _spent(touch, lambda: evaluate(cycle, table).ranking())
+    found["peer, all µs"] = _spent(touch, anew)
     for name, ready in (("taken", True), ("unless followed", False)):
         found[name] = access_path(count, len(table), ready=ready).name.lower().replace("_", " ")
     return found

@@ -17,9 +17,9 @@ _GATHERED: Final = 1 / 16
 """A row that is gathered, beside that."""
 _JOINED: Final = 1 / 1000
 """A row to which others are joined."""
-_ALL: Final = 18
-"""The operations on the arrays of all rows, which need not be gathered."""
-_EACH: Final = 1 / 310
+_ALL: Final = 21
+"""The operations on the arrays of all rows, which need not be gathered but are copied, to be kept."""
+_EACH: Final = 1 / 245
 """A row of all, beside that."""
 
 
