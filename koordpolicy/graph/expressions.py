@@ -55,7 +55,7 @@ class Texts:
         self._cache = cache
         self.found = found
 
-    def parse(self, text: str, document: Document, path: Path) -> ast.Node | None:
+    def parse(self, text: str, document: Document, path: Path) -> ast.Expr | None:
         """The syntax tree; None after KP201, KP210 or KP211 was reported."""
         result = self._cache.get(("parse", text), lambda: _parsed(text))
         if isinstance(result, SyntaxProblem):
@@ -82,7 +82,7 @@ class Texts:
         return None if _wrong(problems) else node
 
 
-def _parsed(text: str) -> ast.Node | SyntaxProblem:
+def _parsed(text: str) -> ast.Expr | SyntaxProblem:
     try:
         return parse(text)
     except SyntaxProblem as problem:
@@ -90,7 +90,7 @@ def _parsed(text: str) -> ast.Node | SyntaxProblem:
 
 
 def _checked(
-    tree: ast.Node, environment: Environment, wanted: Type | None, text: str
+    tree: ast.Expr, environment: Environment, wanted: Type | None, text: str
 ) -> tuple[ir.Node, tuple[Problem, ...]]:
     problems: list[Problem] = []
     if wanted is None:

@@ -5,17 +5,17 @@ from collections.abc import Iterator
 from koordpolicy.language.cel import ast
 
 
-def referenced(tree: ast.Node, space: str) -> dict[str, ast.Select]:
+def referenced(tree: ast.Expr, space: str) -> dict[str, ast.SelectExpr]:
     """The names selected from `space`, each with the place of its first mention."""
-    found: dict[str, ast.Select] = {}
+    found: dict[str, ast.SelectExpr] = {}
     for node in walk(tree):
         match node:
-            case ast.Select(operand=ast.Ident(name=name), field=field) if name == space:
+            case ast.SelectExpr(operand=ast.Ident(name=name), field=field) if name == space:
                 found.setdefault(field, node)
     return found
 
 
-def walk(tree: ast.Node) -> Iterator[ast.Node]:
+def walk(tree: ast.Expr) -> Iterator[ast.Expr]:
     """Every node of a tree, parents first. The parser has bounded its depth and size."""
     waiting = [tree]
     while waiting:
@@ -24,13 +24,13 @@ def walk(tree: ast.Node) -> Iterator[ast.Node]:
         waiting.extend(reversed(_children(node)))
 
 
-def _children(node: ast.Node) -> list[ast.Node]:
+def _children(node: ast.Expr) -> list[ast.Expr]:
     match node:
-        case ast.Select(operand=operand):
+        case ast.SelectExpr(operand=operand):
             return [operand]
-        case ast.Index(operand=operand, index=index):
+        case ast.IndexExpr(operand=operand, index=index):
             return [operand, index]
-        case ast.Call(target=target, args=args):
+        case ast.CallExpr(target=target, args=args):
             return [*([target] if target is not None else []), *args]
         case ast.ListLiteral(elements=elements):
             return list(elements)

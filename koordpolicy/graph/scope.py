@@ -57,7 +57,7 @@ def inline(node: ir.Node, variables: Mapping[str, ir.Node]) -> ir.Node:
 def _in_order(unit: Unit, texts: Texts) -> Iterator[tuple[int, str]]:
     """Positions and names of the variables, each after those it needs; cycles are reported."""
     assert isinstance(unit.spec, PolicySpec)
-    trees: dict[str, tuple[int, ast.Node]] = {}
+    trees: dict[str, tuple[int, ast.Expr]] = {}
     for at, variable in enumerate(unit.spec.variables):
         path = ("spec", "variables", at, "name")
         if variable.name in trees:
@@ -81,7 +81,7 @@ def _in_order(unit: Unit, texts: Texts) -> Iterator[tuple[int, str]]:
 def _after_needs(
     unit: Unit,
     texts: Texts,
-    trees: Mapping[str, tuple[int, ast.Node]],
+    trees: Mapping[str, tuple[int, ast.Expr]],
     name: str,
     trail: list[str],
     done: set[str],

@@ -5,21 +5,6 @@ from collections import defaultdict
 
 from tests.architecture.source import SOURCES
 
-NOT_YET = {
-    ("graph", "Box"),
-    ("language", "Call"),
-    ("language", "Fact"),
-    ("language", "Field"),
-    ("language", "Group"),
-    ("language", "Index"),
-    ("language", "Match"),
-    ("language", "Node"),
-    ("language", "Plan"),
-    ("language", "Select"),
-    ("language", "Space"),
-}
-"""Package and name of classes that still have a namesake; to be emptied, never to be added to."""
-
 
 def test_no_two_public_classes_of_a_package_share_a_name() -> None:
     places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
@@ -28,5 +13,4 @@ def test_no_two_public_classes_of_a_package_share_a_name() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[source.part, node.name].append(source.name)
     shared = {name: where for name, where in places.items() if len(where) > 1}
-    assert {name: where for name, where in shared.items() if name not in NOT_YET} == {}
-    assert set(shared) == NOT_YET, "who has no namesake any more leaves the list"
+    assert shared == {}

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from koordpolicy.graph.drawing.build import Detail, picture_of
 from koordpolicy.graph.drawing.dot import write_dot
 from koordpolicy.graph.drawing.mermaid import write_mermaid
-from koordpolicy.graph.drawing.picture import Arrow, Box, Picture, Role
+from koordpolicy.graph.drawing.picture import Arrow, Picture, PictureBox, Role
 from koordpolicy.graph.drawing.svg import write_svg
 
 FORMATS: Mapping[str, Callable[[Picture], str]] = MappingProxyType(
@@ -19,4 +19,4 @@ FORMATS: Mapping[str, Callable[[Picture], str]] = MappingProxyType(
 )
 """How pictures are written down."""
 
-__all__ = ["FORMATS", "Arrow", "Box", "Detail", "Picture", "Role", "picture_of"]
+__all__ = ["FORMATS", "Arrow", "Detail", "Picture", "PictureBox", "Role", "picture_of"]

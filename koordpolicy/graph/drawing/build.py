@@ -13,7 +13,7 @@ from koordpolicy.graph.describe.decision import (
 )
 from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.drawing.mentions import Mentions, mentions
-from koordpolicy.graph.drawing.picture import Arrow, Box, Picture, Role
+from koordpolicy.graph.drawing.picture import Arrow, Picture, PictureBox, Role
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.reads import fact_type
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
@@ -58,7 +58,7 @@ class _Drawing:
 
     def __init__(self, graph: RuleGraph) -> None:
         self.graph = graph
-        self.boxes: dict[str, Box] = {}
+        self.boxes: dict[str, PictureBox] = {}
         self.arrows: dict[Arrow, None] = {}
         self.counts: dict[str, int] = {}
 
@@ -67,7 +67,7 @@ class _Drawing:
 
     def box(self, role: Role, name: str, title: str, lines: Iterable[str] = (), hint: str = "") -> str:
         id = f"{role}:{name}"
-        self.boxes.setdefault(id, Box(id, role, title, tuple(lines), hint))
+        self.boxes.setdefault(id, PictureBox(id, role, title, tuple(lines), hint))
         return id
 
     def arrow(self, source: str, target: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from koordpolicy.graph.drawing.picture import Box, Picture, Role
+from koordpolicy.graph.drawing.picture import Picture, PictureBox, Role
 
 _SHAPES: Mapping[Role, str] = MappingProxyType(
     {
@@ -33,7 +33,7 @@ def write_dot(picture: Picture) -> str:
     return "\n".join([*lines, "}"]) + "\n"
 
 
-def _attributes(box: Box) -> str:
+def _attributes(box: PictureBox) -> str:
     # `\l` ends a line and sets it to the left.
     label = (
         "".join(_escaped(line) + "\\l" for line in (box.title, *box.lines))

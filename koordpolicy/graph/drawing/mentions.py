@@ -39,7 +39,7 @@ def mentions(text: str) -> Mentions | None:
     return found
 
 
-def _chains(tree: ast.Node) -> Iterator[str]:
+def _chains(tree: ast.Expr) -> Iterator[str]:
     """Every chain of names, the longest first; shorter ones within it are told as well."""
     inner: set[int] = set()
     for node in walk(tree):
@@ -49,15 +49,15 @@ def _chains(tree: ast.Node) -> Iterator[str]:
         if name:
             yield name
             below = node
-            while isinstance(below, ast.Select):
+            while isinstance(below, ast.SelectExpr):
                 below = below.operand
                 inner.add(id(below))
 
 
-def _name(node: ast.Node) -> str:
+def _name(node: ast.Expr) -> str:
     """`a.b.c` for a chain of names, `?` between them allowed; empty for anything else."""
     parts: list[str] = []
-    while isinstance(node, ast.Select):
+    while isinstance(node, ast.SelectExpr):
         parts.append(node.field)
         node = node.operand
     if not isinstance(node, ast.Ident):

@@ -16,7 +16,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class PictureBox:
     """`title` is the name, `lines` what is said of it, `hint` all that has no room."""
 
     id: str
@@ -39,5 +39,5 @@ class Picture:
     """Boxes and arrows without circles. Every arrow joins two boxes that are there, and no two are equal."""
 
     title: str
-    boxes: tuple[Box, ...]
+    boxes: tuple[PictureBox, ...]
     arrows: tuple[Arrow, ...]

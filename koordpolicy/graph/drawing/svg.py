@@ -7,7 +7,7 @@ from types import MappingProxyType
 from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.diagnostics.render.display import width_of
 from koordpolicy.graph.drawing.layout import Placed, Size, Spot, place_boxes
-from koordpolicy.graph.drawing.picture import Box, Picture, Role
+from koordpolicy.graph.drawing.picture import Picture, PictureBox, Role
 
 _MARGIN = 20.0
 _LETTER = 7.25
@@ -73,13 +73,13 @@ def write_svg(picture: Picture) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _size(box: Box) -> Size:
+def _size(box: PictureBox) -> Size:
     longest = max(width_of(line) for line in (box.title, *box.lines))
     width = longest * _LETTER + 2 * _PADDING + _BAR
     return Size(round(width, 1), (1 + len(box.lines)) * _LINE + 2 * _PADDING - 3)
 
 
-def _box(box: Box, spot: Spot) -> Iterator[str]:
+def _box(box: PictureBox, spot: Spot) -> Iterator[str]:
     yield f'<g transform="translate({_n(spot.x)},{_n(spot.y)})">'
     if box.hint:
         yield f"<title>{_text(box.hint)}</title>"

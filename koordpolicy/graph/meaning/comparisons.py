@@ -55,10 +55,10 @@ def _strange(unit: Unit, known: Mapping[str, tuple[str, tuple[str, ...]]]) -> li
     return found
 
 
-def _compared(tree: ast.Node) -> Iterator[tuple[str, ast.Literal]]:
+def _compared(tree: ast.Expr) -> Iterator[tuple[str, ast.Literal]]:
     """Each text compared with a fact, with the last name of the fact."""
     for node in walk(tree):
-        if not isinstance(node, ast.Call) or node.function not in _COMPARED or len(node.args) != 2:
+        if not isinstance(node, ast.CallExpr) or node.function not in _COMPARED or len(node.args) != 2:
             continue
         left, right = node.args
         for one, other in ((left, right), (right, left)):
@@ -68,16 +68,16 @@ def _compared(tree: ast.Node) -> Iterator[tuple[str, ast.Literal]]:
                     yield fact, literal
 
 
-def _alternatives(side: ast.Node) -> Iterable[ast.Node]:
+def _alternatives(side: ast.Expr) -> Iterable[ast.Expr]:
     """The elements of a list that stands there, else the side itself."""
     return side.elements if isinstance(side, ast.ListLiteral) else (side,)
 
 
-def _fact(node: ast.Node) -> str:
+def _fact(node: ast.Expr) -> str:
     """The last name of a chain that is no parameter, variable or constant; empty for anything else."""
     if isinstance(node, ast.Ident):
         return node.name
-    if isinstance(node, ast.Select) and not node.test:
+    if isinstance(node, ast.SelectExpr) and not node.test:
         first = ast.root_of(node)
         return "" if isinstance(first, ast.Ident) and first.name in _OTHERS else node.field
     return ""

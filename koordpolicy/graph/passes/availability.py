@@ -118,7 +118,7 @@ def _within(span: Span, whole: Span) -> bool:
     return span.file == whole.file and whole.start <= span.start and span.end <= whole.end
 
 
-def _mentioned(text: str, read: str) -> Iterator[ast.Node]:
+def _mentioned(text: str, read: str) -> Iterator[ast.Expr]:
     """The chains of names that stand for a fact; of an element of a list only the path is known."""
     root, _, path = read.partition(".")
     try:
@@ -132,10 +132,10 @@ def _mentioned(text: str, read: str) -> Iterator[ast.Node]:
             yield node
 
 
-def _name(node: ast.Node) -> str:
+def _name(node: ast.Expr) -> str:
     """`a.b.c` for a chain of names, with or without `?`; empty for anything else."""
     parts: list[str] = []
-    while isinstance(node, ast.Select):
+    while isinstance(node, ast.SelectExpr):
         parts.append(node.field)
         node = node.operand
     return ".".join([node.name, *reversed(parts)]) if isinstance(node, ast.Ident) else ""

@@ -123,7 +123,7 @@ def _define(
     if tree is None:
         return
     trail.append(name)
-    for called in sorted({node.function for node in walk(tree) if isinstance(node, ast.Call)}):
+    for called in sorted({node.function for node in walk(tree) if isinstance(node, ast.CallExpr)}):
         if called in declared:
             _define(state, declared, called, trail, done, texts)
     trail.pop()

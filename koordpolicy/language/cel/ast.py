@@ -1,8 +1,8 @@
 """What was written: the untyped tree of an expression.
 
 Every node carries the half-open stretch `start:end` of code-point offsets in its source. Macros
-are not expanded here: `all(x, p)` is a `Call` with a target until the checker resolves it, except
-that `has(e.f)` is a `Select` with `test` set.
+are not expanded here: `all(x, p)` is a `CallExpr` with a target until the checker resolves it, except
+that `has(e.f)` is a `SelectExpr` with `test` set.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from koordpolicy.language.cel.types import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Expr:
     """Any node."""
 
     start: int
@@ -19,7 +19,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Literal(Node):
+class Literal(Expr):
     """A constant; `type` is one of null, bool, int, uint, double, string, bytes.
 
     `value` is the Python value (for uint a plain non-negative int).
@@ -30,7 +30,7 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Ident(Node):
+class Ident(Expr):
     """A name. `absolute` for `.x`, which always means the root scope."""
 
     name: str
@@ -38,10 +38,10 @@ class Ident(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Select(Node):
+class SelectExpr(Expr):
     """`operand.field`, `operand.?field` (optional), or `has(operand.field)` (test)."""
 
-    operand: Node
+    operand: Expr
     field: str
     field_start: int
     optional: bool = False
@@ -49,16 +49,16 @@ class Select(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Index(Node):
+class IndexExpr(Expr):
     """`operand[index]` or `operand[?index]`."""
 
-    operand: Node
-    index: Node
+    operand: Expr
+    index: Expr
     optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Call(Node):
+class CallExpr(Expr):
     """`function(args)` or `target.function(args)`.
 
     Operators are calls by their CEL names: `_+_ _-_ _*_ _/_ _%_ -_ !_ _&&_ _||_ _?_:_ _==_ _!=_
@@ -66,45 +66,45 @@ class Call(Node):
     """
 
     function: str
-    args: tuple[Node, ...]
-    target: Node | None = None
+    args: tuple[Expr, ...]
+    target: Expr | None = None
     name_start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ListLiteral(Node):
+class ListLiteral(Expr):
     """`[a, ?b]`; `optional` holds the positions of the elements with a question mark."""
 
-    elements: tuple[Node, ...]
+    elements: tuple[Expr, ...]
     optional: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class MapLiteral(Node):
+class MapLiteral(Expr):
     """`{k: v, ?k: v}`; `optional` holds the positions of the entries with a question mark."""
 
-    entries: tuple[tuple[Node, Node], ...]
+    entries: tuple[tuple[Expr, Expr], ...]
     optional: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class MessageLiteral(Node):
+class MessageLiteral(Expr):
     """`google.protobuf.Int32Value{value: 1}`; `name` is a chain of plain names."""
 
-    name: Node
-    fields: tuple[tuple[str, Node], ...]
+    name: Expr
+    fields: tuple[tuple[str, Expr], ...]
 
 
-def children(node: Node) -> tuple[Node, ...]:
+def children(node: Expr) -> tuple[Expr, ...]:
     """The subexpressions of a node, from left to right."""
     match node:
-        case Call(args=args, target=None):
+        case CallExpr(args=args, target=None):
             return args
-        case Call(args=args, target=Node() as target):
+        case CallExpr(args=args, target=Expr() as target):
             return (target, *args)
-        case Select(operand=operand):
+        case SelectExpr(operand=operand):
             return (operand,)
-        case Index(operand=operand, index=index):
+        case IndexExpr(operand=operand, index=index):
             return (operand, index)
         case ListLiteral(elements=elements):
             return elements
@@ -115,10 +115,10 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def qualified_name(node: Node) -> str | None:
+def qualified_name(node: Expr) -> str | None:
     """`a.b.c` when the node is such a chain of plain names."""
     parts: list[str] = []
-    while isinstance(node, Select) and not (node.optional or node.test):
+    while isinstance(node, SelectExpr) and not (node.optional or node.test):
         parts.append(node.field)
         node = node.operand
     if not isinstance(node, Ident):
@@ -127,8 +127,8 @@ def qualified_name(node: Node) -> str | None:
     return ".".join(reversed(parts))
 
 
-def root_of(node: Node) -> Node:
+def root_of(node: Expr) -> Expr:
     """What a chain of selections begins with."""
-    while isinstance(node, Select):
+    while isinstance(node, SelectExpr):
         node = node.operand
     return node

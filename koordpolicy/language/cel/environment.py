@@ -29,7 +29,7 @@ from koordpolicy.language.cel.types import (
 )
 
 
-class Fact(Protocol):
+class DeclaredFact(Protocol):
     """A declared fact, as far as the checker needs to know it."""
 
     @property
@@ -48,7 +48,7 @@ class Facts(Protocol):
     def children(self, record: str, prefix: str = "") -> tuple[str, ...]:
         """The names that may follow a prefix."""
 
-    def leaves(self, record: str, prefix: str = "") -> tuple[Fact, ...]:
+    def leaves(self, record: str, prefix: str = "") -> tuple[DeclaredFact, ...]:
         """All facts below a prefix."""
 
 

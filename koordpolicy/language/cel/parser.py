@@ -27,7 +27,7 @@ _MAX_RECURSION = (_PER_LEVEL + 1) * MAX_DEPTH
 level of precedence below it, so 100 brackets in a row fit, and 50 that each hold all operators."""
 
 
-def parse(source: str, macros: bool = True) -> ast.Node:
+def parse(source: str, macros: bool = True) -> ast.Expr:
     """The syntax tree of an expression. Without `macros`, `has(e.f)` is an ordinary call.
 
     Raises SyntaxProblem with the one first mistake; limits are part of it (KP211).
@@ -95,7 +95,7 @@ class _Parser:
             return "a name in backticks"
         return f"`{self._source[token.start : token.end]}`"
 
-    def expression(self) -> ast.Node:
+    def expression(self) -> ast.Expr:
         self._descend(_PER_LEVEL)
         condition = self.binary(1)
         if self.token.kind != "?":
@@ -116,11 +116,11 @@ class _Parser:
         self.expect(":", "`:` of the conditional")
         otherwise = self.expression()
         self._depth -= _PER_LEVEL
-        return ast.Call(
+        return ast.CallExpr(
             condition.start, otherwise.end, "_?_:_", (condition, then, otherwise), None, question.start
         )
 
-    def binary(self, lowest: int) -> ast.Node:
+    def binary(self, lowest: int) -> ast.Expr:
         self._descend(1)
         left = self.operand()
         while (level := _LEVELS.get(self.token.kind, 0)) >= lowest:
@@ -133,7 +133,9 @@ class _Parser:
                 args = tuple(terms)
             else:
                 args = (left, self.binary(level + 1))
-            left = ast.Call(left.start, args[-1].end, _FUNCTIONS[operator.kind], args, None, operator.start)
+            left = ast.CallExpr(
+                left.start, args[-1].end, _FUNCTIONS[operator.kind], args, None, operator.start
+            )
         self._depth -= 1
         return left
 
@@ -142,7 +144,7 @@ class _Parser:
         if self._depth > _MAX_RECURSION:
             raise _too_large("the expression is nested too deeply", self.token.start, self.token.end)
 
-    def operand(self) -> ast.Node:
+    def operand(self) -> ast.Expr:
         """Prefix operators, one primary, and what follows it after dots and in brackets."""
         prefixes: list[Token] = []
         while self.token.kind in _PREFIXES:
@@ -157,10 +159,10 @@ class _Parser:
         node = self.members(node)
         while prefixes:
             prefix = prefixes.pop()
-            node = ast.Call(prefix.start, node.end, _PREFIXES[prefix.kind], (node,), None, prefix.start)
+            node = ast.CallExpr(prefix.start, node.end, _PREFIXES[prefix.kind], (node,), None, prefix.start)
         return node
 
-    def primary(self) -> ast.Node:
+    def primary(self) -> ast.Expr:
         token = self.token
         kind = token.kind
         if kind == "name":
@@ -191,7 +193,7 @@ class _Parser:
             return ast.Literal(token.start, token.end, BYTES_VALUE, token.value)
         raise self.unexpected("a value")
 
-    def number(self, minus: Token | None) -> ast.Node:
+    def number(self, minus: Token | None) -> ast.Expr:
         token = self.advance()
         start = minus.start if minus is not None else token.start
         value = token.value
@@ -207,7 +209,7 @@ class _Parser:
             raise _out_of_range("int", start, token.end)
         return ast.Literal(start, token.end, INT, signed)
 
-    def name(self, absolute: bool, start: int | None = None) -> ast.Node:
+    def name(self, absolute: bool, start: int | None = None) -> ast.Expr:
         token = self.expect("name", "a name")
         name = str(token.value)
         if name in RESERVED:
@@ -221,9 +223,9 @@ class _Parser:
         args, end = self.arguments()
         if name == "has" and self._macros and not absolute and len(args) == 1:
             return _presence(args[0], begin, end)
-        return ast.Call(begin, end, f".{name}" if absolute else name, args, None, token.start)
+        return ast.CallExpr(begin, end, f".{name}" if absolute else name, args, None, token.start)
 
-    def members(self, node: ast.Node) -> ast.Node:
+    def members(self, node: ast.Expr) -> ast.Expr:
         while True:
             kind = self.token.kind
             if kind == ".":
@@ -234,13 +236,13 @@ class _Parser:
                 optional = self.token.kind == "?" and bool(self.advance())
                 index = self.expression()
                 close = self.expect("]", "`]`")
-                node = ast.Index(node.start, close.end, node, index, optional)
+                node = ast.IndexExpr(node.start, close.end, node, index, optional)
             elif kind == "{" and qualified_name(node) is not None:
                 node = self.message_literal(node)
             else:
                 return node
 
-    def selection(self, operand: ast.Node) -> ast.Node:
+    def selection(self, operand: ast.Expr) -> ast.Expr:
         optional = self.token.kind == "?" and bool(self.advance())
         token = self.token
         if token.kind not in ("name", "quoted"):
@@ -254,10 +256,10 @@ class _Parser:
         field = str(token.value)
         if self.token.kind == "(" and token.kind == "name" and not optional:
             args, end = self.arguments()
-            return ast.Call(operand.start, end, field, args, operand, token.start)
-        return ast.Select(operand.start, token.end, operand, field, token.start, optional)
+            return ast.CallExpr(operand.start, end, field, args, operand, token.start)
+        return ast.SelectExpr(operand.start, token.end, operand, field, token.start, optional)
 
-    def arguments(self) -> tuple[tuple[ast.Node, ...], int]:
+    def arguments(self) -> tuple[tuple[ast.Expr, ...], int]:
         """The arguments in parentheses, and the offset behind the closing one."""
         self.advance()
         if self.token.kind == ")":
@@ -268,9 +270,9 @@ class _Parser:
             args.append(self.expression())
         return tuple(args), self.expect(")", "`,` or `)`").end
 
-    def list_literal(self) -> ast.Node:
+    def list_literal(self) -> ast.Expr:
         start = self.advance().start
-        elements: list[ast.Node] = []
+        elements: list[ast.Expr] = []
         optional: list[int] = []
         while self.token.kind != "]":
             if self.token.kind == "?":
@@ -283,9 +285,9 @@ class _Parser:
         end = self.expect("]", "`,` or `]`").end
         return ast.ListLiteral(start, end, tuple(elements), frozenset(optional))
 
-    def map_literal(self) -> ast.Node:
+    def map_literal(self) -> ast.Expr:
         start = self.advance().start
-        entries: list[tuple[ast.Node, ast.Node]] = []
+        entries: list[tuple[ast.Expr, ast.Expr]] = []
         optional: list[int] = []
         while self.token.kind != "}":
             if self.token.kind == "?":
@@ -300,9 +302,9 @@ class _Parser:
         end = self.expect("}", "`,` or `}`").end
         return ast.MapLiteral(start, end, tuple(entries), frozenset(optional))
 
-    def message_literal(self, name: ast.Node) -> ast.Node:
+    def message_literal(self, name: ast.Expr) -> ast.Expr:
         self.advance()
-        fields: list[tuple[str, ast.Node]] = []
+        fields: list[tuple[str, ast.Expr]] = []
         while self.token.kind != "}":
             if self.token.kind not in ("name", "quoted"):
                 raise self.unexpected("the name of a field")
@@ -319,8 +321,8 @@ class _Parser:
 _CONSTANTS = {"true": (BOOL, True), "false": (BOOL, False), "null": (NULL, None)}
 
 
-def _presence(selection: ast.Node, start: int, end: int) -> ast.Node:
-    if not isinstance(selection, ast.Select) or selection.optional or selection.test:
+def _presence(selection: ast.Expr, start: int, end: int) -> ast.Expr:
+    if not isinstance(selection, ast.SelectExpr) or selection.optional or selection.test:
         raise SyntaxProblem(
             "`has()` asks for a field", selection.start, selection.end,
             "write `has(a.b)`; for a key use `'b' in a`",
@@ -339,7 +341,7 @@ def _too_large(message: str, start: int, end: int) -> SyntaxProblem:
     return SyntaxProblem(message, start, end, "move parts of it into variables or library functions", "KP211")
 
 
-def _limit_depth(tree: ast.Node) -> None:
+def _limit_depth(tree: ast.Expr) -> None:
     level = [tree]
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.children(node)]

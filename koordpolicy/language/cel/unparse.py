@@ -17,17 +17,17 @@ _NUMBER = re.compile(r"\.?[0-9]")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def unparse(node: ast.Node) -> str:
+def unparse(node: ast.Expr) -> str:
     """Text that parses to an equal tree but for positions. Recursion is bounded by the tree's depth."""
     return _text(node, _CONDITIONAL)
 
 
-def _text(node: ast.Node, at_least: int) -> str:
+def _text(node: ast.Expr, at_least: int) -> str:
     text, level = _spelt(node)
     return text if level >= at_least else f"({text})"
 
 
-def _spelt(node: ast.Node) -> tuple[str, int]:
+def _spelt(node: ast.Expr) -> tuple[str, int]:
     match node:
         case ast.Literal():
             text = _literal(node)
@@ -35,11 +35,11 @@ def _spelt(node: ast.Node) -> tuple[str, int]:
             return text, _UNARY if text[0] == "-" else _MEMBER
         case ast.Ident(name=name, absolute=absolute):
             return ("." + name if absolute else name), _MEMBER
-        case ast.Select(test=True):
+        case ast.SelectExpr(test=True):
             return f"has({_selection(node)})", _MEMBER
-        case ast.Select():
+        case ast.SelectExpr():
             return _selection(node), _MEMBER
-        case ast.Index(operand=operand, index=index, optional=optional):
+        case ast.IndexExpr(operand=operand, index=index, optional=optional):
             return f"{_text(operand, _MEMBER)}[{'?' if optional else ''}{unparse(index)}]", _MEMBER
         case ast.ListLiteral(elements=elements, optional=optional):
             parts = (f"{'?' if at in optional else ''}{unparse(each)}" for at, each in enumerate(elements))
@@ -53,12 +53,12 @@ def _spelt(node: ast.Node) -> tuple[str, int]:
         case ast.MessageLiteral(name=name, fields=fields):
             parts = (f"{_field(field)}: {unparse(value)}" for field, value in fields)
             return f"{unparse(name)}{{{', '.join(parts)}}}", _MEMBER
-        case ast.Call():
+        case ast.CallExpr():
             return _call(node)
     raise TypeError(f"{type(node).__name__} is no syntax node")
 
 
-def _selection(node: ast.Select) -> str:
+def _selection(node: ast.SelectExpr) -> str:
     return f"{_text(node.operand, _MEMBER)}.{'?' if node.optional else ''}{_field(node.field)}"
 
 
@@ -66,7 +66,7 @@ def _field(name: str) -> str:
     return name if _NAME.fullmatch(name) and name not in KEYWORDS else f"`{name}`"
 
 
-def _call(node: ast.Call) -> tuple[str, int]:
+def _call(node: ast.CallExpr) -> tuple[str, int]:
     name, args = node.function, node.args
     if node.target is not None:
         return f"{_text(node.target, _MEMBER)}.{name}({', '.join(map(unparse, args))})", _MEMBER

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 
 from koordpolicy.language.documents.tree import Place
-from koordpolicy.language.format.plan import Head, Level, Plan, Unmovable
+from koordpolicy.language.format.plan import Head, Level, LinePlan, Unmovable
 
 _ORDER = ("apiVersion", "kind", "metadata", "spec")
 
@@ -17,7 +17,7 @@ def layout(text: str, root: Place | None) -> str | None:
     if root is None:
         return _text([_Group("", [line.strip(" ") for line in lines])])
     try:
-        plan = Plan(text, root)
+        plan = LinePlan(text, root)
         return _text(_ordered(_groups(plan, lines)))
     except Unmovable:
         return None
@@ -39,7 +39,7 @@ class _Group:
         self.lines.append(line)
 
 
-def _groups(plan: Plan, lines: list[str]) -> list[_Group]:
+def _groups(plan: LinePlan, lines: list[str]) -> list[_Group]:
     """The lines in their places, by top-level key; comments go with the key below them."""
     groups = [_Group("")]
     waiting: list[str] = []
@@ -103,7 +103,7 @@ def _text(groups: list[_Group]) -> str:
     return text.strip("\n") + "\n" if text.strip() else ""
 
 
-def _comment_column(plan: Plan, heads: list[int], number: int, line: str) -> int:
+def _comment_column(plan: LinePlan, heads: list[int], number: int, line: str) -> int:
     """The column of a comment on its own line: that of the block it stood nearest to.
 
     The block below is preferred, then those above it and those of the line before. `heads` are the

@@ -49,7 +49,7 @@ class Inner:
         return moved if self.block else moved.rstrip(" ")
 
 
-class Plan:
+class LinePlan:
     """The lines of a document by number from 0: `heads` begin something, `inner` ones go on with it.
 
     `text` has no marker and no carriage returns. Raises `Unmovable`.

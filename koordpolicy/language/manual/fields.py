@@ -16,7 +16,7 @@ from koordpolicy.language.manual.markdown import code
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldEntry:
     """`path` has `[]` for an element of a list and `<key>` for the key of a mapping."""
 
     path: str
@@ -26,7 +26,7 @@ class Field:
     default: str
 
 
-def fields_of(model: type[BaseModel], prefix: str = "") -> Iterator[Field]:
+def fields_of(model: type[BaseModel], prefix: str = "") -> Iterator[FieldEntry]:
     """All fields in order of declaration, those within structures after the structure."""
     texts = meanings(model)
     for name, field in model.model_fields.items():
@@ -39,7 +39,7 @@ def fields_of(model: type[BaseModel], prefix: str = "") -> Iterator[Field]:
             meaning = described.meaning
         default = _default(field, described)
         form = f"{_container(annotation)}{described.form}"
-        yield Field(path, form, meaning, field.is_required(), default)
+        yield FieldEntry(path, form, meaning, field.is_required(), default)
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             yield from fields_of(inner, f"{path}{suffix}.")
 

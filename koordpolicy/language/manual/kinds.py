@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from koordpolicy.language.kinds import API_VERSION, KINDS, Kind, PolicySpec
-from koordpolicy.language.manual.fields import Field, fields_of
+from koordpolicy.language.manual.fields import FieldEntry, fields_of
 from koordpolicy.language.manual.markdown import anchor, code, table
 
 _INTRODUCTION = f"""# Kinds of policy documents
@@ -47,7 +47,7 @@ def _kind(kind: Kind) -> str:
     return f"## {kind.name}\n\n{kind.summary} {' '.join(facts)}\n\n" + _table(fields)
 
 
-def _table(fields: Iterable[Field]) -> str:
+def _table(fields: Iterable[FieldEntry]) -> str:
     rows = (
         (
             code(field.path),

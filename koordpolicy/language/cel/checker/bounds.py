@@ -9,7 +9,7 @@ _SIZES = ("size(", ".size(")
 _REFLEXIVE = frozenset(("_<=_", "_>=_", "_==_"))
 
 
-def warn_if_decided(context: Context, node: ast.Call, args: list[ir.Node]) -> None:
+def warn_if_decided(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> None:
     """Report a comparison that is always true or always false.
 
     It stays valid all the same: a rule that says nothing is worth a warning, not an error.

@@ -4,18 +4,22 @@ from collections.abc import Iterable, Sequence
 
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.checker.context import Context
-from koordpolicy.language.cel.checker.overloads import Match, is_generic, matches, spread
+from koordpolicy.language.cel.checker.overloads import OverloadMatch, is_generic, matches, spread
 from koordpolicy.language.cel.checker.quantities import clash, operand, zero_as
 from koordpolicy.language.cel.functions import Function, Overload
 from koordpolicy.language.cel.types import Type, Unit
 from koordpolicy.language.cel.wording import spoken, wished
 
-Fitted = tuple[list[ir.Node], list[Type], list[Match]]
+Fitted = tuple[list[ir.Node], list[Type], list[OverloadMatch]]
 """Arguments, the types to match them with, and the overloads that take them."""
 
 
 def fit_units(
-    context: Context, node: ast.Call, function: Function, overloads: Sequence[Overload], args: list[ir.Node]
+    context: Context,
+    node: ast.CallExpr,
+    function: Function,
+    overloads: Sequence[Overload],
+    args: list[ir.Node],
 ) -> Fitted | ir.Node | None:
     """A second try after no overload took the arguments as they are.
 
@@ -56,9 +60,9 @@ def fit_units(
     return _unwanted(context, function, args, types)
 
 
-def _with_units(found: Sequence[Match], named: Iterable[Unit | None]) -> list[Match]:
+def _with_units(found: Sequence[OverloadMatch], named: Iterable[Unit | None]) -> list[OverloadMatch]:
     return [
-        Match(each.overload, each.params, units.with_unit(each.result, unit))
+        OverloadMatch(each.overload, each.params, units.with_unit(each.result, unit))
         for each in found
         for unit in named
         if unit is not None
@@ -71,7 +75,7 @@ def _numbers(type: Type) -> list[Type]:
 
 
 def _mixed(
-    context: Context, node: ast.Call, function: Function, args: Sequence[ir.Node], types: Sequence[Type]
+    context: Context, node: ast.CallExpr, function: Function, args: Sequence[ir.Node], types: Sequence[Type]
 ) -> ir.Node:
     """Arguments of different units where one is wanted."""
     numbers = [

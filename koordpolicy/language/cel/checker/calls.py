@@ -10,7 +10,7 @@ from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.checker.library import call_library
 from koordpolicy.language.cel.checker.literals import check_literals
 from koordpolicy.language.cel.checker.macros import macro_usage
-from koordpolicy.language.cel.checker.names import Group, Space, as_value, error_at, place
+from koordpolicy.language.cel.checker.names import FactGroup, NameSpace, as_value, error_at, place
 from koordpolicy.language.cel.checker.overloads import choose, loose, matches, spread, takers
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.functions import Function, Overload
@@ -27,7 +27,7 @@ _OR_ELSE = {"or": False, "orValue": True}
 """Methods that evaluate their argument only where it is needed: whether they give the value itself."""
 
 
-def check_call(context: Context, node: ast.Call) -> ir.Node:
+def check_call(context: Context, node: ast.CallExpr) -> ir.Node:
     """A call that is neither an operator nor a macro."""
     if node.target is None:
         return _global_call(context, node, node.function)
@@ -61,7 +61,7 @@ def _is_namespace(context: Context, name: str) -> bool:
     return name == "cel" or any(function.startswith(prefix) for function in environment.functions)
 
 
-def _global_call(context: Context, node: ast.Call, name: str) -> ir.Node:
+def _global_call(context: Context, node: ast.CallExpr, name: str) -> ir.Node:
     own = context.environment.user_functions.get(name)
     function = context.environment.function(name)
     if own is None and function is None:
@@ -77,11 +77,11 @@ def _global_call(context: Context, node: ast.Call, name: str) -> ir.Node:
     return _resolve(context, node, function, args, receiver=False)
 
 
-def _method_call(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
+def _method_call(context: Context, node: ast.CallExpr, target: ast.Expr) -> ir.Node:
     where = place(context, target)
-    if isinstance(where, Space):
+    if isinstance(where, NameSpace):
         return as_value(context, where)
-    if isinstance(where, Group):
+    if isinstance(where, FactGroup):
         # Facts that need an argument are functions on the record: `node.load.estimated(pod)`.
         function = context.environment.function(f"{where.path}.{node.function}")
         if function is None or where.optional:
@@ -103,7 +103,7 @@ def _method_call(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
 
 
 def _arguments(
-    context: Context, node: ast.Call, function: Function | None, receiver: bool
+    context: Context, node: ast.CallExpr, function: Function | None, receiver: bool
 ) -> list[ir.Node] | None:
     """The checked arguments; None when one of them was reported."""
     takes_any = _takes_any(function, receiver) if context.environment.homogeneous_literals else frozenset()
@@ -129,7 +129,7 @@ def _takes_any(function: Function | None, receiver: bool) -> frozenset[int]:
     )
 
 
-def _mixed_literal(context: Context, arg: ast.Node) -> ir.Node:
+def _mixed_literal(context: Context, arg: ast.Expr) -> ir.Node:
     if not isinstance(arg, ast.ListLiteral | ast.MapLiteral):
         return context.visit(arg)
     context.mixed_literals += 1
@@ -139,7 +139,7 @@ def _mixed_literal(context: Context, arg: ast.Node) -> ir.Node:
 
 
 def _resolve(
-    context: Context, node: ast.Call, function: Function, args: list[ir.Node], receiver: bool
+    context: Context, node: ast.CallExpr, function: Function, args: list[ir.Node], receiver: bool
 ) -> ir.Node:
     overloads = takers(function, len(args), receiver)
     if not overloads:
@@ -176,7 +176,7 @@ def _resolve(
 
 
 def _call(
-    node: ast.Call,
+    node: ast.CallExpr,
     function: Function,
     overload: Overload | None,
     args: Sequence[ir.Node],
@@ -197,7 +197,7 @@ def _call(
 # --- what to say when nothing fits ------------------------------------------------------------------
 
 
-def _unknown_function(context: Context, node: ast.Call, name: str) -> ir.Node:
+def _unknown_function(context: Context, node: ast.CallExpr, name: str) -> ir.Node:
     shown = name.removeprefix(".")
     if context.environment.unchecked:
         return _unbound(node, shown)
@@ -214,7 +214,7 @@ def _unknown_function(context: Context, node: ast.Call, name: str) -> ir.Node:
     )
 
 
-def _unknown_method(context: Context, node: ast.Call, name: str) -> ir.Node:
+def _unknown_method(context: Context, node: ast.CallExpr, name: str) -> ir.Node:
     if context.environment.unchecked:
         return _unbound(node, name)
     at = (node.name_start, node.name_start + len(node.function))
@@ -237,7 +237,7 @@ def _usage(name: str) -> str | None:
     return macro_usage(name.removeprefix("cel."))
 
 
-def _unbound(node: ast.Call, name: str) -> ir.Node:
+def _unbound(node: ast.CallExpr, name: str) -> ir.Node:
     return ir.Call(DYN, "error(unbound)", (constant(STRING, name),), start=node.start, end=node.end)
 
 
@@ -251,7 +251,7 @@ def _names(context: Context, receiver: bool) -> list[str]:
 
 
 def _wrong_count(
-    context: Context, node: ast.Call, function: Function, args: Sequence[ir.Node], receiver: bool
+    context: Context, node: ast.CallExpr, function: Function, args: Sequence[ir.Node], receiver: bool
 ) -> ir.Node:
     given = len(args) - receiver
     if context.environment.unchecked:
@@ -284,7 +284,7 @@ _SHOWN_SIGNATURES = 6
 
 
 def _no_overload(
-    context: Context, node: ast.Call, function: Function, types: Sequence[Type],
+    context: Context, node: ast.CallExpr, function: Function, types: Sequence[Type],
     overloads: Sequence[Overload], receiver: bool,
 ) -> ir.Node:  # fmt: skip
     name = function.name

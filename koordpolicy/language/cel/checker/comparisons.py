@@ -16,7 +16,7 @@ _ORDERED = frozenset(
 )  # fmt: skip
 
 
-def check_relation(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+def check_relation(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
     """`< <= > >=`: one ordered type, or numbers of any two types."""
     name = node.function
     left, right = settled(context, args)
@@ -35,7 +35,7 @@ def check_relation(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.
     return no_operator(context, node, left, right, args)
 
 
-def _matched(context: Context, node: ast.Call, args: list[ir.Node]) -> list[ir.Node] | ir.Node:
+def _matched(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> list[ir.Node] | ir.Node:
     """Two operands to compare, brought to one unit, or the error node of the report."""
     args = take_unit(context, args)
     left, right = context.type(args[0]), context.type(args[1])
@@ -50,7 +50,7 @@ def _as_share(node: ir.Node) -> ir.Node:
     return ir.Call(DOUBLE, "ratio(percent)", (node,), start=node.start, end=node.end)
 
 
-def check_equality(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+def check_equality(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
     """`==` and `!=`: one type, unless a side is left to run time."""
     left, right = context.type(args[0]), context.type(args[1])
     if left.unit is not None or right.unit is not None:
@@ -76,7 +76,7 @@ def check_equality(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.
     return call(node, node.function, BOOL, args)
 
 
-def check_membership(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+def check_membership(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
     """`in`: an element of a list or a key of a map."""
     element, container = context.type(args[0]), context.type(args[1])
     if open_type(container):

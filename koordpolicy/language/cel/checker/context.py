@@ -53,7 +53,7 @@ class Context:
     environment: Environment
     problems: list[Problem]
     source: str
-    visit: Callable[[ast.Node], ir.Node]
+    visit: Callable[[ast.Expr], ir.Node]
     unifier: Unifier = field(default_factory=Unifier)
     scope: dict[str, ir.Var] = field(default_factory=dict)
     mixed_literals: int = 0
@@ -89,7 +89,7 @@ class Context:
         words = " ".join(self.source[place.start : place.end].split()) or "..."
         return words if len(words) <= _SHOWN else words[: _SHOWN - 3] + "..."
 
-    def local_name(self, node: ast.Node, name: str) -> str:
+    def local_name(self, node: ast.Expr, name: str) -> str:
         """The name under which a variable that `node` binds appears in the typed form.
 
         It depends on the text of the node and on the variables it sees, so equal comprehensions are
@@ -110,7 +110,7 @@ class Context:
             self.scope = before
 
 
-def names_in(node: ast.Node) -> set[str]:
+def names_in(node: ast.Expr) -> set[str]:
     """All simple names in an expression, and the slots of blocks it reads."""
     found: set[str] = set()
     pending = [node]
@@ -118,16 +118,16 @@ def names_in(node: ast.Node) -> set[str]:
         current = pending.pop()
         if isinstance(current, ast.Ident) and not current.absolute:
             found.add(current.name)
-        elif isinstance(current, ast.Call) and (slot := block_slot(current)) is not None:
+        elif isinstance(current, ast.CallExpr) and (slot := block_slot(current)) is not None:
             found.add(slot)
         pending.extend(ast.children(current))
     return found
 
 
-def block_slot(node: ast.Node) -> str | None:
+def block_slot(node: ast.Expr) -> str | None:
     """The name behind `cel.index(n)` and `cel.iterVar(depth, n)`, which optimisers write for variables."""
     match node:
-        case ast.Call(function="index" | "iterVar", target=ast.Ident(name="cel"), args=args) if args:
+        case ast.CallExpr(function="index" | "iterVar", target=ast.Ident(name="cel"), args=args) if args:
             parts = [arg.value for arg in args if isinstance(arg, ast.Literal)]
             if len(parts) == len(args) == (1 if node.function == "index" else 2):
                 return f"@{node.function}" + "".join(f"_{part}" for part in parts)

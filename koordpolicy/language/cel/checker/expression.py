@@ -39,7 +39,7 @@ from koordpolicy.language.cel.wording import open_type, spoken, spoken_bare, wis
 _KEYS = frozenset(("int", "uint", "bool", "string", "dyn", "param"))
 
 
-def check(node: ast.Node, environment: Environment, problems: list[Problem], source: str = "") -> ir.Node:
+def check(node: ast.Expr, environment: Environment, problems: list[Problem], source: str = "") -> ir.Node:
     """The typed form of an expression. Mistakes are appended to `problems`.
 
     `source` is the text that `node` was parsed from, quoted in messages. After a mistake the result
@@ -50,7 +50,7 @@ def check(node: ast.Node, environment: Environment, problems: list[Problem], sou
 
 
 def check_as(
-    node: ast.Node, wanted: Type, environment: Environment, problems: list[Problem], source: str = ""
+    node: ast.Expr, wanted: Type, environment: Environment, problems: list[Problem], source: str = ""
 ) -> ir.Node:
     """As `check`, for a value that must be of the type `wanted` (KP208, or KP213 for a lost unit).
 
@@ -64,7 +64,7 @@ def check_as(
 
 
 def _context(environment: Environment, problems: list[Problem], source: str) -> Context:
-    def visit(node: ast.Node) -> ir.Node:
+    def visit(node: ast.Expr) -> ir.Node:
         return _visit(context, node)
 
     context = Context(environment, problems, source, visit)
@@ -80,23 +80,23 @@ def _finished(context: Context, root: ir.Node) -> ir.Node:
     return with_types(root, context.unifier.final) if context.unifier.used else root
 
 
-def _visit(context: Context, node: ast.Node) -> ir.Node:
+def _visit(context: Context, node: ast.Expr) -> ir.Node:
     match node:
         case ast.Ident():
             return check_ident(context, node)
-        case ast.Select():
+        case ast.SelectExpr():
             return check_select(context, node)
         case ast.Literal():
             value = (
                 UInt(node.value) if node.type.name == "uint" and isinstance(node.value, int) else node.value
             )
             return constant(node.type, value, node.start, node.end)
-        case ast.Call():
+        case ast.CallExpr():
             if node.target is None and node.function in OPERATORS:
                 return check_operator(context, node)
             found = check_macro(context, node) if context.environment.macros else None
             return check_call(context, node) if found is None else found
-        case ast.Index():
+        case ast.IndexExpr():
             return check_index(context, node)
         case ast.ListLiteral():
             return _list_literal(context, node)

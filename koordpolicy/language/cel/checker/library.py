@@ -12,7 +12,9 @@ from koordpolicy.language.cel.types import ERROR, Type
 from koordpolicy.language.cel.wording import short, spoken
 
 
-def call_library(context: Context, node: ast.Call, function: UserFunction, args: list[ir.Node]) -> ir.Node:
+def call_library(
+    context: Context, node: ast.CallExpr, function: UserFunction, args: list[ir.Node]
+) -> ir.Node:
     """The function's body with its parameters bound to the checked arguments."""
     if len(args) != len(function.params):
         declared = ", ".join(f"{name}: {short(kind)}" for name, kind in function.params)

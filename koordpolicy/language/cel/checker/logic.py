@@ -28,7 +28,7 @@ def condition(context: Context, node: ir.Node) -> bool:
     return False
 
 
-def check_logic(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+def check_logic(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
     """`&&` and `||` over all terms of a chain."""
     conditions = [condition(context, arg) for arg in args]  # each is reported, not only the first
     if not all(conditions):
@@ -37,7 +37,7 @@ def check_logic(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Nod
     return make(BOOL, tuple(args), start=node.start, end=node.end)
 
 
-def check_conditional(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+def check_conditional(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
     """`c ? a : b`, both branches of one type."""
     test, then, otherwise = args
     if not condition(context, test):

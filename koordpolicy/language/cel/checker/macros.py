@@ -64,7 +64,7 @@ def macro_usage(name: str) -> str | None:
     return _USAGE.get(name)
 
 
-def check_macro(context: Context, node: ast.Call) -> ir.Node | None:
+def check_macro(context: Context, node: ast.CallExpr) -> ir.Node | None:
     """The meaning of a macro; None when the call is none."""
     target = node.target
     if target is None:
@@ -85,7 +85,7 @@ def check_macro(context: Context, node: ast.Call) -> ir.Node | None:
     return None
 
 
-def _comprehension(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
+def _comprehension(context: Context, node: ast.CallExpr, target: ast.Expr) -> ir.Node:
     macro, count, has_predicate = _COMPREHENSIONS[node.function, len(node.args)]
     walked = context.visit(target)
     names = [_variable(context, node, arg) for arg in node.args[:count]]
@@ -133,7 +133,7 @@ def _unwrap_help(context: Context, walked: ir.Node) -> str | None:
     return None
 
 
-def _variable(context: Context, node: ast.Call, arg: ast.Node) -> str | None:
+def _variable(context: Context, node: ast.CallExpr, arg: ast.Expr) -> str | None:
     if isinstance(arg, ast.Ident) and not arg.absolute:
         return arg.name
     slot = block_slot(arg)
@@ -189,7 +189,7 @@ def _bad_transform(context: Context, macro: str, transform: ir.Node) -> ir.Node:
     )  # fmt: skip
 
 
-def _opt_map(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
+def _opt_map(context: Context, node: ast.CallExpr, target: ast.Expr) -> ir.Node:
     operand = context.visit(target)
     name = _variable(context, node, node.args[0])
     if operand.type == ERROR or name is None:
@@ -217,7 +217,7 @@ def _opt_map(context: Context, node: ast.Call, target: ast.Node) -> ir.Node:
     return ir.OptMap(result, operand, variable.name, body, flat, start=node.start, end=node.end)
 
 
-def _bind(context: Context, node: ast.Call) -> ir.Node:
+def _bind(context: Context, node: ast.CallExpr) -> ir.Node:
     name = _variable(context, node, node.args[0])
     init = context.visit(node.args[1])
     if name is None:
@@ -231,7 +231,7 @@ def _bind(context: Context, node: ast.Call) -> ir.Node:
     return ir.Bind(context.type(body), variable.name, init, body, start=node.start, end=node.end)
 
 
-def _block(context: Context, node: ast.Call, values: ast.ListLiteral) -> ir.Node:
+def _block(context: Context, node: ast.CallExpr, values: ast.ListLiteral) -> ir.Node:
     """`cel.block([a, b], body)`: an optimiser's list of shared values, each seeing those before it."""
     if len(values.elements) > MAX_DEPTH:
         return context.fail("KP211", "the block holds too many values", node.start, node.end)

@@ -81,7 +81,7 @@ def check_message(context: Context, node: ast.MessageLiteral) -> ir.Node:
     return _narrowed(context, message, values[0])
 
 
-def _empty(node: ast.Node, wanted: Type) -> ir.Node:
+def _empty(node: ast.Expr, wanted: Type) -> ir.Node:
     if wanted == _LIST:
         return ir.MakeList(_LIST, (), start=node.start, end=node.end)
     if wanted == _STRUCT:
@@ -89,7 +89,7 @@ def _empty(node: ast.Node, wanted: Type) -> ir.Node:
     return constant(wanted, _DEFAULTS[wanted], node.start, node.end)
 
 
-def _field(context: Context, message: str, field: str, node: ast.Node) -> ir.Node:
+def _field(context: Context, message: str, field: str, node: ast.Expr) -> ir.Node:
     wanted = _MESSAGES[message].get(field)
     if wanted is None:
         fields = ", ".join(f"`{each}`" for each in _MESSAGES[message])

@@ -14,7 +14,7 @@ from koordpolicy.language.cel.wording import several, spoken
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FactGroup:
     """An inner step of a path through a record, such as `node.usage`: no value by itself.
 
     `optional` when a `?` stands somewhere before it, so that the facts below are optionals.
@@ -29,7 +29,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class NameSpace:
     """`variables`, `parameters` or `constants`: names of the rule graph stand behind it."""
 
     name: str
@@ -37,7 +37,7 @@ class Space:
     end: int
 
 
-Place = ir.Node | Group | Space
+Place = ir.Node | FactGroup | NameSpace
 
 
 def check_ident(context: Context, node: ast.Ident) -> ir.Node:
@@ -45,15 +45,15 @@ def check_ident(context: Context, node: ast.Ident) -> ir.Node:
     return as_value(context, _ident(context, node))
 
 
-def check_select(context: Context, node: ast.Select) -> ir.Node:
+def check_select(context: Context, node: ast.SelectExpr) -> ir.Node:
     """A selection, or `has()` of one, as a value."""
     return as_value(context, place(context, node))
 
 
-def check_index(context: Context, node: ast.Index) -> ir.Node:
+def check_index(context: Context, node: ast.IndexExpr) -> ir.Node:
     """An element of a list or map."""
     where = place(context, node.operand)
-    if isinstance(where, Group | Space) or where.type.name == "record":
+    if isinstance(where, FactGroup | NameSpace) or where.type.name == "record":
         return context.fail(
             "KP203", f"`{context.text(where)}` has fields, not keys", node.operand.start, node.end,
             "write a dot and the name of the field",
@@ -91,20 +91,20 @@ def _element(type: Type) -> tuple[Type | None, Type | None]:
     return (DYN, DYN) if type.name in ("dyn", "param") else (None, None)
 
 
-def place(context: Context, node: ast.Node) -> Place:
+def place(context: Context, node: ast.Expr) -> Place:
     """What a chain of selections leads to; unlike a value, it may still be a group."""
     if isinstance(node, ast.Ident):
         return _ident(context, node)
-    if not isinstance(node, ast.Select):
+    if not isinstance(node, ast.SelectExpr):
         return context.visit(node)
     if not (node.test or node.optional):
         whole = _qualified(context, node)
         if whole is not None:
             return whole
     operand = place(context, node.operand)
-    if isinstance(operand, Group):
+    if isinstance(operand, FactGroup):
         return _step(context, operand, node)
-    if isinstance(operand, Space):
+    if isinstance(operand, NameSpace):
         return _reference(context, operand, node)
     if operand.type == ERROR:
         return error_at(node)
@@ -113,13 +113,13 @@ def place(context: Context, node: ast.Node) -> Place:
 
 def as_value(context: Context, where: Place) -> ir.Node:
     """The value at a place; a group is none, and is reported with what it holds."""
-    if isinstance(where, Group):
+    if isinstance(where, FactGroup):
         children = context.environment.fact_children(where.record, where.path)
         return context.fail(
             "KP203", f"`{context.text(where)}` is a group of facts, not a value", where.start, where.end,
             f"name one of them: {several(children)}" if children else None,
         )  # fmt: skip
-    if isinstance(where, Space):
+    if isinstance(where, NameSpace):
         return context.fail(
             "KP203", f"`{where.name}` is not a value by itself", where.start, where.end,
             f"write `{where.name}.` and a name",
@@ -127,7 +127,7 @@ def as_value(context: Context, where: Place) -> ir.Node:
     return where
 
 
-def error_at(node: ast.Node) -> ir.Node:
+def error_at(node: ast.Expr) -> ir.Node:
     """What stands in for a node in which something was reported already."""
     return ir.Const(ERROR, key="error", start=node.start, end=node.end)
 
@@ -145,7 +145,7 @@ def _ident(context: Context, node: ast.Ident) -> Place:
     if found is not None:
         return found
     if name in context.environment.refs:
-        return Space(name, node.start, node.end)
+        return NameSpace(name, node.start, node.end)
     if context.environment.unchecked:
         return ir.Call(DYN, "error(unbound)", (constant(STRING, name),), start=node.start, end=node.end)
     return _unknown_name(context, node)
@@ -167,7 +167,7 @@ def _unknown_name(context: Context, node: ast.Ident) -> ir.Node:
     return context.fail("KP202", f"unknown name `{node.name}`", node.start, node.end, help, close)
 
 
-def _global(context: Context, name: str, absolute: bool, node: ast.Node) -> ir.Node | None:
+def _global(context: Context, name: str, absolute: bool, node: ast.Expr) -> ir.Node | None:
     """A declared variable or a type, searched for in the container."""
     environment = context.environment
     names = (name,) if absolute or not environment.container else environment.candidates(name)
@@ -183,7 +183,7 @@ def _global(context: Context, name: str, absolute: bool, node: ast.Node) -> ir.N
     return None
 
 
-def _qualified(context: Context, node: ast.Select) -> ir.Node | None:
+def _qualified(context: Context, node: ast.SelectExpr) -> ir.Node | None:
     """`a.b.c` as one declared name, which goes before a field of `a.b`."""
     environment = context.environment
     root = root_of(node)
@@ -198,13 +198,15 @@ def _qualified(context: Context, node: ast.Select) -> ir.Node | None:
 # --- fields -----------------------------------------------------------------------------------------
 
 
-def _member(context: Context, operand: ir.Node, node: ast.Select) -> Place:
+def _member(context: Context, operand: ir.Node, node: ast.SelectExpr) -> Place:
     """A field of a value: a fact of a record, or a key of a map."""
     whole = context.type(operand)
     optional = whole.name == "optional_type"
     inner = whole.params[0] if optional else whole
     if inner.name == "record" and inner.record is not None:
-        return _step(context, Group(operand, inner.record, "", optional, operand.start, operand.end), node)
+        return _step(
+            context, FactGroup(operand, inner.record, "", optional, operand.start, operand.end), node
+        )
     if inner.name in ("dyn", "param"):
         value = DYN
     elif inner.name == "map" and context.unifier.fits((STRING,), (inner.params[0],)):
@@ -218,7 +220,7 @@ def _member(context: Context, operand: ir.Node, node: ast.Select) -> Place:
     return ir.Select(result, operand, node.field, node.optional, node.test, start=node.start, end=node.end)
 
 
-def _no_fields(context: Context, operand: ir.Node, type: Type, node: ast.Select) -> ir.Node:
+def _no_fields(context: Context, operand: ir.Node, type: Type, node: ast.SelectExpr) -> ir.Node:
     text, field = context.text(operand), node.field
     why = "its keys are no strings" if type.name == "map" else "it has no fields"
     function = context.environment.function(field)
@@ -232,7 +234,7 @@ def _no_fields(context: Context, operand: ir.Node, type: Type, node: ast.Select)
     )  # fmt: skip
 
 
-def _step(context: Context, group: Group, node: ast.Select) -> Place:
+def _step(context: Context, group: FactGroup, node: ast.SelectExpr) -> Place:
     """One step further along a path of facts."""
     environment = context.environment
     path = f"{group.path}.{node.field}" if group.path else node.field
@@ -244,13 +246,13 @@ def _step(context: Context, group: Group, node: ast.Select) -> Place:
     if node.test:
         return _presence(context, group, leaves, node)
     if declared is None:
-        return Group(group.base, group.record, path, optional, node.start, node.end)
+        return FactGroup(group.base, group.record, path, optional, node.start, node.end)
     if optional:
         return ir.OptField(optional_of(declared), group.base, path, start=node.start, end=node.end)
     return ir.Field(declared, group.base, path, start=node.start, end=node.end)
 
 
-def _presence(context: Context, group: Group, leaves: tuple[str, ...], node: ast.Select) -> ir.Node:
+def _presence(context: Context, group: FactGroup, leaves: tuple[str, ...], node: ast.SelectExpr) -> ir.Node:
     if not group.optional:
         return ir.HasField(BOOL, group.base, leaves, start=node.start, end=node.end)
     parts: list[ir.Node] = []
@@ -266,7 +268,7 @@ def has_value(optional: ir.Node) -> ir.Node:
     return ir.Call(BOOL, ".hasValue(dyn)", (optional,), start=optional.start, end=optional.end)
 
 
-def _unknown_field(context: Context, group: Group, node: ast.Select) -> ir.Node:
+def _unknown_field(context: Context, group: FactGroup, node: ast.SelectExpr) -> ir.Node:
     field, owner = node.field, context.text(group)
     children = context.environment.fact_children(group.record, group.path)
     close = nearest(field, children)
@@ -288,7 +290,7 @@ def _unknown_field(context: Context, group: Group, node: ast.Select) -> ir.Node:
     )
 
 
-def _deeper(context: Context, group: Group, field: str) -> tuple[str, ...]:
+def _deeper(context: Context, group: FactGroup, field: str) -> tuple[str, ...]:
     """Paths below a group that lead to a step of this name: `usage.total.cpu` for the `cpu` of a node."""
     prefix = f"{group.path}." if group.path else ""
     found: dict[str, None] = {}
@@ -304,7 +306,7 @@ def _deeper(context: Context, group: Group, field: str) -> tuple[str, ...]:
 _NOUNS = {"variables": "variable", "parameters": "parameter", "constants": "constant"}
 
 
-def _reference(context: Context, space: Space, node: ast.Select) -> ir.Node:
+def _reference(context: Context, space: NameSpace, node: ast.SelectExpr) -> ir.Node:
     names = context.environment.refs[space.name]
     declared = names.get(node.field)
     noun = _NOUNS.get(space.name, "name")

@@ -8,7 +8,7 @@ from koordpolicy.language.cel.wording import open_type, spoken
 _VERBS = {"_+_": "added", "_-_": "subtracted", "_*_": "multiplied", "_/_": "divided", "_%_": "divided"}
 
 
-def call(node: ast.Node, overload: str, result: Type, args: list[ir.Node]) -> ir.Node:
+def call(node: ast.Expr, overload: str, result: Type, args: list[ir.Node]) -> ir.Node:
     """The typed call that stands for an operator."""
     return ir.Call(result, overload, tuple(args), start=node.start, end=node.end)
 
@@ -25,7 +25,9 @@ def settled(context: Context, args: list[ir.Node]) -> tuple[Type, Type]:
     return left, right
 
 
-def no_operator(context: Context, node: ast.Call, left: Type, right: Type, args: list[ir.Node]) -> ir.Node:
+def no_operator(
+    context: Context, node: ast.CallExpr, left: Type, right: Type, args: list[ir.Node]
+) -> ir.Node:
     """Report operands that no overload of the operator takes."""
     verb = _VERBS.get(node.function, "compared")
     if left == right:
@@ -66,6 +68,6 @@ def _conversion(context: Context, left: Type, right: Type, args: list[ir.Node]) 
     return None
 
 
-def sign_of(node: ast.Call) -> str:
+def sign_of(node: ast.CallExpr) -> str:
     """The operator as it is written."""
     return "in" if node.function == "@in" else node.function[1:-1]

@@ -57,7 +57,7 @@ _EQUALITIES = frozenset(("_==_", "_!=_"))
 OPERATORS = frozenset((*_ARITHMETIC, *_RELATIONS, *_EQUALITIES, "@in", "_&&_", "_||_", "_?_:_", "!_", "-_"))
 
 
-def check_operator(context: Context, node: ast.Call) -> ir.Node:
+def check_operator(context: Context, node: ast.CallExpr) -> ir.Node:
     """The meaning of an operator on its checked operands."""
     name = node.function
     args = [context.visit(arg) for arg in node.args]
@@ -76,7 +76,7 @@ def check_operator(context: Context, node: ast.Call) -> ir.Node:
     return check_relation(context, node, args) if name in _RELATIONS else _arithmetic(context, node, args)
 
 
-def _arithmetic(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+def _arithmetic(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
     name = node.function
     left, right = settled(context, args)
     if left.unit is not None or right.unit is not None:
@@ -109,7 +109,7 @@ def _open_results(name: str, left: Type, right: Type) -> set[Type]:
     return results
 
 
-def _with_units(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Node:
+def _with_units(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
     """Arithmetic on quantities, where at least one side has a unit."""
     name = node.function
     if name in ("_+_", "_-_", "_%_"):
@@ -133,7 +133,7 @@ def _with_units(context: Context, node: ast.Call, args: list[ir.Node]) -> ir.Nod
     return call(node, plan.overload, plan.result, args)
 
 
-def _divides_by_zero(context: Context, node: ast.Call, divisor: ir.Node, always: bool = False) -> bool:
+def _divides_by_zero(context: Context, node: ast.CallExpr, divisor: ir.Node, always: bool = False) -> bool:
     """Report a literal zero below a division that would fail every time."""
     fails = always or divisor.type.name != "double"
     if not (context.environment.literal_checks and fails and is_zero(divisor, any_unit=True)):
@@ -142,7 +142,7 @@ def _divides_by_zero(context: Context, node: ast.Call, divisor: ir.Node, always:
     return True
 
 
-def _prefix(context: Context, node: ast.Call, arg: ir.Node) -> ir.Node:
+def _prefix(context: Context, node: ast.CallExpr, arg: ir.Node) -> ir.Node:
     given = context.type(arg)
     if node.function == "!_":
         if not condition(context, arg):

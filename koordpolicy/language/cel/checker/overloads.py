@@ -9,7 +9,7 @@ from koordpolicy.language.cel.unify import Unifier
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class OverloadMatch:
     """An overload that fits, with its parameters and result as they are in this call."""
 
     overload: Overload
@@ -33,9 +33,9 @@ def spread(overload: Overload, count: int) -> tuple[Type, ...]:
     return overload.params + overload.params[-1:] * missing if missing > 0 else overload.params
 
 
-def matches(unifier: Unifier, overloads: Sequence[Overload], types: Sequence[Type]) -> list[Match]:
+def matches(unifier: Unifier, overloads: Sequence[Overload], types: Sequence[Type]) -> list[OverloadMatch]:
     """The overloads that take arguments of these types."""
-    found: list[Match] = []
+    found: list[OverloadMatch] = []
     for overload in overloads:
         params: tuple[Type, ...] = spread(overload, len(types))
         result = overload.result
@@ -43,11 +43,11 @@ def matches(unifier: Unifier, overloads: Sequence[Overload], types: Sequence[Typ
             *fresh, result = unifier.instance((*params, result))
             params = tuple(fresh)
         if unifier.fits(types, params):
-            found.append(Match(overload, params, result))
+            found.append(OverloadMatch(overload, params, result))
     return found
 
 
-def choose(unifier: Unifier, found: Sequence[Match], types: Sequence[Type]) -> Match | None:
+def choose(unifier: Unifier, found: Sequence[OverloadMatch], types: Sequence[Type]) -> OverloadMatch | None:
     """The one overload that is meant; None when only run time can tell."""
     if len(found) == 1:
         return found[0]

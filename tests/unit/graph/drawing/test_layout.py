@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.graph.drawing import Arrow, Box, Picture, Role
+from koordpolicy.graph.drawing import Arrow, Picture, PictureBox, Role
 from koordpolicy.graph.drawing.layout import Placed, Size, place_boxes
 
 
@@ -16,7 +16,7 @@ def pictures(draw: st.DrawFn) -> Picture:
     count = draw(st.integers(1, 14))
     ends = [(source, target) for target in range(count) for source in range(target)]
     chosen = draw(st.lists(st.sampled_from(ends), unique=True, max_size=30)) if ends else []
-    boxes = tuple(Box(str(at), Role.RULE, str(at)) for at in range(count))
+    boxes = tuple(PictureBox(str(at), Role.RULE, str(at)) for at in range(count))
     return Picture("p", boxes, tuple(Arrow(str(source), str(target)) for source, target in chosen))
 
 
@@ -71,7 +71,7 @@ def test_the_same_picture_is_placed_the_same(picture: Picture) -> None:
 
 def picture(*arrows: str) -> Picture:
     names = dict.fromkeys(name for arrow in arrows for name in arrow.split(">"))
-    boxes = tuple(Box(name, Role.RULE, name) for name in names)
+    boxes = tuple(PictureBox(name, Role.RULE, name) for name in names)
     return Picture("p", boxes, tuple(Arrow(*arrow.split(">")) for arrow in arrows))
 
 

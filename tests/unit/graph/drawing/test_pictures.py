@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.graph.drawing import FORMATS, Arrow, Box, Detail, Picture, Role, picture_of
+from koordpolicy.graph.drawing import FORMATS, Arrow, Detail, Picture, PictureBox, Role, picture_of
 from koordpolicy.graph.drawing.build import MANY
 from koordpolicy.graph.drawing.mentions import mentions
 from tests.unit.graph.policies_text import document, graph
@@ -86,14 +86,14 @@ def test_pictures_look_as_they_did(
 ODD = Picture(
     'a "title" <b>',
     (
-        Box(
+        PictureBox(
             "f",
             Role.FACT,
             'quote " less < and & back\\slash',
             ("`tick`", "#hash", "größe 大"),
             "hint\nof two lines",
         ),
-        Box("d", Role.DECISION, "d"),
+        PictureBox("d", Role.DECISION, "d"),
     ),
     (Arrow("f", "d"),),
 )

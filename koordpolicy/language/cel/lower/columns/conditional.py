@@ -13,9 +13,9 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     STRING,
     WHOLE,
     Bounds,
+    EntrySpace,
     Need,
     NoColumnForm,
-    Space,
     Vec,
     kind_of,
 )
@@ -74,7 +74,7 @@ def emit_conditional(emitter: Emitter, node: ir.Cond, need: Need | None) -> Vec:
 
 
 def _branch(
-    emitter: Emitter, node: ir.Node, head: str, mask: str, space: Space, kind: str, need: Need | None
+    emitter: Emitter, node: ir.Node, head: str, mask: str, space: EntrySpace, kind: str, need: Need | None
 ) -> _Branch:
     # Only row programs care which rows need the branch.
     wanted = emitter.narrow(need, mask, space) if emitter.is_partial(node) else None
@@ -92,7 +92,7 @@ def _branch(
     return _Branch(*names, found.is_array, found.few, found.unsigned)
 
 
-def _stated(emitter: Emitter, node: ir.Node, need: Need | None, space: Space, kind: str) -> _Branch:
+def _stated(emitter: Emitter, node: ir.Node, need: Need | None, space: EntrySpace, kind: str) -> _Branch:
     vec = emitter.as_whole(emitter.emit_number(node, need)) if kind == WHOLE else emitter.emit_vec(node, need)
     value = emitter.element_of(vec) if vec.space is None else emitter.values_in(vec, space)
     low, high = emitter.bounds_of(vec) if kind in NUMBERS else ("0", "0")
@@ -101,7 +101,7 @@ def _stated(emitter: Emitter, node: ir.Node, need: Need | None, space: Space, ki
 
 
 def _merged(
-    emitter: Emitter, chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: Space, kind: str
+    emitter: Emitter, chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: EntrySpace, kind: str
 ) -> str:
     """The values of each entry's branch; where all take one, those of the branch as they are."""
     writer, (then, otherwise) = emitter.writer, branches
@@ -122,7 +122,7 @@ def _merged(
 
 
 def _merged_bools(
-    emitter: Emitter, chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: Space, kind: str
+    emitter: Emitter, chosen: str, taken: str, branches: tuple[_Branch, _Branch], space: EntrySpace, kind: str
 ) -> str:
     then, otherwise = branches
     match then.value, otherwise.value:

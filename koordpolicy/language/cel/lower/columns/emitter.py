@@ -35,9 +35,9 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     NUMBERS,
     STRING,
     TIMESTAMP,
+    EntrySpace,
     Need,
     NoColumnForm,
-    Space,
     Symbol,
     ThingVec,
     Vec,
@@ -473,7 +473,7 @@ class Emitter(Frame):
         self.writer.line(f"{value}, {failed} = {cell}.fill(None)")
         return value, failed
 
-    def narrow(self, need: Need | None, mask: str, space: Space) -> Need:
+    def narrow(self, need: Need | None, mask: str, space: EntrySpace) -> Need:
         """What is needed where `mask`, over `space`, says so too."""
         if need is None or need.space is not space:
             return Need(self.writer.let("m", mask) if mask.startswith("~") else mask, space)

@@ -16,9 +16,9 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     WHOLE,
     WIDEST,
     Bounds,
+    EntrySpace,
     NoColumnForm,
     RecordVec,
-    Space,
     Symbol,
     Vec,
 )
@@ -45,24 +45,24 @@ class Frame:
     _spaces: int = 0
 
     @property
-    def rows(self) -> Space:
+    def rows(self) -> EntrySpace:
         """The space of the table's rows."""
         return ROWS
 
-    def local_space(self, name: str) -> Space | None:
+    def local_space(self, name: str) -> EntrySpace | None:
         """The space of a local variable; None when it is one for all."""
         found = self.local.get(name)
         return None if found is None else space_of(found)
 
     # --- spaces ---------------------------------------------------------------------------------
 
-    def space_of(self, args: Sequence[Vec]) -> Space | None:
+    def space_of(self, args: Sequence[Vec]) -> EntrySpace | None:
         """The space in which operands meet: that of elements, if any, else that of rows."""
         return self._innermost([arg.space for arg in args], self.numbering.nodes[-1])
 
-    def _innermost(self, spaces: Iterable[Space | None], node: ir.Node) -> Space | None:
+    def _innermost(self, spaces: Iterable[EntrySpace | None], node: ir.Node) -> EntrySpace | None:
         """The space within all others; None where there is none at all."""
-        found: Space | None = None
+        found: EntrySpace | None = None
         for space in spaces:
             if space is None or (found is not None and found.within(space)):
                 continue
@@ -71,18 +71,18 @@ class Frame:
             found = space
         return found
 
-    def space_of_node(self, node: ir.Node) -> Space:
+    def space_of_node(self, node: ir.Node) -> EntrySpace:
         """Where a node's entries lie: in the space of the elements that it names, else in that of rows."""
         free = self.numbering.free[self.numbering.of(node)]
         return self._innermost(map(self.local_space, free), node) or ROWS
 
-    def spread(self, vec: Vec, space: Space) -> str:
+    def spread(self, vec: Vec, space: EntrySpace) -> str:
         """The values as an array over a space, also of what is one for all."""
         if vec.space is None:
             return self.once("v", f"np.full({space.count}, {self.element_of(vec)}, {DTYPES[vec.kind]!r})")
         return self.values_in(vec, space)
 
-    def values_in(self, vec: Vec, space: Space | None) -> str:
+    def values_in(self, vec: Vec, space: EntrySpace | None) -> str:
         """The values where `space` has its entries: a row's value for each of its elements."""
         if vec.space is space or vec.space is None:
             return vec.values
@@ -96,7 +96,7 @@ class Frame:
         assert isinstance(found, str)
         return found
 
-    def errors_in(self, vec: Vec, space: Space | None) -> str | None:
+    def errors_in(self, vec: Vec, space: EntrySpace | None) -> str | None:
         """The variable with the mask of errors in a space; for scalars in no space, the bool."""
         if vec.errors is None or vec.space is space:
             return vec.errors
@@ -109,7 +109,7 @@ class Frame:
         text = f"None if {errors} is None else {errors}[{space.owners}]"
         return self._once(("spread", vec.errors, space), "e", text)
 
-    def join_errors(self, args: Sequence[Vec], space: Space | None) -> str | None:
+    def join_errors(self, args: Sequence[Vec], space: EntrySpace | None) -> str | None:
         """The variable with the joined errors of operands."""
         joined: str | None = None
         for arg in args:
@@ -117,7 +117,7 @@ class Frame:
             joined = self.join(joined, errors, space)
         return joined
 
-    def join(self, one: str | None, other: str | None, space: Space | None = ROWS) -> str | None:
+    def join(self, one: str | None, other: str | None, space: EntrySpace | None = ROWS) -> str | None:
         """Two masks of errors as one."""
         if one is None or other is None or one == other:
             return one or other
@@ -161,7 +161,7 @@ class Frame:
             self.writer.remember(key, found)
         return found  # type: ignore[return-value]
 
-    def as_double(self, vec: Vec, text: str, space: Space) -> str:
+    def as_double(self, vec: Vec, text: str, space: EntrySpace) -> str:
         """The values, which `text` names where they are used, as doubles."""
         if vec.kind == DOUBLE:
             return text
@@ -221,11 +221,13 @@ class Frame:
         self.guards += 1
         self.writer.line(f"if {low} < -{EXACT} or {high} > {EXACT}: raise Beyond")
 
-    def array(self, kind: str, space: Space, text: str, apart: bool = False, name: str = "") -> str:
+    def array(self, kind: str, space: EntrySpace, text: str, apart: bool = False, name: str = "") -> str:
         """The variable of an array that an operation writes, at `OUT` (see `Writer.make`)."""
         return self.writer.make(name or self.writer.name("v"), DTYPES[kind], space.number, text, apart)
 
-    def choose(self, chosen: str, then: str, otherwise: str, kind: str, space: Space, name: str = "") -> str:
+    def choose(
+        self, chosen: str, then: str, otherwise: str, kind: str, space: EntrySpace, name: str = ""
+    ) -> str:
         """The variable of values of a number kind picked by a mask."""
         key = ("wide", chosen)
         mask = self.writer.recall(key)

@@ -19,12 +19,12 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     DOUBLE,
     INT,
     STRING,
+    EntrySpace,
     ListVec,
     Need,
     NoColumnForm,
     PickedVec,
     RecordVec,
-    Space,
     Symbol,
     ThingVec,
     Vec,
@@ -54,7 +54,7 @@ def _read(emitter: Emitter, outer: RecordVec, path: str, kind: str | None) -> Li
     segments = writer.let("s", f"{outer.store}.segments({path!r})")
     store = writer.let("t", f"{outer.store}.elements({path!r})")
     count, owners = writer.let("n", f"{segments}.size"), writer.let("o", f"{segments}.owners")
-    space = Space(count, emitter.new_space(), outer.space, owners, segments)
+    space = EntrySpace(count, emitter.new_space(), outer.space, owners, segments)
     writer.line(f"{SPACE} {space.number} {space.count}")
     writer.line(f"charge(meter, {emitter.price_of_all(space.count)})")
     live = writer.let("e", f"{segments}.live")
@@ -99,7 +99,7 @@ def _bind(emitter: Emitter, node: ir.Comprehension, source: ListVec) -> None:
         emitter.local[index[0]] = Vec(INT, emitter.once("v", text), source.space)
 
 
-def _in_space(emitter: Emitter, node: ir.Node | None, space: Space) -> tuple[Vec, str | None]:
+def _in_space(emitter: Emitter, node: ir.Node | None, space: EntrySpace) -> tuple[Vec, str | None]:
     """A body in the space of elements: its symbol, and its errors there."""
     assert node is not None
     vec = emitter.emit_vec(node)
@@ -360,7 +360,7 @@ def _sum_loop(
     return Vec(kind, value, space, failed, (lambda: (low, high)) if kind != DOUBLE else None)
 
 
-def _where(emitter: Emitter, predicate: ir.Node, term: Vec, space: Space, need: Need | None) -> Vec:
+def _where(emitter: Emitter, predicate: ir.Node, term: Vec, space: EntrySpace, need: Need | None) -> Vec:
     """The term where the predicate holds, else zero."""
     condition = emitter.emit_bool(predicate, need)
     writer = emitter.writer

@@ -21,11 +21,11 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     STRING,
     WHOLE,
     Bounds,
+    EntrySpace,
     LiteralVec,
     Need,
     NoColumnForm,
     PickedVec,
-    Space,
     Vec,
     kind_of,
 )
@@ -78,7 +78,7 @@ def _on_condition(part: ir.Node) -> tuple[ir.Node | None, ir.Node | None]:
     raise NoColumnForm(part, "an optional element of this form")
 
 
-def _taken_errors(emitter: Emitter, vec: Vec, mask: str | None, space: Space) -> str | None:
+def _taken_errors(emitter: Emitter, vec: Vec, mask: str | None, space: EntrySpace) -> str | None:
     errors = emitter.errors_in(vec, space)
     if errors is None or mask is None:
         return errors

@@ -18,6 +18,7 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     NUMBERS,
     STRING,
     WHOLE,
+    EntrySpace,
     ListVec,
     LiteralVec,
     MapVec,
@@ -26,7 +27,6 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     OptionalVec,
     PickedVec,
     RecordVec,
-    Space,
     Symbol,
     ThingVec,
     Vec,
@@ -179,7 +179,7 @@ def _mapped_optional(emitter: Emitter, node: ir.OptMap, need: Need | None) -> Op
     return OptionalVec(Vec(body.kind, emitter.spread(body, space), space, failed, body.bounds), none)
 
 
-def _none_in(emitter: Emitter, operand: OptionalVec, space: Space) -> str | None:
+def _none_in(emitter: Emitter, operand: OptionalVec, space: EntrySpace) -> str | None:
     """The mask of entries without value, in a space."""
     return emitter.errors_in(Vec(BOOL, "", operand.value.space, operand.none), space)
 

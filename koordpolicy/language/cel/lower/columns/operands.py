@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from koordpolicy.language.cel.lower.columns.emitter import Emitter
-from koordpolicy.language.cel.lower.columns.symbols import Bounds, Space, Vec
+from koordpolicy.language.cel.lower.columns.symbols import Bounds, EntrySpace, Vec
 from koordpolicy.language.cel.lower.columns.writer import OUT
 
 FUNCTIONS = {
@@ -25,7 +25,7 @@ class Operands:
         assert space is not None, "what is one for all rows is not for column rules"
         self.emitter = emitter
         self.writer = emitter.writer
-        self.space: Space = space
+        self.space: EntrySpace = space
         self.args = args
         self.texts = [emitter.values_in(arg, space) for arg in args]
         self.errors = emitter.join_errors(args, space)

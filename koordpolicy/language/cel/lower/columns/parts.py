@@ -10,19 +10,19 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     INT,
     STRING,
     TIMESTAMP,
+    EntrySpace,
     ListVec,
     LiteralVec,
     MapVec,
     OptionalVec,
     PickedVec,
     RecordVec,
-    Space,
     Symbol,
     Vec,
 )
 from koordpolicy.language.cel.lower.columns.writer import Line
 
-ROWS = Space("n")
+ROWS = EntrySpace("n")
 ZEROS = {INT: "0", DURATION: "0", TIMESTAMP: "0", DOUBLE: "0.0", BOOL: "False", STRING: "''"}
 
 
@@ -97,7 +97,7 @@ def own_effort(node: ir.Node) -> int:
     return 0
 
 
-def space_of(symbol: Symbol) -> Space | None:
+def space_of(symbol: Symbol) -> EntrySpace | None:
     """Where a symbol's entries lie; None for one value."""
     match symbol:
         case Vec() | RecordVec():

@@ -19,9 +19,9 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     DTYPES,
     INT,
     STRING,
+    EntrySpace,
     NoColumnForm,
     PickedVec,
-    Space,
     ThingVec,
     Vec,
     kind_of,
@@ -39,7 +39,7 @@ def begin(emitter: Emitter, node: ir.Comprehension, source: ThingVec) -> tuple[s
     ), emitter.writer.let("k", "[]")
 
 
-def picked(node: ir.Comprehension, space: Space, walked: str, masks: str, failed: str) -> PickedVec:
+def picked(node: ir.Comprehension, space: EntrySpace, walked: str, masks: str, failed: str) -> PickedVec:
     """The symbol of what a filter picked."""
     range_type = node.range.type
     kind = kind_of(range_type.params[0]) if range_type.params else None

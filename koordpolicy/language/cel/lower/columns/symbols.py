@@ -54,7 +54,7 @@ class NoColumnForm(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Space:
+class EntrySpace:
     """What the entries of an array stand for: rows of the table, or elements of a list fact.
 
     `count` names the variable with the number of entries, and `number` tells spaces apart. A space of
@@ -64,7 +64,7 @@ class Space:
 
     count: str
     number: int = 0
-    parent: "Space | None" = None
+    parent: "EntrySpace | None" = None
     owners: str | None = None
     segments: str | None = None
 
@@ -73,9 +73,9 @@ class Space:
         """How many lists lie between the rows and the entries."""
         return 0 if self.parent is None else 1 + self.parent.depth
 
-    def within(self, other: "Space") -> bool:
+    def within(self, other: "EntrySpace") -> bool:
         """Whether each entry belongs to one of the other space."""
-        space: Space | None = self
+        space: EntrySpace | None = self
         while space is not None and space is not other:
             space = space.parent
         return space is other
@@ -86,7 +86,7 @@ class Need:
     """The entries of a space whose value matters: `mask` names the variable."""
 
     mask: str
-    space: Space
+    space: EntrySpace
 
 
 Bounds: TypeAlias = tuple[str, str]
@@ -109,7 +109,7 @@ class Vec:
 
     kind: str
     values: str
-    space: Space | None = None
+    space: EntrySpace | None = None
     errors: str | None = None
     bounds: "Callable[[], Bounds] | None" = None
     fresh: bool = False
@@ -134,7 +134,7 @@ class OptionalVec:
 class RecordVec:
     """The row itself, or the element of a list of records. `store` names what has its columns."""
 
-    space: Space
+    space: EntrySpace
     store: str
 
 
@@ -168,14 +168,14 @@ class ListVec:
     `outer` without a list. A `whole` list is a fact as it stands, unfiltered.
     """
 
-    space: Space
+    space: EntrySpace
     element: "Symbol"
     chosen: str
     errors: str | None
     whole: bool
 
     @property
-    def outer(self) -> Space:
+    def outer(self) -> EntrySpace:
         """The space whose entries have the lists."""
         assert self.space.parent is not None
         return self.space.parent
@@ -188,7 +188,7 @@ class PickedVec:
     With `held` durations and points in time stand as nanoseconds in it already.
     """
 
-    space: Space
+    space: EntrySpace
     kind: str
     walked: str
     masks: str
@@ -202,7 +202,7 @@ class LiteralVec:
     variable with the mask of the rows that have it (None: all). `errors` as in `ListVec`.
     """
 
-    space: Space
+    space: EntrySpace
     elements: "tuple[tuple[Vec, str | None], ...]"
     errors: str | None
 

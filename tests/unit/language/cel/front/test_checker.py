@@ -20,7 +20,7 @@ UNCHECKED = Environment(variables={"a": INT}, functions=FUNCTIONS, unchecked=Tru
 
 
 @given(trees, st.sampled_from([POLICY, PLAIN, UNCHECKED]))
-def test_any_tree_is_checked_without_raising(tree: ast.Node, environment: Environment) -> None:
+def test_any_tree_is_checked_without_raising(tree: ast.Expr, environment: Environment) -> None:
     problems: list[Problem] = []
     node = check(tree, environment, problems)
     assert all(problem.message and problem.code.startswith("KP") for problem in problems)
