@@ -5,8 +5,9 @@ blocks, and flow collections of one line. Whatever else it meets (anchors, tags,
 scalars over several lines, anything wrong) it declines, and the YAML library reads the document
 instead. What it does read it reads exactly as the library does: the tests compare the two.
 
-The library takes 1.6 ms for a policy of 30 lines, this reader a tenth of that, and a repository has
-a thousand of them.
+It is worth a second reader: the library takes 1.6 ms of CPU for a policy of 15 lines, this one a twentieth of that.
+With the library alone all of compiling takes 0.32 s instead of 0.15 for the built-in pack, and 3.9 s instead of 2.4 for
+a repository of 1,000 files (medians of paired runs of `tests/benchmarks/compiling.py`).
 """
 
 import re

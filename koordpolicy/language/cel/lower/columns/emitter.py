@@ -77,7 +77,6 @@ class Emitter(Frame):
     uses_lists: bool = False
     kept: list[KeptPart] = field(default_factory=list)
     _levels: int = 0
-    _memories: int = 0
     _keeping: tuple[tuple[str, ...], str] | None = None
     _efforts: dict[int, int] = field(default_factory=dict)
     _impure: dict[int, bool] = field(default_factory=dict)
@@ -290,22 +289,6 @@ class Emitter(Frame):
             raise NoColumnForm(node, f"values of type {node.type} have no column")
         return symbol
 
-    def remembered(self, rule: Rule, args: Sequence[Vec]) -> Vec:
-        """A rule's mask; where constants and a single column decide it, it is made when that fact has changed."""
-        columns = [arg for arg in args if arg.space is not None]
-        constants = all(arg.space is not None or arg.constant for arg in args)
-        if len(columns) != 1 or not constants or columns[0].decided is None or self._keeping is not None:
-            return rule(self, args)
-        writer, (column, path) = self.writer, columns[0].decided
-        self._memories += 1
-        value, stamp = writer.name("v"), self.once("s", f"table.stamp(({path!r},))")
-        state = f"{self._memories}, {column}, {stamp}"
-        writer.line(f"{value} = memory.mask({state})", ())
-        with writer.block(f"if {value} is None:"):
-            made = rule(self, args)
-            writer.line(f"{value} = memory.keep({state}, rows, {made.values})", ())
-        return Vec(BOOL, value, ROWS, columns[0].errors, decided=columns[0].decided)
-
     # --- what it costs --------------------------------------------------------------------------
 
     def price_of_pass(self, node: ir.Comprehension) -> str:
@@ -405,7 +388,7 @@ class Emitter(Frame):
         bounds = None if value != value else (lambda: (name, name))
         more = isinstance(value, float) and value > 0
         numbers = bounds if kind in COUNTED or kind == DOUBLE else None
-        return Vec(kind, name, None, None, numbers, unsigned=more, constant=True)
+        return Vec(kind, name, None, None, numbers, unsigned=more)
 
     # --- row by row -----------------------------------------------------------------------------
 

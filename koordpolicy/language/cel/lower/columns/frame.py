@@ -198,8 +198,6 @@ class Frame:
             vec.errors,
             lambda: bounds,
             unsigned=True,
-            decided=vec.decided,
-            constant=vec.constant,
         )
 
     def as_int(self, vec: Vec) -> Vec:
@@ -258,13 +256,12 @@ class Frame:
         assert isinstance(found, str)
         return found
 
-    def column(self, record: RecordVec, path: str, call: str, kind: str) -> Vec:
+    def column(self, record: RecordVec, call: str, kind: str) -> Vec:
         """A column of a fact as a vector, absent entries in error."""
         name = self.read(record, call)
         value = self._once(("values", name), "v", f"{name}.values")
         failed = self._once(("absent", name), "e", f"{name}.absent")
         numbers = kind in NUMBERS
-        only = (name, path) if record.space is ROWS else None
         bounds = (f"{name}.low", f"{name}.high")
         return Vec(
             kind,
@@ -273,5 +270,4 @@ class Frame:
             failed,
             (lambda: bounds) if numbers else None,
             column=name,
-            decided=only,
         )

@@ -60,7 +60,7 @@ def _read(emitter: Emitter, outer: RecordVec, path: str, kind: str | None) -> Li
     live = writer.let("e", f"{segments}.live")
     absent = writer.let("e", f"{segments}.absent")
     record = RecordVec(space, store)
-    element: Symbol = record if kind is None else emitter.column(record, "", "column('')", kind)
+    element: Symbol = record if kind is None else emitter.column(record, "column('')", kind)
     return ListVec(space, element, live, absent, whole=True)
 
 

@@ -3,6 +3,10 @@
 New arrays for every step would cost more than the steps: the system takes freed memory back and hands
 it out page by page. So a variable's array is used again as soon as nothing may look at it any more.
 A plain assignment may give an array another name; names that may stand for one array live together.
+
+With new arrays for every step, a scheduling decision about a pod unlike all before takes 6 % more CPU among 1,000 nodes,
+63 % among 5,000 and 141 % among 20,000; pods of a few kinds, whose evaluations are remembered, show no difference
+(medians of paired runs of `tests/benchmarks/scheduling.py`).
 """
 
 import re
@@ -14,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from koordpolicy.language.cel.lower.columns.writer import OUT, SPACE, Line
-from koordpolicy.model.table.columns import Column
 
 Array: TypeAlias = NDArray[Any]
 Slots: TypeAlias = dict[tuple[str, int], int]
@@ -127,7 +130,6 @@ class Memory:
     slots: Slots
     _arrays: dict[tuple[str, int], list[Array]] = field(default_factory=dict)
     _views: dict[tuple[str, int], tuple[int, list[Array]]] = field(default_factory=dict)
-    _masks: dict[int, tuple[Column, int, Array]] = field(default_factory=dict)
 
     def of(self, dtype: str, space: int, count: int) -> list[Array]:
         """The arrays of a type and space, each with `count` entries."""
@@ -142,15 +144,3 @@ class Memory:
         views = [array[:count] for array in arrays]
         self._views[kind] = (count, views)
         return views
-
-    def mask(self, number: int, column: Column, stamp: int) -> Array | None:
-        """The mask that was last kept under a number, if it was made of this very column with the same stamp."""
-        found = self._masks.get(number)
-        return found[2] if found is not None and found[1] == stamp and found[0] is column else None
-
-    def keep(self, number: int, column: Column, stamp: int, rows: Array | None, mask: Array) -> Array:
-        """The mask, made of a column, in an array of its own; kept unless it is about some rows alone."""
-        own = mask.copy()
-        if rows is None:
-            self._masks[number] = (column, stamp, own)
-        return own

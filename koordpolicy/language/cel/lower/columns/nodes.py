@@ -32,7 +32,6 @@ from koordpolicy.language.cel.lower.columns.symbols import (
     Vec,
     kind_of,
 )
-from koordpolicy.language.cel.types import BOOL as BOOL_TYPE
 
 
 def emit_node(emitter: Emitter, node: ir.Node, need: Need | None) -> Symbol:
@@ -90,7 +89,7 @@ def _fact(emitter: Emitter, node: ir.Field, need: Need | None) -> Symbol:
     record = _record(emitter, node.base, need)
     kind = kind_of(node.type)
     if kind is not None:
-        return emitter.column(record, node.path, f"column({node.path!r})", kind)
+        return emitter.column(record, f"column({node.path!r})", kind)
     if node.type.name == "map" and node.type.params[0].name == "string":
         return MapVec(record, node.path, kind_of(node.type.params[1]))
     if node.type.name == "list":
@@ -110,7 +109,7 @@ def _optional_fact(emitter: Emitter, node: ir.OptField, need: Need | None) -> Op
     kind = kind_of(node.type.params[0])
     if kind is None:
         raise NoColumnForm(node, f"an optional of type {node.type.params[0]} has no column")
-    column = emitter.column(record, node.path, f"column({node.path!r})", kind)
+    column = emitter.column(record, f"column({node.path!r})", kind)
     return OptionalVec(replace(column, errors=None), column.errors)
 
 
@@ -143,7 +142,7 @@ def _entry(
     if container.values is None:
         raise NoColumnForm(node, "a map whose values have no column")
     text = f"entry({container.path!r}, {key.values})"
-    entry = emitter.column(record, container.path, text, container.values)
+    entry = emitter.column(record, text, container.values)
     if test:
         value = emitter.new("v", f"present_any({space.count}, {entry.errors})")
         return Vec(BOOL, value, space, missing)
@@ -218,10 +217,8 @@ def _or_else(emitter: Emitter, node: ir.OrElse, need: Need | None) -> Vec:
         least, most = emitter.bounds_of(other)
         writer.line(f"{low} = min({low}, {least}); {high} = max({high}, {most})")
     bounds = (lambda: (low, high)) if found.kind in NUMBERS else None
-    # Which entries have no value is up to the same column.
-    decided = found.decided if isinstance(node.other, ir.Const) else None
     unsigned = found.unsigned and other.unsigned
-    return Vec(found.kind, value, space, failed, bounds, unsigned=unsigned, decided=decided)
+    return Vec(found.kind, value, space, failed, bounds, unsigned=unsigned)
 
 
 def _value(emitter: Emitter, node: ir.Call, need: Need | None) -> Vec:
@@ -285,11 +282,11 @@ def _call(emitter: Emitter, node: ir.Call, need: Need | None) -> Symbol:
     if id in ("_==_", "_!=_"):
         if len(kinds) > 1 and not kinds <= {INT, WHOLE, DOUBLE}:
             raise NoColumnForm(node, f"`{id}` of unlike types")
-        return emitter.remembered(equality(id[1:-1]), vectors)
+        return equality(id[1:-1])(emitter, vectors)
     if name in _EXTREMES and len(kinds) == 1 and not id.endswith("(dyn)"):
         rule = extremes(_EXTREMES[name])
     if rule is not None:
-        return emitter.remembered(rule, vectors) if node.type == BOOL_TYPE else rule(emitter, vectors)
+        return rule(emitter, vectors)
     if STRING in kinds:
         return _of_strings(emitter, node, vectors)
     raise NoColumnForm(node, f"`{id}` has no column form")

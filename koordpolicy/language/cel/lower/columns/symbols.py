@@ -103,8 +103,7 @@ class Vec:
     generated code alone. Strings that are `few` are those that the expression itself names, or made of
     such; a column may bring ever new ones. `column` names the table's column that the values are, as they stand.
     `unsigned` doubles have no -0.0 among them when their least value is not less than 0; a single one is more than 0;
-    whole numbers held as doubles have none at all. `decided` names the column of rows that alone decides the values, and its fact;
-    a `constant` is one in every call.
+    whole numbers held as doubles have none at all.
     """
 
     kind: str
@@ -116,8 +115,6 @@ class Vec:
     few: bool = False
     column: str | None = None
     unsigned: bool = False
-    decided: tuple[str, str] | None = None
-    constant: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from koordpolicy.language.cel.lower.columns import kept
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.model.table import NodeTable
+from koordpolicy.model.table.access_path import AccessPath
 from tests.unit.language.cel.columns.generators import NODES, PODS, expressions
 from tests.unit.language.cel.columns.support import ROOT_NAMES, assert_same, columns, table_of, typed
 
@@ -52,8 +53,7 @@ def test_touched_rows_alone_are_enough(
     text: str, nodes: list[dict[str, Any]], pod: dict[str, Any], rounds: list[list[Change]]
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kept, "_LARGE", 0)
-        patch.setattr(kept, "_FEW", 0)
+        patch.setattr(kept, "access_path", lambda rows, total: AccessPath.GATHER)
         test_columns_agree_with_rows_after_changes.hypothesis.inner_test(text, nodes, pod, rounds)  # type: ignore[attr-defined]
 
 
@@ -74,7 +74,7 @@ def test_one_program_serves_several_tables() -> None:
         "node.resources.requested[?'cpu'].orValue(amount(0)) == amount(7)",
     ],
 )
-def test_masks_of_one_column_follow_its_changes(text: str) -> None:
+def test_answers_about_one_column_follow_its_changes(text: str) -> None:
     rows = [
         {"capacity.cpu": 10 * at, "unschedulable": at % 2 == 0, "resources.requested": {"cpu": at}}
         for at in range(9)
