@@ -29,7 +29,7 @@ def test_nor_with_every_parameter_in_use() -> None:
 def test_nor_with_parameters_of_their_own_for_a_pool() -> None:
     pool = {
         "match": {"nodes": {"matchLabels": {"pool": "colocated"}}},
-        "parameters": {"usageThresholds": {"value": {"cpu": "80%"}}},
+        "parameters": {"nodeMetricExpiration": "5m"},
     }
     assert profile_of(policies(pool), PROFILE).fallback == ()
 
