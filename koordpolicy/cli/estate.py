@@ -103,7 +103,7 @@ class SnapshotEstate:
             sight = self._sights.get(pod.node_name)
             if sight is None or pod.terminal:
                 continue
-            node = read(sight) if cache is None else cache.supposed(pod.node_name, [pod.key])
+            node = read(sight) if cache is None else _without(cache, pod)
             yield "/".join(pod.key), {**common, **self._of(pod, graph), "node": node}
 
     def _reader(self, graph: RuleGraph, target: str) -> Callable[[NodeSight], Record]:
@@ -181,6 +181,13 @@ class SnapshotEstate:
     def _sights(self) -> dict[str, NodeSight]:
         found = ((name, self._objects.sight(name)) for name in self._objects.nodes)
         return {name: sight for name, sight in found if sight is not None}
+
+
+def _without(cache: ClusterCache, pod: Pod) -> Record:
+    """The row of a pod's node as it would be without the pod."""
+    with cache.trial(rows_only=True):
+        cache.displace(pod.key)
+        return dict(cache.table.row(cache.table.index(pod.node_name)))
 
 
 def _node_facts(graph: RuleGraph, target: str) -> frozenset[str]:

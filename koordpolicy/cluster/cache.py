@@ -5,7 +5,7 @@ has confirmed it; who put them there knows which these are. A pod on a node that
 waits for the node to come.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -37,6 +37,9 @@ _PROD = "prod"
 """The band whose use has a fact of its own."""
 
 
+_NOT_IN_A_TRIAL = "nodes and reports do not change in a trial"
+
+
 @dataclass(slots=True)
 class _Placed:
     """A pod on a node: what it takes there, and how load counts it."""
@@ -64,26 +67,6 @@ class _Entry:
         return self.node is None and self.metric is None and not self.pods
 
 
-class Supposition:
-    """A node some of whose pods are supposed to be gone."""
-
-    __slots__ = ("_before", "_cache", "_node")
-
-    def __init__(self, cache: "ClusterCache", node: str, before: Mapping[PodKey, _Placed]) -> None:
-        self._cache = cache
-        self._node = node
-        self._before = before
-
-    def put_back(self, key: PodKey) -> None:
-        """Suppose that a pod is there after all."""
-        placed = self._before[key]
-        self._cache.place(placed.view, self._node, placed.since)
-
-    def take_off(self, key: PodKey) -> None:
-        """Suppose that it is gone again."""
-        self._cache.displace(key)
-
-
 class ClusterCache:
     """The nodes as a table, kept from events. `table` is read by others and written here alone.
 
@@ -94,9 +77,11 @@ class ClusterCache:
     __slots__ = (
         "_catalogue",
         "_changes",
+        "_kept",
         "_nodes",
         "_policy",
         "_reads_pods",
+        "_rows_only",
         "_where",
         "state",
         "table",
@@ -117,6 +102,9 @@ class ClusterCache:
         self._nodes: dict[str, _Entry] = {}
         self._where: dict[PodKey, str] = {}
         self._changes = 0
+        self._kept: set[str] | None = None
+        """The nodes that the present trial has changed; None without one."""
+        self._rows_only = False
 
     # --- pods -----------------------------------------------------------------------------------
 
@@ -128,6 +116,10 @@ class ClusterCache:
         """A pod as it is known on its node; None when it is on none."""
         node = self._where.get(key)
         return None if node is None else self._nodes[node].pods[key].view
+
+    def since(self, key: PodKey) -> int:
+        """Since when a pod is on its node, in nanoseconds. Raises KeyError for one that is on none."""
+        return self._nodes[self._where[key]].pods[key].since
 
     @property
     def pod_count(self) -> int:
@@ -141,13 +133,14 @@ class ClusterCache:
         if before is not None and before != node:
             self.displace(key)
         entry = self._entry(node)
+        self._keep(entry)
         known = entry.pods.get(key)
         placed = self._placed(entry, view, now if known is None else known.since)
         entry.pods[key] = placed
         self._changes += 1
         entry.changes = self._changes
-        self._where[key] = node
-        if known is None or not _same_to_others(known.view, view):
+        self._move(key, node)
+        if not self._rows_only and (known is None or not _same_to_others(known.view, view)):
             row = self._row(entry)
             if known is not None:
                 self.state.pod_left(known.view, row)
@@ -175,24 +168,60 @@ class ClusterCache:
             and known.view.owned_cpu == placed.view.owned_cpu
         )
 
-    def displace(self, key: PodKey) -> bool:
-        """Take a pod off its node; whether it was on one."""
-        name = self._where.pop(key, None)
-        if name is None:
+    def displace(self, *keys: PodKey) -> bool:
+        """Take pods off their nodes; whether any was on one. Of one node many at once are quicker than one by one."""
+        entry: _Entry | None = None
+        gone: list[PodView] = []
+        for key in keys:
+            name = self._where.get(key)
+            if name is None:
+                continue
+            if entry is not None and entry.name != name:
+                self._left(entry, gone)
+                gone = []
+            entry = self._nodes[name]
+            gone.append(self._taken_off(entry, key))
+        if entry is None:
             return False
-        entry = self._nodes[name]
+        self._left(entry, gone)
+        return True
+
+    def _taken_off(self, entry: _Entry, key: PodKey) -> PodView:
+        """Take a pod off a node, whose row is not written yet."""
+        self._keep(entry)
+        self._move(key, None)
         view = entry.pods.pop(key).view
         self._changes += 1
         entry.changes = self._changes
-        self.state.pod_left(view, self._row(entry))
+        if not self._rows_only:
+            self.state.pod_left(view, self._row(entry))
         entry.demand.count(view, -1)
         if entry.load is not None:
             entry.load.remove(key)
-        if entry.empty:
-            del self._nodes[name]
+        return view
+
+    def _left(self, entry: _Entry, gone: Sequence[PodView]) -> None:
+        """Write the row of a node that pods have left."""
+        if not entry.empty:
+            self._write_demand(entry, gone[0] if len(gone) == 1 else None)
+        elif self._kept is None:
+            del self._nodes[entry.name]
+
+    def _move(self, key: PodKey, node: str | None) -> None:
+        """Note where a pod is from now on."""
+        before = self._where.get(key)
+        if node is None:
+            del self._where[key]
         else:
-            self._write_demand(entry, view)
-        return True
+            self._where[key] = node
+        if self._kept is not None and before != node:
+            self.state.undo.note(lambda: self._back(key, before))
+
+    def _back(self, key: PodKey, node: str | None) -> None:
+        if node is None:
+            del self._where[key]
+        else:
+            self._where[key] = node
 
     def _placed(self, entry: _Entry, view: PodView, since: int) -> _Placed:
         rules = entry.rules or self._policy.rules({})
@@ -210,56 +239,42 @@ class ClusterCache:
         entry = self._nodes.get(node)
         return {} if entry is None else {key: placed.view for key, placed in entry.pods.items()}
 
-    def supposed(self, node: str, without: Iterable[PodKey] = (), beside: Iterable[PodView] = ()) -> Record:
-        """The facts of a node as they would be without some of its pods and with others. Raises KeyError.
-
-        Nothing changes. Filters that look beyond a node's own row need `supposing`.
-        """
-        entry, row = self._nodes[node], self.table.row(self.table.index(node))
-        other = _Entry(
-            node,
-            entry.node,
-            entry.metric,
-            dict(entry.pods),
-            entry.demand.copy(),
-            rules=entry.rules,
-            load=None if entry.load is None else entry.load.copy(),
-        )
-        for key in without:
-            other.demand.count(other.pods.pop(key).view, -1)
-            if other.load is not None:
-                other.load.remove(key)
-        for view in beside:
-            placed = other.pods[view.pod.key] = self._placed(other, view, 0)
-            other.demand.count(view, 1)
-            if other.load is not None:
-                other.load.add(placed.assigned)
-        return {**row, **self._demand_facts(other, row)}
-
     @contextmanager
-    def supposing(
-        self, node: str, without: Collection[PodKey], beside: Collection[PodView] = ()
-    ) -> Iterator["Supposition"]:
-        """The cluster as if some pods of a node were gone and others were there, as long as it lasts.
+    def trial(self, *, rows_only: bool = False) -> Iterator[None]:
+        """Try something: all pods that are placed and displaced meanwhile are as before at the end, whatever happens.
 
-        Everything that follows from the pods of nodes follows here, too. Afterwards all is as before.
+        So is whatever else is noted in `state.undo`. Trials may be nested, and concern many nodes. Nodes and reports must
+        not change meanwhile. With `rows_only` only rows follow, which is quicker: enough for filters that look no farther.
         """
-        entry = self._nodes[node]
-        before = dict(entry.pods)
-        now = max((placed.since for placed in before.values()), default=0)
+        kept, before = self._kept, self._rows_only
+        self._kept, self._rows_only = set(), rows_only or before
+        mark = self.table.mark()
         try:
-            for key in without:
-                self.displace(key)
-            for view in beside:
-                self.place(view, node, now)
-            yield Supposition(self, node, before)
+            with self.state.undo.trial():
+                yield
         finally:
-            for view in beside:
-                self.displace(view.pod.key)
-            for key, placed in before.items():
-                if key not in entry.pods:
-                    self.place(placed.view, node, placed.since)
-            entry.pods = {key: entry.pods[key] for key in before}
+            self._kept, self._rows_only = kept, before
+            self.table.unmark(mark)
+
+    def _keep(self, entry: _Entry) -> None:
+        """Keep a node as it is before its first change in a trial."""
+        if self._kept is None or entry.name in self._kept:
+            return
+        self._kept.add(entry.name)
+        pods, demand, load, changes = entry.pods, entry.demand, entry.load, entry.changes
+        entry.pods, entry.demand = dict(pods), demand.copy()
+        entry.load = None if load is None else load.copy()
+        at = self._row(entry)
+        row = None if at is None else dict(self.table.row(at))
+
+        def undo() -> None:
+            entry.pods, entry.demand, entry.load, entry.changes = pods, demand, load, changes
+            if row is not None:
+                now = self.table.row(self.table.index(entry.name))
+                changed = {path: value for path, value in row.items() if now.get(path) is not value}
+                self.table.update(entry.name, changed, [path for path in now if path not in row])
+
+        self.state.undo.note(undo)
 
     # --- nodes ----------------------------------------------------------------------------------
 
@@ -285,6 +300,7 @@ class ClusterCache:
 
     def set_node(self, node: Node) -> None:
         """A node is new or has changed."""
+        assert self._kept is None, _NOT_IN_A_TRIAL
         entry = self._entry(node.name)
         before, entry.node = entry.node, node
         try:
@@ -301,6 +317,7 @@ class ClusterCache:
 
     def remove_node(self, name: str) -> None:
         """A node is gone. Its pods stay known until they are removed themselves."""
+        assert self._kept is None, _NOT_IN_A_TRIAL
         entry = self._nodes.get(name)
         if entry is None or entry.node is None:
             return
@@ -315,6 +332,7 @@ class ClusterCache:
 
     def set_metric(self, metric: NodeMetric) -> None:
         """A node's report."""
+        assert self._kept is None, _NOT_IN_A_TRIAL
         entry = self._entry(metric.name)
         entry.metric = metric
         if entry.node is not None:
@@ -326,6 +344,7 @@ class ClusterCache:
 
     def remove_metric(self, name: str) -> None:
         """A node's report is gone."""
+        assert self._kept is None, _NOT_IN_A_TRIAL
         entry = self._nodes.get(name)
         if entry is None:
             return
@@ -343,6 +362,8 @@ class ClusterCache:
         found = self._nodes.get(name)
         if found is None:
             found = self._nodes[name] = _Entry(name)
+            if self._kept is not None:
+                self.state.undo.note(lambda: self._nodes.pop(name))
         return found
 
     # --- rows -----------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from koordpolicy.cluster.label_sets import PodLabelSets
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.ports import UsedPorts
 from koordpolicy.cluster.terms import TermBook
+from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.cluster.workloads import Workloads
 from koordpolicy.model.facts import Record
@@ -43,15 +44,17 @@ class ClusterState:
     """All of it.
 
     `apart`, `near` and `wishes` are what pods on nodes say of others: required anti-affinity, required
-    affinity, and preferred ones by weight. `namespaces` are their facts by name, `zones` the NUMA zones by node.
+    affinity, and preferred ones by weight. `namespaces` are their facts by name, `zones` the NUMA zones by node. `undo` is
+    where changes are noted that are only tried.
     """
 
     __slots__ = (
-        "apart", "budgets", "images", "label_sets", "namespaces", "near", "ports", "topology", "volumes", "wishes",
-        "workloads", "zones",
+        "apart", "budgets", "images", "label_sets", "namespaces", "near", "ports", "topology", "undo", "volumes",
+        "wishes", "workloads", "zones",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, undo: UndoLog | None = None) -> None:
+        self.undo = undo or UndoLog()
         self.namespaces: dict[str, Record] = {}
         self.budgets = Budgets()
         self.zones: dict[str, NodeZones] = {}
@@ -62,12 +65,12 @@ class ClusterState:
         self.wishes = TermBook()
         self.ports = UsedPorts()
         self.images = NodeImages()
-        self.volumes = Volumes()
+        self.volumes = Volumes(self.undo)
         self.workloads = Workloads()
 
     def again(self) -> "ClusterState":
         """The same without nodes and pods, which are to come anew."""
-        found = ClusterState()
+        found = ClusterState(self.undo)
         found.namespaces = self.namespaces
         found.budgets = self.budgets
         found.zones = self.zones
@@ -129,11 +132,15 @@ class ClusterState:
         """A pod is on a node; `row` is None for one that is not known."""
         if row is not None:
             self._count(pod, row, 1)
+            if self.undo.depth:
+                self.undo.note(lambda: self._count(pod, row, -1))
 
     def pod_left(self, pod: PodView, row: int | None) -> None:
         """A pod is not on a node any more."""
         if row is not None:
             self._count(pod, row, -1)
+            if self.undo.depth:
+                self.undo.note(lambda: self._count(pod, row, 1))
 
     def _count(self, view: PodView, row: int, sign: int) -> None:
         pod = view.pod

@@ -10,6 +10,7 @@ from typing import Final
 
 from koordpolicy.cluster.attached import Attached, Handle
 from koordpolicy.cluster.counts import RowCounts
+from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volume_plan import VolumePlan
 from koordpolicy.model.pod_volumes import Disk, PodVolumes
 from koordpolicy.model.reading import NOTHING
@@ -38,7 +39,8 @@ class _Use:
 class Volumes:
     """All of it. `version` grows with every change that is not a pod's coming or going."""
 
-    def __init__(self) -> None:
+    def __init__(self, undo: UndoLog | None = None) -> None:
+        self._undo = undo or UndoLog()
         self.version = 0
         self.attached = Attached()
         self._volumes: dict[str, Volume] = {}
@@ -59,7 +61,7 @@ class Volumes:
 
     def again(self) -> "Volumes":
         """The same objects, no nodes and no pods."""
-        found = Volumes()
+        found = Volumes(self._undo)
         found.version = self.version + 1
         found._volumes = dict(self._volumes)
         found._by_class = {name: dict(names) for name, names in self._by_class.items()}
@@ -233,6 +235,7 @@ class Volumes:
 
     def plan(self, plan: VolumePlan) -> None:
         """Volumes and claims are about to be bound like this."""
+        self._note_plans(plan)
         self.version += 1
         for bind in plan.binds:
             self._planned_volumes.setdefault(bind.volume, []).append((plan, bind.claim))
@@ -241,6 +244,7 @@ class Volumes:
 
     def give_up(self, plan: VolumePlan) -> None:
         """They are not any more. What the cluster has shown meanwhile stays as it is."""
+        self._note_plans(plan)
         self.version += 1
         for bind in plan.binds:
             volumes = [one for one in self._planned_volumes.pop(bind.volume, ()) if one[0] is not plan]
@@ -250,6 +254,24 @@ class Volumes:
             plans = [one for one in self._planned_claims.pop(claim, ()) if one is not plan]
             if plans:
                 self._planned_claims[claim] = plans
+
+    def _note_plans(self, plan: VolumePlan) -> None:
+        """Note what is planned of the volumes and claims of a plan, before that changes."""
+        if not self._undo.depth:
+            return
+        volumes, claims = dict(self._planned_volumes), dict(self._planned_claims)
+        for bind in plan.binds:
+            if bind.volume in volumes:
+                volumes[bind.volume] = [*volumes[bind.volume]]
+        for claim in plan.claims:
+            if claim in claims:
+                claims[claim] = [*claims[claim]]
+
+        def undo() -> None:
+            self._planned_volumes, self._planned_claims = volumes, claims
+            self.version += 1
+
+        self._undo.note(undo)
 
     @property
     def planned(self) -> tuple[VolumePlan, ...]:

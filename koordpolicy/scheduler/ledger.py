@@ -21,6 +21,7 @@ from itertools import count
 from typing import Final
 
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler.decision import Decision, Preemption
 from koordpolicy.scheduler.plugins.base import Write
@@ -77,9 +78,10 @@ class Account:
 
 
 class Ledger:
-    """The accounts of all pods, and the nodes that are promised."""
+    """The accounts of all pods, and the nodes that are promised. Promises that are made in a trial of `log` end with it."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: UndoLog | None = None) -> None:
+        self._log = log or UndoLog()
         self._accounts: dict[PodKey, Account] = {}
         self._promised: dict[PodKey, str] = {}
         self._by_node: dict[str, dict[PodKey, PodView]] = {}
@@ -96,17 +98,44 @@ class Ledger:
         if self._promised.get(key) != node:
             self.retract(key)
         self._promised[key] = node
-        self._by_node.setdefault(node, {})[key] = view
+        known = self._by_node.get(node)
+        if known is None:
+            known = self._by_node[node] = {}
+            self._log.note(lambda: self._by_node.pop(node))
+        before = known.get(key)
+        known[key] = view
+        self._log.note(lambda: self._unpromise(key, node, before))
+
+    def _unpromise(self, key: PodKey, node: str, before: PodView | None) -> None:
+        """Take a promise back that was only tried."""
+        if before is not None:
+            self._by_node[node][key] = before
+        else:
+            del self._promised[key], self._by_node[node][key]
 
     def retract(self, key: PodKey) -> str | None:
         """No node is promised to a pod any more; the one that was, if any."""
         node = self._promised.pop(key, None)
         if node is not None:
             pods = self._by_node[node]
+            if self._log.depth:
+                self._try_without(key, node)
+                return node
             del pods[key]
             if not pods:
                 del self._by_node[node]
         return node
+
+    def _try_without(self, key: PodKey, node: str) -> None:
+        """Retract a promise as long as a trial lasts. Its place in the order of promises stays."""
+        before = self._by_node[node]
+        self._by_node[node] = {other: view for other, view in before.items() if other != key}
+
+        def undo() -> None:
+            self._promised[key] = node
+            self._by_node[node] = before
+
+        self._log.note(undo)
 
     def promised_to(self, key: PodKey) -> str | None:
         """The node that is promised to a pod."""
@@ -126,7 +155,17 @@ class Ledger:
         for key in found.cleared:
             self.retract(key)
         self.promise(view, found.node)
-        self._leaving.update((victim.pod, victim.uid) for victim in found.victims)
+        for victim in found.victims:
+            before = self._leaving.get(victim.pod)
+            self._leaving[victim.pod] = victim.uid
+            self._log.note(lambda key=victim.pod, before=before: self._unleave(key, before))  # type: ignore[misc]
+
+    def _unleave(self, key: PodKey, before: str | None) -> None:
+        """A pod was only tried to leave its node."""
+        if before is None:
+            del self._leaving[key]
+        else:
+            self._leaving[key] = before
 
     def stays(self, key: PodKey) -> None:
         """A pod that was to leave its node does not, or has left."""

@@ -26,6 +26,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.loads import LoadPolicy
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView, scheduler_of, takes_less, view_of
+from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.same import differs_for
 from koordpolicy.language.facts import Component
@@ -94,7 +95,8 @@ class Scheduler:
         self._diagnosing = diagnosing
         self._selection = HostSelection(draw, explained, refusals)
         self._waitlist = Waitlist(clock, self._records)
-        self.ledger: Final = Ledger()
+        self._undo_log = UndoLog()
+        self.ledger: Final = Ledger(self._undo_log)
         """What is promised and reserved. To be read by others; written here alone."""
         site = BindingSite(clock, lambda: self.cache, self.cycle, self._happened, self._undo)
         self._binding = BindingCycles(self.ledger, self._waitlist, site)
@@ -108,7 +110,7 @@ class Scheduler:
         self._graph = graph
         self._catalogue = graph.catalogue
         self._load = LoadPolicy(graph, profile)
-        state = None if before is None else before.state.again()
+        state = ClusterState(self._undo_log) if before is None else before.state.again()
         self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, state)
         self._evaluations = EvaluationCache()
         self._preemption = PreemptionEvaluator(graph, profile, self.cache, self.ledger, self._selection.draw)

@@ -13,7 +13,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmarks import access, client, columns, compiling, drain, engines, reloading, scheduling
+from tests.benchmarks import (
+    access,
+    client,
+    columns,
+    compiling,
+    drain,
+    engines,
+    preemption,
+    reloading,
+    scheduling,
+)
 from tests.benchmarks.measure import Row, table
 
 
@@ -33,6 +43,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("engines", "the same filter and score in all engines, ns per node", engines.run),
     Benchmark("scheduling", "decisions of the built-in profile in memory, every node scored", scheduling.run),
     Benchmark("access", "an evaluation brought up to date about some nodes, beside one of all", access.run),
+    Benchmark("preemption", "decisions on pods for which others have to go, in memory", preemption.run),
     Benchmark("client", "lists, watches and bindings at a real API server, CPU of the client", client.run),
     Benchmark("drain", "a backlog on a real API server, beside kube-scheduler", drain.run),
     Benchmark("drain-profile", "where our scheduler's CPU goes in the largest backlog", drain.profile),

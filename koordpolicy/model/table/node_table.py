@@ -21,6 +21,10 @@ _JOURNAL: Final = 65_536
 """So many of the latest changes, at least, are remembered one by one."""
 
 
+Mark = tuple[int, dict[str, int]]
+"""A version of a table, with its stamps."""
+
+
 class NodeTable:
     """Named rows of facts. `schema` says what stands at each path; others may stand there too, and
     are rows' own. `version` grows with every change; `strings` numbers the strings of all columns.
@@ -30,7 +34,7 @@ class NodeTable:
     """
 
     __slots__ = (
-        "__weakref__", "_first", "_journal", "_names", "_rows", "_shaped", "_stamps", "_store",
+        "__weakref__", "_first", "_journal", "_names", "_rows", "_shaped", "_stamps", "_store", "_told",
         "schema", "strings",
     )  # fmt: skip
 
@@ -44,6 +48,7 @@ class NodeTable:
         self._first = 0
         self._stamps: dict[str, int] = {}
         self._shaped = 0
+        self._told = 0
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -115,7 +120,7 @@ class NodeTable:
         self._store.fill(path, value)
         self._journal.extend(range(len(self._names)))
         self._trim()
-        self._stamps[path] = self.version
+        self._stamps[path] = self._version
 
     def remove(self, name: str) -> None:
         """Drop a row; the last row takes its number. Raises KeyError for an unknown row."""
@@ -131,7 +136,7 @@ class NodeTable:
         """Note that a row changes; the version from then on."""
         self._journal.append(at)
         self._trim()
-        return self.version
+        return self._version
 
     def _reshape(self, at: int) -> None:
         """Note that a row comes or goes. What changed before that does not matter any more."""
@@ -149,7 +154,26 @@ class NodeTable:
     @property
     def version(self) -> int:
         """How many changes there have been."""
+        self._told = self._version
+        return self._told
+
+    @property
+    def _version(self) -> int:
         return self._first + len(self._journal)
+
+    def mark(self) -> Mark:
+        """The present, to which `unmark` comes back."""
+        return self._version, dict(self._stamps)
+
+    def unmark(self, mark: Mark) -> None:
+        """All rows are again as they were at a mark, and none came or went: it is as if nothing had changed.
+
+        Where somebody was told a version from in between, what was touched meanwhile counts as touched.
+        """
+        version, stamps = mark
+        if self._told <= version and version >= self._first:
+            del self._journal[version - self._first :]
+            self._stamps = stamps
 
     def touched_since(self, version: int) -> Array | None:
         """The rows, in ascending order, that changed, moved or appeared after a version.
@@ -171,7 +195,9 @@ class NodeTable:
 
     def stamp(self, paths: Iterable[str]) -> int:
         """The version in which one of these facts last changed anywhere, or rows came or went."""
-        return max(self._shaped, max(map(self._stamps.get, paths, repeat(0)), default=0))
+        found = max(self._shaped, max(map(self._stamps.get, paths, repeat(0)), default=0))
+        self._told = max(self._told, found)
+        return found
 
     # --- columns --------------------------------------------------------------------------------
 

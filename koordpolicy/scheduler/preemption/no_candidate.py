@@ -56,7 +56,7 @@ def helpful(cycle: Cycle, evaluation: Evaluation, nodes: int) -> Mask:
 
 
 def in_vain(
-    moments: Sequence[Moment], evaluation: Evaluation, cache: ClusterCache, pools: PoolsFor, supposing: WhatIf,
+    moments: Sequence[Moment], evaluation: Evaluation, cache: ClusterCache, pools: PoolsFor, what_if: WhatIf,
     without: Callable[[Sequence[str]], NodeTable],
 ) -> NoCandidate:  # fmt: skip
     """What is said of all nodes once it is known that nobody goes from any. Raises CycleProblem.
@@ -72,7 +72,7 @@ def in_vain(
         found, unsettled = _by_rows(moments, evaluation, without(crowded), crowded)
         counts += found
         for name in unsettled:
-            counts += supposing.refusals(cycle, name, pools.on(name))
+            counts += what_if.refusals(cycle, name, pools.on(name))
     return NoCandidate(counts)
 
 

@@ -11,8 +11,8 @@ from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation, Filtered, evaluate
 from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.plugins import Verdicts
-from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
+from koordpolicy.scheduler.preemption.trial_rows import Change, TrialRows
 
 
 class Nominations:
@@ -24,7 +24,7 @@ class Nominations:
         self._cache = cache
         self._policy = policy
         self._ledger = ledger
-        self._supposed = SupposedNodes(cache)
+        self._supposed = TrialRows(cache)
 
     def respected(self, cycle: Cycle, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for the one that is asked of."""
@@ -62,9 +62,12 @@ class Nominations:
         beside = self.respected(cycle, node)
         if not beside:
             return True
-        with self._cache.supposing(node, (), beside):
-            row = self._cache.table.index(node)
-            return passes(evaluate(cycle, self._cache.table, np.array([row])))
+        cache = self._cache
+        now = max(map(cache.since, cache.pods_on(node)), default=0)
+        with cache.trial():
+            for view in beside:
+                cache.place(view, node, now)
+            return passes(evaluate(cycle, cache.table, np.array([cache.table.index(node)])))
 
 
 def passes(evaluation: Evaluation) -> bool:

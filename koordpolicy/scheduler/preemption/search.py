@@ -22,11 +22,11 @@ from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import Preemption, Victim
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.ledger import Ledger
-from koordpolicy.scheduler.preemption.hypothesis import Change, SupposedNodes
 from koordpolicy.scheduler.preemption.no_candidate import NoCandidate, in_vain
 from koordpolicy.scheduler.preemption.nominations import Nominations
 from koordpolicy.scheduler.preemption.policy import Moment, PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.preemption.pools import Pools
+from koordpolicy.scheduler.preemption.trial_rows import Change, TrialRows
 from koordpolicy.scheduler.preemption.what_if import WhatIf
 from koordpolicy.scheduler.sortkeys import SortKey
 from koordpolicy.scheduler.step import Step
@@ -66,7 +66,7 @@ class Search:
         self._draw = draw
         self._pools = Pools(cache, policy)
         self._what_if = WhatIf(cache, nominations, policy)
-        self._bare: dict[tuple[object, ...], SupposedNodes] = {}
+        self._bare: dict[tuple[object, ...], TrialRows] = {}
 
     def find(self, cycle: Cycle, evaluation: Evaluation) -> Preemption | NoCandidate:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
@@ -199,12 +199,12 @@ class Search:
                 supposed.set(name, Change(going))
         return supposed.table
 
-    def _supposed(self, cycle: Cycle) -> SupposedNodes:
+    def _supposed(self, cycle: Cycle) -> TrialRows:
         """Nodes without those who may go for this pod."""
         signature = self._policy.signature(cycle.records)
         known = self._bare.pop(signature, None)
         if known is None:
-            known = SupposedNodes(self._cache)
+            known = TrialRows(self._cache)
             while len(self._bare) >= _TABLES:
                 del self._bare[next(iter(self._bare))]
         self._bare[signature] = known

@@ -1,7 +1,7 @@
 """Who has to go from one node, found by asking all filters of the node as it would be."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import numpy as np
 
@@ -31,40 +31,21 @@ class WhatIf:
 
     def enough(self, cycle: Cycle, node: str, victims: tuple[PodView, ...]) -> bool:
         """Whether the node passes all filters once these are gone. Raises CycleProblem."""
-        beside = self._nominations.respected(cycle, node)
-        keys = [view.pod.key for view in victims]
-        with self._cache.supposing(node, keys):
-            if not self._fits(cycle, node):
-                return False
-        if not beside:
-            return True
-        with self._cache.supposing(node, keys, beside):
-            return self._fits(cycle, node)
+        with self._cache.trial():
+            return self._passes_without(cycle, node, [view.pod.key for view in victims])
 
     def victims(
         self, cycle: Cycle, node: str, pool: Pool, broken: list[bool] | None
     ) -> Victims[PodKey] | None:
         """Who has to go; None where it is no use that anybody does. Raises CycleProblem."""
         keys = pool.keys
-        beside = self._nominations.respected(cycle, node)
         if not keys:
             return None
-        if beside:
-            with self._cache.supposing(node, keys):
-                if not self._fits(cycle, node):
-                    return None
-        with self._cache.supposing(node, keys, beside) as supposition:
-            if not self._fits(cycle, node):
+        with self._cache.trial():
+            put_back = self._put_back(node)
+            if not self._passes_without(cycle, node, keys):
                 return None
-
-            def stays(key: PodKey) -> bool:
-                supposition.put_back(key)
-                if self._fits(cycle, node):
-                    return True
-                supposition.take_off(key)
-                return False
-
-            found = reprieve(keys, broken or [False] * len(keys), stays)
+            found = reprieve(keys, broken or [False] * len(keys), self._stays(cycle, node, put_back))
         return found if found.keys else None
 
     def beside(
@@ -73,36 +54,72 @@ class WhatIf:
         """Who has to go where some go in any case, whom the pool need not hold. Raises CycleProblem."""
         budgets = dict(zip(pool.keys, broken or [False] * len(pool.keys), strict=True))
         others = [key for key in pool.keys if key not in going]
-        with self._cache.supposing(node, list(going)) as supposition:
+        with self._cache.trial():
+            put_back = self._put_back(node)
+            self._cache.displace(*going)
             if self._fits(cycle, node):
                 return Victims(tuple(going), sum(budgets.get(key, False) for key in going))
-            for key in others:
-                supposition.take_off(key)
+            self._cache.displace(*others)
             if not self._fits(cycle, node):
                 return None
-
-            def stays(key: PodKey) -> bool:
-                supposition.put_back(key)
-                if self._fits(cycle, node):
-                    return True
-                supposition.take_off(key)
-                return False
-
+            stays = self._stays(cycle, node, put_back)
             more = reprieve(others, [budgets[key] for key in others], stays)
         return Victims((*going, *more.keys), more.violations + sum(budgets.get(key, False) for key in going))
 
     def refusals(self, cycle: Cycle, node: str, pool: Pool) -> Counter[str]:
         """Why the node refuses the pod when all who may go are gone, once for each reason. Raises CycleProblem."""
         beside = self._nominations.respected(cycle, node)
-        table = self._cache.table
+        cache, table = self._cache, self._cache.table
         for there in (beside, ()) if beside else ((),):
-            with self._cache.supposing(node, pool.keys, there):
+            now = self._newest(node)
+            with cache.trial():
+                cache.displace(*pool.keys)
+                for view in there:
+                    cache.place(view, node, now)
                 rows = np.array([table.index(node)])
                 for moment in self._policy.moments(cycle):
                     found, _ = why_refused(moment.cycle, moment.evaluate(table, rows), rows, table)
                     if found:
                         return found
         return Counter()
+
+    def _passes_without(self, cycle: Cycle, node: str, keys: Collection[PodKey]) -> bool:
+        """Whether the node passes without these pods, and then beside those that it is promised to, too."""
+        cache, now = self._cache, self._newest(node)
+        cache.displace(*keys)
+        if not self._fits(cycle, node):
+            return False
+        beside = self._nominations.respected(cycle, node)
+        for view in beside:
+            cache.place(view, node, now)
+        return not beside or self._fits(cycle, node)
+
+    def _newest(self, node: str) -> int:
+        """Since when the newest pod of a node is there."""
+        return max(map(self._cache.since, self._cache.pods_on(node)), default=0)
+
+    def _put_back(self, node: str) -> Callable[[PodKey], None]:
+        """What puts pods back that are on the node now, as they are."""
+        cache = self._cache
+        there = {key: (view, cache.since(key)) for key, view in cache.pods_on(node).items()}
+
+        def put_back(key: PodKey) -> None:
+            view, since = there[key]
+            cache.place(view, node, since)
+
+        return put_back
+
+    def _stays(self, cycle: Cycle, node: str, put_back: Callable[[PodKey], None]) -> Callable[[PodKey], bool]:
+        """Whether a pod that is gone can stay after all, as it does then."""
+
+        def stays(key: PodKey) -> bool:
+            put_back(key)
+            if self._fits(cycle, node):
+                return True
+            self._cache.displace(key)
+            return False
+
+        return stays
 
     def _fits(self, cycle: Cycle, node: str) -> bool:
         table = self._cache.table

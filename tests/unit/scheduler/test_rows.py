@@ -83,9 +83,11 @@ def act(cache: ClusterCache, event: tuple[Any, ...]) -> None:
             cache.remove_metric(name)
         case ("suppose", name):
             if name in cache:
-                with cache.supposing(name, list(cache.pods_on(name))) as supposition:
-                    for key in list(cache.pods_on(name)):
-                        supposition.put_back(key)
+                views = cache.pods_on(name)
+                with cache.trial():
+                    cache.displace(*views)
+                    for view in views.values():
+                        cache.place(view, name, NOW)
 
 
 def rows(cache: ClusterCache) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Nodes as they would be with other pods on them: a table of its own, row by row up to date.
+"""Rows of nodes as a trial finds them with other pods: a table of its own, row by row up to date.
 
 Only what follows from a node's own row is right in it.
 """
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.nodes import node_schema
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 
@@ -26,7 +27,7 @@ class Change:
         object.__setattr__(self, "_beside_ids", tuple(map(id, self.beside)))
 
 
-class SupposedNodes:
+class TrialRows:
     """A table of some nodes with changes. Ask `outdated` before each use, and `set` what is to be there."""
 
     __slots__ = ("_cache", "_changes", "_version", "table")
@@ -54,8 +55,16 @@ class SupposedNodes:
         if change is None:
             self._drop(name)
         elif self._changes.get(name) != change:
-            self.table.put(name, self._cache.supposed(name, change.without, change.beside))
+            self.table.put(name, self._tried(name, change))
             self._changes[name] = change
+
+    def _tried(self, name: str, change: Change) -> Record:
+        cache = self._cache
+        with cache.trial(rows_only=True):
+            cache.displace(*change.without)
+            for view in change.beside:
+                cache.place(view, name, 0)
+            return dict(cache.table.row(cache.table.index(name)))
 
     def keep(self, names: Mapping[str, object]) -> None:
         """Drop all nodes but these."""
