@@ -171,8 +171,10 @@ class BindingCycles:
 
     def next(self) -> tuple[Decision, Pod] | None:
         """A decision on a pod that has waited for a permit, and does not any more."""
-        self._expire()
-        self._ask_again()
+        if self._ledger.timed:
+            self._expire()
+        if self._asked_again:
+            self._ask_again()
         while self._ended:
             decision, pod, account = self._ended.popleft()
             if account is None or self._ledger.get(pod.key) is account:
@@ -226,8 +228,6 @@ class BindingCycles:
 
     def _expire(self) -> None:
         """Take back the pods that were not permitted in time, or that the cluster did not confirm on their nodes."""
-        if not self._ledger.timed:
-            return
         for account in self._ledger.due(self._site.clock()):
             if account.stage == Stage.WAITING and account.decision is not None:
                 name, reason = next(iter(account.permits.items()))

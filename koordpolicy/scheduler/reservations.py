@@ -3,7 +3,7 @@
 Each plugin has one state for a scheduler, made when it is first needed; it outlives revisions, as the ledger does.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -196,17 +196,18 @@ class Reservations:
         return made
 
 
-def _concerned(cycle: Cycle, steps: Sequence[tuple[Step, Plugin]]) -> Iterator[tuple[Step, Plugin]]:
+def _concerned(cycle: Cycle, steps: Sequence[tuple[Step, Plugin]]) -> list[tuple[Step, Plugin]]:
     """Those of the steps that a pod concerns. Raises CycleProblem."""
+    found = []
     for step, plugin in steps:
         try:
-            asked = (plugin.concerns is None or plugin.concerns(cycle.view)) and step.enabled.value(
-                cycle.records
-            ) is not False
+            if (plugin.concerns is None or plugin.concerns(cycle.view)) and (
+                step.enabled.value(cycle.records) is not False
+            ):
+                found.append((step, plugin))
         except Exception as problem:
             raise CycleProblem.of(problem, step) from problem
-        if asked:
-            yield step, plugin
+    return found
 
 
 def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:

@@ -16,7 +16,7 @@ from koordpolicy.scheduler.plugins.base import Host, Parameters, Refusal, Wait
 from koordpolicy.scheduler.role import Role
 from tests.unit.scheduler import licences
 from tests.unit.scheduler.licences import LICENCES, Licences
-from tests.unit.scheduler.world import World, pod
+from tests.unit.scheduler.world import World, pod, policies
 from tests.vectors.policies import PACK
 
 NAME = PluginName(
@@ -276,6 +276,19 @@ def test_a_claim_lasts_as_long_as_its_pod_and_over_revisions() -> None:
     world.scheduler.replace_graph(graph_of("30s"))
     assert world.taken == 1
     world.scheduler.set_pod(pod("a", {"node": "n0", "phase": "Succeeded"}))
+    assert (world.taken, len(world.scheduler.ledger)) == (0, 0)
+
+
+def test_a_revision_without_the_plugin_lets_go_who_waits_and_still_gives_back() -> None:
+    world = Licensed()
+    world.place("a")
+    world.licences.reachable = False
+    world.wait("b")
+    world.scheduler.replace_graph(policies())
+    assert world.names() == ["b"], "nobody is left to permit it"
+    assert world.taken == 2
+    for name in ("a", "b"):
+        world.scheduler.remove_pod(("default", name))
     assert (world.taken, len(world.scheduler.ledger)) == (0, 0)
 
 
