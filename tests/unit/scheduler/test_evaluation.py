@@ -4,15 +4,19 @@ import random
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from koordpolicy.algorithms.normalize import Scores
+from koordpolicy.cluster import nodes
+from koordpolicy.language.cel.lower.columns import kept, program
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node, Taint
 from koordpolicy.model.pod import Container, Pod
+from koordpolicy.model.table.access_path import AccessPath
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.evaluation import Evaluation, evaluate
+from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache, cache, evaluate
 from tests.unit.scheduler.world import START, policies
 
 GRAPH = policies()
@@ -65,10 +69,19 @@ def nothing(scheduler: Scheduler, chance: random.Random, at: int) -> None:
 STEPS: tuple[Step, ...] = (node_changes, pod_goes, load_changes, nothing, nothing, nothing)
 
 
-@settings(max_examples=25, deadline=None)
-@given(st.integers(0, 10**6))
-def test_what_is_kept_is_what_would_be_computed(seed: int) -> None:
-    chance = random.Random(seed)
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([None, AccessPath.ONE_BY_ONE, AccessPath.GATHER]))
+def test_what_is_kept_is_what_would_be_computed(seed: int, path: AccessPath | None) -> None:
+    """However rows are read: as is quickest with so few nodes (None), or as with very many."""
+    with pytest.MonkeyPatch.context() as patch:
+        if path is not None:
+            for module in (cache, nodes, program, kept):
+                patch.setattr(module, "access_path", lambda *_, **__: path)
+        keep_up(random.Random(seed))
+
+
+def keep_up(chance: random.Random) -> None:
+    """Let a cluster change, and compare what is kept about each pod with what would be computed."""
     scheduler = Scheduler(GRAPH, lambda: START, draw=chance.randrange, explained=0, refusals=False)
     for at in range(12):
         scheduler.set_node(a_node(f"n{at}", chance))
@@ -84,11 +97,11 @@ def test_what_is_kept_is_what_would_be_computed(seed: int) -> None:
         known = scheduler.evaluation(cycle)
         evaluation = evaluate(cycle, scheduler.cache.table)
         assert_equal(known, evaluation)
-        kept, fresh = known.ranking(), evaluation.ranking()
-        assert kept is not None
+        ranking, fresh = known.ranking(), evaluation.ranking()
+        assert ranking is not None
         assert fresh is not None
-        assert kept.count == fresh.count
-        np.testing.assert_array_equal(kept.totals, fresh.totals)
+        assert ranking.count == fresh.count
+        np.testing.assert_array_equal(ranking.totals, fresh.totals)
 
 
 def assert_equal(known: Evaluation, evaluation: Evaluation) -> None:
@@ -120,6 +133,19 @@ def test_equal_pods_are_followed_node_by_node() -> None:
         scheduler.set_pod(a_pod(f"p{at}", 0))
         assert scheduler.schedule_next() is not None
     assert [entry.incremental is not None for entry in scheduler._evaluations._entries] == [True]
+
+
+def test_another_table_or_profile_has_answers_of_its_own() -> None:
+    large, small = (Scheduler(GRAPH, lambda: START, explained=0, refusals=False) for _ in range(2))
+    for at in range(12):
+        for scheduler, cpu in ((large, 8000), (small, 100)):
+            scheduler.set_node(Node(f"n{at}", allocatable={"cpu": cpu, "memory": 8 << 30, "pods": 6}))
+    assert large.cache.table.version == small.cache.table.version
+    cycle, evaluations = large.cycle(a_pod("p", 0)), EvaluationCache()
+    for scheduler, feasible in ((large, 12), (large, 12), (small, 0), (large, 12)):
+        ranking = evaluations.get(cycle, scheduler.cache.table).ranking()
+        assert ranking is not None
+        assert ranking.count == feasible
 
 
 def test_scores_count_on_nodes_that_become_feasible_when_none_was() -> None:
