@@ -18,13 +18,13 @@ from koordpolicy.scheduler.preemption.trial_rows import Change, TrialRows
 class Nominations:
     """How pods count that a node is promised to."""
 
-    __slots__ = ("_cache", "_ledger", "_policy", "_supposed")
+    __slots__ = ("_cache", "_ledger", "_policy", "_trial_rows")
 
     def __init__(self, cache: ClusterCache, policy: PreemptionPolicy, ledger: Ledger) -> None:
         self._cache = cache
         self._policy = policy
         self._ledger = ledger
-        self._supposed = TrialRows(cache)
+        self._trial_rows = TrialRows(cache)
 
     def respected(self, cycle: Cycle, node: str) -> tuple[PodView, ...]:
         """The pods that count as being on a node for the one that is asked of."""
@@ -47,14 +47,14 @@ class Nominations:
                     wanted[node] = Change(beside=beside)
         if not wanted:
             return evaluation
-        supposed = self._supposed
-        for _ in supposed.outdated():
+        tried = self._trial_rows
+        for _ in tried.outdated():
             pass
-        supposed.keep(wanted)
+        tried.keep(wanted)
         for name, change in wanted.items():
-            supposed.set(name, change)
-        fresh = evaluate(cycle, supposed.table, local_only=True)
-        rows = np.array([self._cache.table.index(name) for name in supposed.table.names], dtype=np.int64)
+            tried.set(name, change)
+        fresh = evaluate(cycle, tried.table, local_only=True)
+        rows = np.array([self._cache.table.index(name) for name in tried.table.names], dtype=np.int64)
         return _both(evaluation, fresh, rows)
 
     def passes_beside(self, cycle: Cycle, node: str) -> bool:

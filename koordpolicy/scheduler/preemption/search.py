@@ -189,17 +189,17 @@ class Search:
 
     def _without_all(self, cycle: Cycle, names: Sequence[str]) -> NodeTable:
         """A table with these nodes, and maybe others, as they are without all who may go for the pod."""
-        supposed, pools = self._supposed(cycle), self._pools.of(cycle)
-        for name in supposed.outdated():
-            supposed.set(name, None)
+        tried, pools = self._trial_rows(cycle), self._pools.of(cycle)
+        for name in tried.outdated():
+            tried.set(name, None)
         for name in names:
             # A pod whose news leave the row as it is may be another to those who ask who may go.
-            known, going = supposed.change(name), pools.on(name).keys
+            known, going = tried.change(name), pools.on(name).keys
             if known is None or known.without is not going:
-                supposed.set(name, Change(going))
-        return supposed.table
+                tried.set(name, Change(going))
+        return tried.table
 
-    def _supposed(self, cycle: Cycle) -> TrialRows:
+    def _trial_rows(self, cycle: Cycle) -> TrialRows:
         """Nodes without those who may go for this pod."""
         signature = self._policy.signature(cycle.records)
         known = self._bare.pop(signature, None)
