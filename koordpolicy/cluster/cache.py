@@ -132,14 +132,18 @@ class ClusterCache:
         before = self._where.get(key)
         if before is not None and before != node:
             self.displace(key)
-        entry = self._entry(node)
-        self._keep(entry)
+        entry, trying = self._entry(node), self._kept is not None
+        if trying:
+            self._keep(entry)
         known = entry.pods.get(key)
         placed = self._placed(entry, view, now if known is None else known.since)
         entry.pods[key] = placed
         self._changes += 1
         entry.changes = self._changes
-        self._move(key, node)
+        if trying:
+            self._move(key, node)
+        else:
+            self._where[key] = node
         if not self._rows_only and (known is None or not _same_to_others(known.view, view)):
             row = self._row(entry)
             if known is not None:

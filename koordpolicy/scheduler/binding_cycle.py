@@ -163,9 +163,10 @@ class BindingCycles:
 
     def heard(self, event: Event) -> None:
         """Something happened that may let a pod go that waits for a permit, or before a gate."""
-        if event in self._reservations.gate_events:
+        gates, permits = self._reservations.gate_events, self._reservations.events
+        if gates and event in gates:
             self._try_gates((), ())
-        if event in self._reservations.events:
+        if permits and event in permits:
             for key, account in self._ledger.waiting.items():
                 self._asked_again.setdefault(key, set()).update(account.permits)
 

@@ -201,8 +201,9 @@ class Ledger:
 
     def open(self, view: PodView, node: str, stage: Stage = Stage.RESERVED) -> Account:
         """Hold a node for a pod. A promise stays until the account binds. What was held before is given up."""
-        self.give_up(view.pod.key)
-        account = self._accounts[view.pod.key] = Account(view, node, stage)
+        key = view.pod.key
+        self.give_up(key)
+        account = self._accounts[key] = Account(view, node, stage)
         return account
 
     def wait(self, account: Account, until: int) -> None:
@@ -213,10 +214,11 @@ class Ledger:
 
     def bind(self, account: Account, until: int | None = None) -> None:
         """It may be written, and is to be confirmed until then (None: whenever)."""
+        key = account.view.pod.key
         account.stage = Stage.BINDING
         account.permits.clear()
-        self._waiting.pop(account.view.pod.key, None)
-        self.retract(account.view.pod.key)
+        self._waiting.pop(key, None)
+        self.retract(key)
         self._end_at(account, until)
 
     def confirm(self, key: PodKey, view: PodView) -> None:

@@ -105,9 +105,14 @@ class Ranking:
         if not passes:
             self.totals[row] = -np.inf
             return True
+        # As `share` says of each part, without the calls: this is what an equal pod costs.
         total = 0.0
         for part in self._parts:
-            total += part.share(part.of(row))
+            scored, between = part.scored, part.between
+            score: float = scored.scores.item(row)  # type: ignore[union-attr]  # parts are of scores that count
+            if between is not None:
+                score = float(scaled_one(scored.step.normalize, score, between))
+            total += score * scored.weight
         self.totals[row] = total
         return True
 
