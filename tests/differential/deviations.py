@@ -418,7 +418,11 @@ DEVIATIONS_OF_GO: tuple[Deviation, ...] = (
     Deviation(
         _calls("format("),
         _theirs_says(
-            "string.format", "error during formatting", "out of range\n", "could not parse formatting clause"
+            "string.format",
+            "error during formatting",
+            "out of range\n",
+            "could not parse formatting clause",
+            "unexpected end of string",
         ),
         "literal formats are tried when checked, in parts that are never evaluated, too; too many arguments are refused",
     ),
