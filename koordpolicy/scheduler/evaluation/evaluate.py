@@ -43,9 +43,7 @@ def evaluate(
         keys = {} if local_only else cache_keys_of(cycle)
 
         def seen(step: Step) -> NodeView | None:
-            """The nodes that the plugin of a step is asked about; None where it has nothing to say."""
-            if not step.looks_beyond:
-                return nodes
+            """The nodes that the plugin of a step that looks beyond rows is asked about; None where it has nothing to say."""
             if step.place not in keys:
                 return None
             return nodes if known is None or not stale(known.cache_keys, keys, step.place) else nodes.whole()
@@ -61,7 +59,7 @@ def evaluate(
                 and (step.reads_time or not timed_only)
                 and step.enabled.value(records) is not False
             ):
-                plugin, view = step.plugin, seen(step)
+                plugin, view = step.plugin, seen(step) if step.looks_beyond else nodes
                 if view is not None and plugin is not None and plugin.filter is not None:
                     answer.verdicts = plugin.filter(cycle.view, view, step.values(records))
                 if step.expression:
@@ -70,7 +68,8 @@ def evaluate(
             if known is not None and step.settled(changed):
                 scores.append(known.scores[at])
             elif weight := step.weighs(records):
-                scores.append(Scored(step, _scores(step, cycle, seen(step), found.get(step.place)), weight))
+                view = seen(step) if step.looks_beyond else nodes
+                scores.append(Scored(step, _scores(step, cycle, view, found.get(step.place)), weight))
             else:
                 scores.append(Scored(step))
     except Exception as problem:

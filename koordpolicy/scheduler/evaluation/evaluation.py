@@ -32,6 +32,8 @@ class Evaluation:
         """The nodes that no filter refuses and that are not promised, in an array of its own; None where all are."""
         feasible = None if self.barred is None else ~self.barred
         for one in self.filters:
+            if (one.verdicts is None or one.verdicts.none) and one.accepted is None:
+                continue  # as most of them
             passes = one.passing()
             if passes is not None:
                 feasible = passes if feasible is None else np.asarray(feasible & passes, np.bool_)
