@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from koordpolicy.graph.rules import Decision, DecisionKey
+from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.fold import fold
@@ -27,6 +27,19 @@ def _parameters(refs: Iterable[tuple[str, str]], key: DecisionKey) -> list[Decis
     return [
         parameter_key(key, name) for name in sorted(name for space, name in refs if space == "parameters")
     ]
+
+
+def rules_behind(parameters: Iterable[DecisionKey], decisions: Mapping[DecisionKey, Decision]) -> list[Rule]:
+    """The rules of these parameters, and of all parameters that those use; each once."""
+    found: dict[Rule, None] = {}
+    waiting = list(parameters)
+    while waiting:
+        parameter = decisions.get(waiting.pop())
+        for rule in parameter.rules if parameter is not None else ():
+            if rule not in found:
+                found[rule] = None
+                waiting.extend(parameter_key(rule.key, name) for name in rule.parameters)
+    return list(found)
 
 
 class Expressions:

@@ -9,7 +9,7 @@ from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.analysis.domain import one_of
 from koordpolicy.graph.analysis.region import Box, boxes
 from koordpolicy.graph.answer import Answer
-from koordpolicy.graph.decide import Expressions, parameter_key
+from koordpolicy.graph.decide import Expressions, parameter_key, rules_behind
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.notation import about, show
@@ -96,7 +96,7 @@ def formulas(state: State) -> None:
 def _hold(state: State, law: Law, decision: Decision, expressions: Expressions, graph: RuleGraph) -> None:
     told: set[Rule] = set()
     for rule in decision.rules[:MAX_RULES]:
-        below = _parameters(state, rule)
+        below = rules_behind((parameter_key(rule.key, name) for name in rule.parameters), state.decisions)
         key = ("formula", rule, *below, *state.constants.values())
         program = state.cache.get(key, partial(_program, decision, expressions, rule))
         for records in _examples(state, [rule, *below], expressions):
@@ -106,21 +106,6 @@ def _hold(state: State, law: Law, decision: Decision, expressions: Expressions, 
 
 def _program(decision: Decision, expressions: Expressions, rule: Rule) -> RowProgram:
     return compile_row(decision.roots, expressions.resolved(rule.value, rule.key))
-
-
-def _parameters(state: State, rule: Rule) -> list[Rule]:
-    """The rules of all parameters that a rule uses, those of parameters of parameters too."""
-    found: dict[Rule, None] = {}
-    waiting = [rule]
-    while waiting:
-        one = waiting.pop()
-        for name in one.parameters:
-            parameter = state.decisions.get(parameter_key(one.key, name))
-            for inner in parameter.rules if parameter is not None else ():
-                if inner not in found:
-                    found[inner] = None
-                    waiting.append(inner)
-    return list(found)
 
 
 def _breaks(law: Law, program: RowProgram, decision: Decision, records: Mapping[str, Any]) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from koordpolicy.diagnostics import Note, Span
-from koordpolicy.graph.decide import parameters_of
+from koordpolicy.graph.decide import parameter_key, rules_behind
 from koordpolicy.graph.passes.parameters import PREFIX
 from koordpolicy.graph.references import walk as ast_walk
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
@@ -45,15 +45,15 @@ def _through_parameters(state: State) -> None:
 
     A parameter may read whatever its kind knows, but what uses it may know less: the setting of a filter sees no node.
     """
-    read = {key: found for key, found in _read_by_parameters(state).items() if found}
-    if not read:
-        return
+    read: dict[DecisionKey, dict[str, Rule]] = {}
     told: set[str] = set()
     for decision in state.decisions.values():
-        if decision.key in read:
+        if decision.key.field.startswith(PREFIX):
             continue  # a parameter of a parameter counts where the outer one is used
-        for key in {one for rule in decision.rules for one in parameters_of(rule.value, rule.key)}:
-            for root, rule in read.get(key, {}).items():
+        for key in {parameter_key(rule.key, name) for rule in decision.rules for name in rule.parameters}:
+            if key not in read:
+                read[key] = _read_behind(key, state)
+            for root, rule in read[key].items():
                 if root not in decision.roots and rule.id not in told:
                     told.add(rule.id)
                     state.found.add(
@@ -64,27 +64,13 @@ def _through_parameters(state: State) -> None:
                     )
 
 
-def _read_by_parameters(state: State) -> dict[DecisionKey, dict[str, Rule]]:
-    """The roots that each parameter reads, by way of others too, each with a rule that does."""
-    own: dict[DecisionKey, dict[str, Rule]] = {}
-    for key, decision in state.decisions.items():
-        if key.field.startswith(PREFIX):
-            own[key] = {
-                root: rule
-                for rule in decision.rules
-                for root in state.cache.get(("roots", rule), partial(_roots_read, rule))
-            }
-    found: dict[DecisionKey, dict[str, Rule]] = {}
-
-    def all_of(key: DecisionKey) -> dict[str, Rule]:
-        if key not in found:
-            found[key] = dict(own.get(key, {}))  # first, though the pass before has refused circles
-            for rule in state.decisions[key].rules if key in own else ():
-                for other in parameters_of(rule.value, rule.key):
-                    found[key].update(all_of(other))
-        return found[key]
-
-    return {key: all_of(key) for key in own}
+def _read_behind(key: DecisionKey, state: State) -> dict[str, Rule]:
+    """The roots that a parameter reads, by way of others too, each with a rule that does."""
+    return {
+        root: rule
+        for rule in rules_behind([key], state.decisions)
+        for root in state.cache.get(("roots", rule), partial(_roots_read, rule))
+    }
 
 
 def _roots_read(rule: Rule) -> frozenset[str]:
