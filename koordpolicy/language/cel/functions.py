@@ -1,6 +1,6 @@
 """How a named function is declared: signatures, meaning, implementation and cost in one row."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -70,6 +70,12 @@ class Function:
     summary: str
     overloads: tuple[Overload, ...]
     example: str = ""
+
+
+def overload_named(id: str, functions: Mapping[str, Function]) -> Overload | None:
+    """The overload with an id; None for an id that asks for dispatch."""
+    row = functions.get(id.partition("(")[0].removeprefix("."))
+    return None if row is None else next((known for known in row.overloads if known.id == id), None)
 
 
 def _charging(implementation: Callable[..., Any]) -> Metered:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.functions import Function, Overload
+from koordpolicy.language.cel.functions import Function, Overload, overload_named
 from koordpolicy.language.cel.ir_walk import Numbering
 from koordpolicy.language.cel.lower import charging
 from koordpolicy.language.cel.lower.source import Block
@@ -72,8 +72,7 @@ class Program:
 
     def overload(self, id: str) -> Overload | None:
         """The overload with an id; None for an id that asks for dispatch."""
-        row = self.functions.get(id.partition("(")[0].removeprefix("."))
-        return None if row is None else next((known for known in row.overloads if known.id == id), None)
+        return overload_named(id, self.functions)
 
     def constant(self, value: Value, key: object = None) -> str:
         """The name under which generated code finds a value; equal keys share one."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
-from koordpolicy.language.cel.functions import Overload
+from koordpolicy.language.cel.functions import overload_named
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.library.regex import compile_pattern, tester
 from koordpolicy.language.cel.lower.dispatch import dispatcher
@@ -72,7 +72,7 @@ def _made(kind: str, what: Any) -> Any:
 
 def _function(overload: str) -> Any:
     """What generated code calls for an overload, None where there is nothing by that name."""
-    known = _overload(overload)
+    known = overload_named(overload, FUNCTIONS)
     if known is not None:
         return known.metered or known.implementation
     return dispatcher(overload, FUNCTIONS)
@@ -80,13 +80,8 @@ def _function(overload: str) -> Any:
 
 def _unmetered(overload: str) -> Any:
     """What it calls where the price is known beforehand."""
-    known = _overload(overload)
+    known = overload_named(overload, FUNCTIONS)
     return None if known is None else known.implementation
-
-
-def _overload(id: str) -> Overload | None:
-    row = FUNCTIONS.get(id.partition("(")[0].removeprefix("."))
-    return None if row is None else next((one for one in row.overloads if one.id == id), None)
 
 
 _CALLED: Final = MappingProxyType({"function": _function, "unmetered": _unmetered})
