@@ -6,7 +6,7 @@ from typing import Any
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.load import AssignedPod, LoadReport, NodeLoad, ReportedPod, estimate_end
-from koordpolicy.cluster.memo import Memo
+from koordpolicy.cluster.memoized import MemoizedDecision
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import Records, prepared
 from koordpolicy.graph import RuleGraph
@@ -44,10 +44,10 @@ class LoadPolicy:
         target = f"SchedulingProfile/{profile}"
         self._decisions = {field: prepared(graph, f"{target}.{field}") for field in _FIELDS}
         estimates = self._decisions[_REQUEST]
-        self._estimates = Memo(estimates.value, estimates.facts)
+        self._estimates = MemoizedDecision(estimates.value, estimates.facts)
         self._reads_of_pods = frozenset(path for root, path in estimates.facts if root == "pod")
         # Nodes share equal rules, rather than having their own each.
-        self._rules = Memo(
+        self._rules = MemoizedDecision(
             self._new_rules, frozenset().union(*(self._decisions[field].facts for field in _OF_NODES))
         )
         self._holds = any(

@@ -25,7 +25,7 @@ CUT = "…"
 """Stands for what is left out of a value."""
 
 
-class TooLarge(ValueError):
+class TooManyElements(ValueError):
     """The value is too large to be written out."""
 
 
@@ -67,11 +67,11 @@ def written(type: Type, value: Value, resource: str | None = None) -> object:
 
 
 def exactly(type: Type, value: Value) -> object:
-    """As `written`, but whole. Raises `TooLarge`."""
+    """As `written`, but whole. Raises `TooManyElements`."""
     room = _for_documents()
     plain = _plain(type, value, None, room)
     if room.is_short:
-        raise TooLarge("a value of more than 10,000 elements")
+        raise TooManyElements("a value of more than 10,000 elements")
     return plain
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from koordpolicy.diagnostics import Position, Span
-from koordpolicy.graph.notation import TooLarge, exactly, flow
+from koordpolicy.graph.notation import TooManyElements, exactly, flow
 from koordpolicy.graph.testing.results import CaseResult, Outcome
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -33,7 +33,7 @@ def _new_value(outcome: Outcome) -> str | None:
         return flow({"error": str(answer.error)})
     try:
         return flow(exactly(outcome.type, answer.value))
-    except TooLarge:
+    except TooManyElements:
         return None
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.graph.notation import CUT, TooLarge, about, exactly, flow, plain_number, show, written
+from koordpolicy.graph.notation import CUT, TooManyElements, about, exactly, flow, plain_number, show, written
 from koordpolicy.language.cel.types import (
     AMOUNT,
     BANDWIDTH,
@@ -151,7 +151,7 @@ def test_a_value_that_unfolds_without_end_is_cut() -> None:
     assert len(show(DYN, deep)) < 2_000
     assert CUT in show(DYN, deep)
     assert CUT in json.dumps(written(DYN, {"a": doubled(40)}), ensure_ascii=False)
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooManyElements):
         exactly(DYN, doubled(40))
 
 

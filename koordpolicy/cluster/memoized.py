@@ -12,7 +12,7 @@ _MOST: Final = 1024
 """Answers that are kept; with more all are forgotten."""
 
 
-class Memo:
+class MemoizedDecision:
     """The latest answers of a decision by all the facts that it reads, as (root, path).
 
     Answers are shared: do not write.

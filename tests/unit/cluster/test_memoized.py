@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.cluster import memo
-from koordpolicy.cluster.memo import Memo
+from koordpolicy.cluster import memoized
+from koordpolicy.cluster.memoized import MemoizedDecision
 from koordpolicy.cluster.prepared import PreparedDecision, prepared
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
@@ -35,11 +35,11 @@ _PODS = st.fixed_dictionaries(
 )
 
 
-def remembering(one: PreparedDecision) -> Memo:
-    return Memo(one.value, one.facts)
+def remembering(one: PreparedDecision) -> MemoizedDecision:
+    return MemoizedDecision(one.value, one.facts)
 
 
-def said(one: PreparedDecision | Memo, facts: dict[str, Any]) -> Any:
+def said(one: PreparedDecision | MemoizedDecision, facts: dict[str, Any]) -> Any:
     try:
         return one.value({"pod": facts})
     except CelError as error:
@@ -68,7 +68,7 @@ def test_a_decision_that_reads_the_whole_pod_is_asked_each_time() -> None:
 
 
 def test_equal_pods_share_an_answer_until_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memo, "_MOST", 2)
+    monkeypatch.setattr(memoized, "_MOST", 2)
     kept = remembering(prepared(GRAPH, FIELD))
 
     def answer(cpu: int) -> Any:
