@@ -107,10 +107,4 @@ def _remarks(plan: Plan, width: int) -> Iterator[str]:
         yield f"{indent}one by one: {reason}"[:width]
 
 
-COMMAND = Command(
-    "check",
-    "find what is wrong with policies",
-    _add,
-    _run,
-    epilog="exit code: 0 no errors, 1 findings, 2 could not run",
-)
+COMMAND = Command(_add, _run, epilog="exit code: 0 no errors, 1 findings, 2 could not run")

@@ -19,14 +19,12 @@ class CannotRunError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command of `koordpolicy`.
+    """A command of `koordpolicy`, whose name and summary stand in the table of `main`.
 
     `add` declares its arguments. `run` does the work and gives the exit code: 0 when all is well, 1
     when there are findings, or one of the others above; it raises `CannotRunError` when it cannot start.
     """
 
-    name: str
-    summary: str
     add: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, Terminal], int]
     epilog: str = ""

@@ -81,10 +81,4 @@ def _shown(example: Path) -> str:
         return str(example)
 
 
-COMMAND = Command(
-    "demo",
-    "a co-located day of 100 nodes in the embedded cluster",
-    _add,
-    _run,
-    epilog="exit code: 0 simulated to the end, 2 could not run",
-)
+COMMAND = Command(_add, _run, epilog="exit code: 0 simulated to the end, 2 could not run")

@@ -118,10 +118,5 @@ def _alone(name: str, difference: Difference) -> bool:
 
 
 COMMAND = Command(
-    "diff",
-    "show which decisions change between two revisions, with examples",
-    _add,
-    _run,
-    epilog=f"exit code: 0 well, {DIFFERENT} different (with --exit-code), 2 could not run",
+    _add, _run, epilog=f"exit code: 0 well, {DIFFERENT} different (with --exit-code), 2 could not run"
 )
-"""`koordpolicy diff OLD [NEW]`."""

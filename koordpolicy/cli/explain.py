@@ -176,6 +176,4 @@ def _exception(ref: RuleRef) -> dict[str, object]:
     return {"exception": {"owner": terms.owner, "reason": terms.reason, "expires": terms.until}}
 
 
-COMMAND = Command(
-    "explain", "explain a diagnostic code, a decision, a kind, a fact, a function or a pod", _add, _run
-)
+COMMAND = Command(_add, _run)

@@ -73,9 +73,5 @@ def _write(file: str, text: str) -> None:
 
 
 COMMAND = Command(
-    "fmt",
-    "bring policy files into their canonical layout",
-    _add,
-    _run,
-    epilog="exit code: 0 well, 1 files that cannot be read, or that would change, 2 could not run",
+    _add, _run, epilog="exit code: 0 well, 1 files that cannot be read, or that would change, 2 could not run"
 )

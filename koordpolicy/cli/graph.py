@@ -93,4 +93,4 @@ def _chosen(graph: RuleGraph, arguments: argparse.Namespace) -> list[DecisionKey
     ]
 
 
-COMMAND = Command("graph", "draw the rule graph, or list its decisions", _add, _run)
+COMMAND = Command(_add, _run)

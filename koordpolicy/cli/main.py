@@ -2,9 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from koordpolicy import __version__
 from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
@@ -15,23 +16,25 @@ if TYPE_CHECKING:
 
     from koordpolicy.graph import Compiler
 
-NAMES = (
-    "check",
-    "test",
-    "fmt",
-    "explain",
-    "graph",
-    "diff",
-    "snapshot",
-    "rollout",
-    "simulate",
-    "demo",
-    "manager",
-    "scheduler",
-    "sync",
-    "schema",
+COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "check": "find what is wrong with policies",
+        "test": "run the policy tests, with coverage",
+        "fmt": "bring policy files into their canonical layout",
+        "explain": "explain a diagnostic code, a decision, a kind, a fact, a function or a pod",
+        "graph": "draw the rule graph, or list its decisions",
+        "diff": "show which decisions change between two revisions, with examples",
+        "snapshot": "save what policies read of a live cluster, without secrets",
+        "rollout": "follow how revisions go live, pause, resume or abort them",
+        "simulate": "run a workload on virtual time by policies that are not live yet",
+        "demo": "a co-located day of 100 nodes in the embedded cluster",
+        "manager": "publish what nodes can offer a second time, in a cluster",
+        "scheduler": "place the pods of a cluster by policy",
+        "sync": "keep a directory in step with a Git repository",
+        "schema": "print or write the JSON Schemas and CRDs of the kinds",
+    }
 )
-"""All commands, in the order of `--help`: each is the `COMMAND` of the module of its name."""
+"""What each command does, in the order of `--help`, which imports none of them: `COMMAND` of its module says the rest."""
 
 
 def command_of(name: str) -> Command:
@@ -40,18 +43,25 @@ def command_of(name: str) -> Command:
     return command
 
 
-def parser(names: Sequence[str] = NAMES) -> argparse.ArgumentParser:
-    """The parser of the whole command line, which the manual is made from as well, or of some commands."""
+def parser(known: Container[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of the whole command line, which the manual is made from as well.
+
+    Of commands that are not `known` it has the names alone: enough for `--help`, and none of them is imported.
+    """
     whole = _Parser(
         prog="koordpolicy", description="Kubernetes co-location as policies in Git.", allow_abbrev=False
     )
     whole.add_argument("--version", action="version", version=f"koordpolicy {__version__}")
     commands = whole.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for command in map(command_of, names):
+    for name, summary in COMMANDS.items():
+        if name not in known:
+            commands.add_parser(name, help=summary)
+            continue
+        command = command_of(name)
         one = commands.add_parser(
-            command.name,
-            help=command.summary,
-            description=command.summary[0].upper() + command.summary[1:] + ".",
+            name,
+            help=summary,
+            description=summary[0].upper() + summary[1:] + ".",
             epilog=command.epilog,
             allow_abbrev=False,
         )
@@ -76,7 +86,7 @@ def main(
     command = ""
     try:
         try:
-            given = parser(_needed(words)).parse_args(words)
+            given = parser(_named(words)).parse_args(words)
             command = f" {given.command}"
             given.compiler = compiler or _compiler(getattr(given, "max_cost_per_decision", None))
             if ready is not None:
@@ -106,12 +116,9 @@ class _Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
-def _needed(words: Sequence[str]) -> Sequence[str]:
-    """The commands to import for reading these words."""
-    first = words[0] if words else ""
-    if first == "--version":
-        return ()
-    return (first,) if first in NAMES else NAMES
+def _named(words: Sequence[str]) -> Sequence[str]:
+    """The command among the words, if any: no flag before it takes a value."""
+    return [word for word in words if not word.startswith("-")][:1]
 
 
 def _compiler(max_cost: int | None) -> "Compiler":

@@ -35,4 +35,4 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return run_component(arguments, NAME, settings_of(arguments), main)
 
 
-COMMAND = Command("manager", "publish what nodes can offer a second time, in a cluster", _add, _run, EPILOG)
+COMMAND = Command(_add, _run, EPILOG)

@@ -136,11 +136,4 @@ def _requirements(graph: RuleGraph, plan: RolloutPlan) -> dict[str, str]:
     return found
 
 
-COMMAND = Command(
-    "rollout",
-    "follow how revisions go live, pause, resume or abort them",
-    _add,
-    _run,
-    epilog="exit code: 0 well, 1 the named rollout was aborted, 2 could not run",
-)
-"""`koordpolicy rollout WHAT [REVISION]`."""
+COMMAND = Command(_add, _run, epilog="exit code: 0 well, 1 the named rollout was aborted, 2 could not run")

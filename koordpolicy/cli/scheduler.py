@@ -126,4 +126,4 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 4
 
 
-COMMAND = Command("scheduler", "place the pods of a cluster by policy", add_flags, _run, EPILOG)
+COMMAND = Command(add_flags, _run, EPILOG)

@@ -68,4 +68,4 @@ def _write(arguments: argparse.Namespace) -> list[Path]:
     return written
 
 
-COMMAND = Command("schema", "print or write the JSON Schemas and CRDs of the kinds", _add, _run)
+COMMAND = Command(_add, _run)

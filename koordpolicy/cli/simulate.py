@@ -154,10 +154,4 @@ def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[in
     return tell
 
 
-COMMAND = Command(
-    "simulate",
-    "run a workload on virtual time by policies that are not live yet",
-    _add,
-    _run,
-    epilog="exit code: 0 simulated to the end, 2 could not run",
-)
+COMMAND = Command(_add, _run, epilog="exit code: 0 simulated to the end, 2 could not run")

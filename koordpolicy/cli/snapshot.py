@@ -58,11 +58,4 @@ def _told(snapshot: Snapshot, path: Path) -> str:
     )
 
 
-COMMAND = Command(
-    "snapshot",
-    "save what policies read of a live cluster, without secrets",
-    _add,
-    _run,
-    epilog="exit code: 0 well, 2 could not run",
-)
-"""`koordpolicy snapshot [FILE]`."""
+COMMAND = Command(_add, _run, epilog="exit code: 0 well, 2 could not run")

@@ -106,4 +106,4 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return ended[0] if ended else code
 
 
-COMMAND = Command("sync", "keep a directory in step with a Git repository", _add, _run, _EPILOG)
+COMMAND = Command(_add, _run, _EPILOG)

@@ -104,8 +104,6 @@ def _updated(
 
 
 COMMAND = Command(
-    "test",
-    "run the policy tests, with coverage",
     _add,
     _run,
     epilog=f"exit code: 0 all passed, {TESTS_FAILED} some failed, 1 other findings, 2 could not run",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.cli.main import NAMES, parser
+from koordpolicy.cli.main import COMMANDS, parser
 from koordpolicy.cli.schema import PAGES as MORE
 from koordpolicy.diagnostics.catalogue import CATALOGUE
 from koordpolicy.language.cel.checker.macros import _USAGE as MACROS
@@ -77,7 +77,7 @@ def test_every_code_is_in_the_manual() -> None:
 
 def test_every_command_and_its_arguments_are_in_the_manual() -> None:
     page = PAGES["commands.md"]
-    assert [name for name in NAMES if f"## koordpolicy {name}\n" not in page] == []
+    assert [name for name in COMMANDS if f"## koordpolicy {name}\n" not in page] == []
     assert "--output" in page
 
 
