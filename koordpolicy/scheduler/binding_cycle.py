@@ -8,6 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from koordpolicy.cluster.cache import ClusterCache
@@ -22,6 +23,9 @@ from koordpolicy.scheduler.reservations import Reservations, claims_of
 from koordpolicy.scheduler.waitlist import Waitlist
 
 LOG: Final = logging.getLogger(__name__)
+
+SLICE: Final = 16
+"""Pods that wait for permits and are asked about, or whose time is over, in one go: others have their turn in between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +98,8 @@ class BindingCycles:
 
     # --- on the way -----------------------------------------------------------------------------
 
-    def reserve(self, cycle: Cycle, decision: Decision) -> Decision | None:
-        """What follows from the choice of a node, None while the pod waits for a permit. Raises CycleProblem.
+    def reserve(self, cycle: Cycle, decision: Decision) -> Decision:
+        """What follows from the choice of a node; the pod may have to wait for a permit. Raises CycleProblem.
 
         After an error the ledger may hold something for the pod.
         """
@@ -115,7 +119,12 @@ class BindingCycles:
         else:
             self._ledger.wait(account, until)
         self._site.happened(Event.POD_PLACED, decision.node)
-        return decision if until is None else None
+        return decision
+
+    def awaits_permit(self, decision: Decision) -> bool:
+        """Whether a pod that got its node by that decision waits for a permit."""
+        account = self._ledger.waiting.get(decision.pod)
+        return account is not None and account.decision is decision
 
     def assume(self, view: PodView, node: str) -> None:
         """Somebody else has decided that a pod goes to a node."""
@@ -171,10 +180,13 @@ class BindingCycles:
                 self._asked_again.setdefault(key, set()).update(account.permits)
 
     def next(self) -> tuple[Decision, Pod] | None:
-        """A decision on a pod that has waited for a permit, and does not any more."""
-        if self._ledger.timed:
+        """A decision on a pod that has waited for a permit, and does not any more.
+
+        Where many are to be asked about, one call asks about some, and `next_time` says that there are more.
+        """
+        if self._ledger.timed and not self._ended:
             self._expire()
-        if self._asked_again:
+        if self._asked_again and not self._ended:
             self._ask_again()
         while self._ended:
             decision, pod, account = self._ended.popleft()
@@ -209,8 +221,8 @@ class BindingCycles:
         self.on_news()
 
     def _ask_again(self) -> None:
-        asked, self._asked_again = self._asked_again, {}
-        for key, names in asked.items():
+        for key in list(islice(self._asked_again, SLICE)):
+            names = self._asked_again.pop(key)
             account = self._ledger.waiting.get(key)
             if account is None or account.decision is None:
                 continue
@@ -229,7 +241,7 @@ class BindingCycles:
 
     def _expire(self) -> None:
         """Take back the pods that were not permitted in time, or that the cluster did not confirm on their nodes."""
-        for account in self._ledger.due(self._site.clock()):
+        for account in islice(self._ledger.due(self._site.clock()), SLICE):
             if account.stage == Stage.WAITING and account.decision is not None:
                 name, reason = next(iter(account.permits.items()))
                 self._end_wait(account, account.decision, Refusals(name, reason, 1))

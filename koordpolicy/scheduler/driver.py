@@ -38,7 +38,10 @@ class Settled(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Action:
-    """A decision on a pod with what is to be written of it now; None where that stands there already."""
+    """A decision on a pod with what is to be written of it now.
+
+    None where that stands there already, or where the pod waits for a permit: that is decided on once more.
+    """
 
     decision: Decision
     pod: Pod
@@ -64,7 +67,10 @@ class Driver:
         self._on_failure = on_failure
 
     def actions(self, now: int) -> Iterator[Action]:
-        """Decide on all pods that are due at `now` (nanoseconds since 1970), each when its action is asked for."""
+        """Decide on all pods that are due at `now` (nanoseconds since 1970), each when its action is asked for.
+
+        Each step is an action, so that a rim has its turn after as many as it wants.
+        """
         while (found := self._scheduler.schedule_next()) is not None:
             yield self._action(*found, now)
 
@@ -86,9 +92,13 @@ class Driver:
         account = self._scheduler.ledger.assumed(action.decision.pod)
         return account is not None and account.decision is action.decision
 
-    def next_time(self) -> int | None:
-        """When a pod is due without anything happening; None when none is."""
-        return self._scheduler.next_time()
+    def next_time(self, *, retries: bool = True) -> int | None:
+        """When to come again although nothing happens: the first of all back-offs, permits and confirmations that end.
+
+        It may be now. None when nothing is due by time. Without `retries` the pods do not count that are tried again
+        although nothing helps them, as one must who may have missed something.
+        """
+        return self._scheduler.next_time(retries=retries)
 
     def failed(self, what: str, problem: Exception) -> None:
         """Tell of an error that nobody foresaw."""
@@ -96,6 +106,8 @@ class Driver:
         self._on_failure(problem)
 
     def _action(self, decision: Decision, pod: Pod, now: int) -> Action:
+        if self._scheduler.awaits_permit(decision):
+            return Action(decision, pod, None)
         try:
             planned = plan(decision, pod, now)
             if isinstance(planned, Bind):

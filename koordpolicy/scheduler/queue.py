@@ -149,9 +149,13 @@ class SchedulingQueue:
                 self._activate(pod)
         _first(self._early)  # what has become active is dropped there, so that it does not pile up
 
-    def next_time(self) -> int | None:
-        """When the next pod becomes active by time alone; None when no time is awaited."""
-        times = [heap[0][0] for heap in (self._backing_off, self._retries) if _first(heap) is not None]
+    def next_time(self, *, retries: bool = True) -> int | None:
+        """When the next pod becomes active by time alone; None when no time is awaited.
+
+        Without `retries` the end of back-offs counts alone, not when unschedulable ones are tried whatever happened.
+        """
+        heaps = (self._backing_off, self._retries) if retries else (self._backing_off,)
+        times = [heap[0][0] for heap in heaps if _first(heap) is not None]
         return min(times, default=None)
 
     def _wait_or_activate(self, pod: Waiting, now: int) -> None:

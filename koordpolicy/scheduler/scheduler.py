@@ -304,25 +304,30 @@ class Scheduler:
 
     def schedule_one(self) -> Decision | None:
         """Decide on the next pod of the queue, and assume it where it goes; None when none is waiting."""
-        found = self.schedule_next()
-        return None if found is None else found[0]
+        while (found := self.schedule_next()) is not None:
+            if not self.awaits_permit(found[0]):
+                return found[0]
+        return None
 
     def schedule_next(self) -> tuple[Decision, Pod] | None:
-        """The same, with the pod as it was decided on."""
+        """The same, one step at a time, with the pod as it was decided on: it may have to wait for a permit yet."""
         ended = self._binding.next()
         if ended is not None:
             return ended
-        while (view := self._waitlist.next()) is not None:
-            try:
-                decision_or_none = self._run_cycle(view)
-            except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
-                decision_or_none = self._undo(view, problem)
-            if decision_or_none is not None:
-                return decision_or_none, view.pod
-        return None
+        view = self._waitlist.next()
+        if view is None:
+            return None
+        try:
+            return self._run_cycle(view), view.pod
+        except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
+            return self._undo(view, problem), view.pod
 
-    def _run_cycle(self, view: PodView) -> Decision | None:
-        """A decision on a pod that has left the queue, and what follows from it; None if it waits for a permit."""
+    def awaits_permit(self, decision: Decision) -> bool:
+        """Whether a pod that got its node by that decision waits for a permit; it is decided on once more then."""
+        return self._binding.awaits_permit(decision)
+
+    def _run_cycle(self, view: PodView) -> Decision:
+        """A decision on a pod that has left the queue, and what follows from it."""
         key = view.pod.key
         cycle = self.cycle(view)
         evaluation, decision = self._decided(cycle)
@@ -474,9 +479,12 @@ class Scheduler:
         """Evaluate every node anew next time, even about pods that were asked for before."""
         self._evaluations = EvaluationCache()
 
-    def next_time(self) -> int | None:
-        """When something is due without anything happening; None when nothing is."""
-        times = [self._waitlist.next_time(), self._binding.next_time()]
+    def next_time(self, *, retries: bool = True) -> int | None:
+        """When something is due without anything happening; None when nothing is.
+
+        Without `retries` the pods do not count that are tried again although nothing helps them.
+        """
+        times = [self._waitlist.next_time(retries=retries), self._binding.next_time()]
         return min((time for time in times if time is not None), default=None)
 
     @property

@@ -64,9 +64,9 @@ class Waitlist:
             self._early.add(waiting.key)
         return self.pods[waiting.key]
 
-    def next_time(self) -> int | None:
-        """When a pod becomes due by time alone; None when no time is awaited."""
-        return self._queue.next_time()
+    def next_time(self, *, retries: bool = True) -> int | None:
+        """When a pod becomes due by time alone; None when no time is awaited. `retries` as of `SchedulingQueue`."""
+        return self._queue.next_time(retries=retries)
 
     @property
     def counts(self) -> dict[str, int]:
