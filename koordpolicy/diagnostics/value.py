@@ -45,11 +45,15 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A change that would mend the finding and can be applied by a machine."""
+    """A change that would mend the finding and can be applied by a machine.
+
+    A `safe` one says what was plainly meant, and may be applied unseen; any other is a guess that somebody confirms.
+    """
 
     description: str
     span: Span
     replacement: str
+    safe: bool = False
 
 
 @dataclass(frozen=True, slots=True)

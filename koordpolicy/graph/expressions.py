@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from koordpolicy.diagnostics import Diagnostics, Severity
+from koordpolicy.diagnostics import Diagnostics, Fix, Severity
 from koordpolicy.graph.cache import Cache
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check, check_as
@@ -13,6 +13,7 @@ from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.syntax import SyntaxProblem
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents import Document
+from koordpolicy.language.documents.edits import replaced
 
 Path = tuple[str | int, ...]
 
@@ -60,7 +61,8 @@ class Texts:
         result = self._cache.get(("parse", text), lambda: _parsed(text))
         if isinstance(result, SyntaxProblem):
             place = document.positions.text_span(path, result.start, result.end)
-            self.found.add(result.code, place, result.message, help=result.help)
+            fix = _fix(result, document, path, safe=True)
+            self.found.add(result.code, place, result.message, help=result.help, fix=fix)
             return None
         return result
 
@@ -78,8 +80,24 @@ class Texts:
         node, problems = self._cache.get(key, lambda: _checked(tree, names.environment, wanted, text))
         for problem in problems:
             place = document.positions.text_span(path, problem.start, problem.end)
-            self.found.add(problem.code, place, problem.message, help=problem.help, severity=problem.severity)
+            self.found.add(
+                problem.code,
+                place,
+                problem.message,
+                help=problem.help,
+                severity=problem.severity,
+                fix=_fix(problem, document, path, safe=False),
+            )
         return None if _wrong(problems) else node
+
+
+def _fix(problem: Problem | SyntaxProblem, document: Document, path: Path, *, safe: bool) -> Fix | None:
+    """The replacement that a problem in the text at `path` has, as an edit of the file, where it has one."""
+    text = document.positions.text(path)
+    if problem.replacement is None or text is None:
+        return None
+    edit = replaced(text, problem.start, problem.end, problem.replacement)
+    return None if edit is None else Fix(f"write `{problem.replacement}`", *edit, safe=safe)
 
 
 def _parsed(text: str) -> ast.Expr | SyntaxProblem:

@@ -68,7 +68,7 @@ def _header(document: Document, found: Diagnostics) -> bool:
             span,
             f"unknown apiVersion `{document.api_version}`",
             help=f"did you mean `{close}`?" if close else f"policies have `{API_VERSION}`",
-            fix=Fix("correct the apiVersion", span, API_VERSION) if close else None,
+            fix=Fix("correct the apiVersion", span, API_VERSION, safe=True) if close else None,
         )
         return False
     if document.kind not in KINDS:
@@ -192,7 +192,7 @@ def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: 
         context["message"],
         help=context["help"],
         notes=(Note("the value comes from here", origin),) if origin else (),
-        fix=Fix(f"write `{replacement}`", span, replacement) if replacement else None,
+        fix=Fix(f"write `{replacement}`", span, replacement, context["safe"]) if replacement else None,
     )
 
 

@@ -52,6 +52,7 @@ def _finding(found: Diagnostic) -> dict[str, Any]:
             "description": found.fix.description,
             **_place(found.fix.span),
             "replacement": found.fix.replacement,
+            "safe": found.fix.safe,
         }
     return result
 

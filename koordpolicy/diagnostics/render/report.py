@@ -108,7 +108,7 @@ def _shown(found: Diagnostic) -> Diagnostic:
     help, fix = found.help, found.fix
     if fix is not None:
         whole = encodable(fix.replacement) == fix.replacement
-        fix = Fix(safe(fix.description), _named(fix.span), fix.replacement) if whole else None
+        fix = Fix(safe(fix.description), _named(fix.span), fix.replacement, fix.safe) if whole else None
     return replace(
         found,
         code=one_line(found.code),

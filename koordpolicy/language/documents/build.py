@@ -265,7 +265,7 @@ class _Builder:
                 if name
                 else "a key must be a string, this one is empty",
                 help=f'quote it: `"{name}"`',
-                fix=Fix("quote the key", span, f'"{name}"'),
+                fix=Fix("quote the key", span, f'"{name}"', safe=True),
             )
         first = parent.keys.get(name)
         if name == "<<" and key.style == "" and parent.merges:

@@ -40,10 +40,25 @@ class Lines:
 
     def position(self, offset: int) -> Position:
         """Line and column of a code-point offset."""
+        starts = self._line_starts()
+        line = bisect_right(starts, offset)
+        return Position(line, offset - starts[line - 1] + 1)
+
+    def _line_starts(self) -> list[int]:
         if self._starts is None:
             self._starts = [0, *(found.end() for found in _LINE_END.finditer(self.text))]
-        line = bisect_right(self._starts, offset)
-        return Position(line, offset - self._starts[line - 1] + 1)
+        return self._starts
+
+    def offset(self, position: Position) -> int:
+        """The code-point offset of a line and column; the text's end for one beyond it."""
+        starts = self._line_starts()
+        if position.line > len(starts):
+            return len(self.text)
+        return min(starts[position.line - 1] + position.column - 1, len(self.text))
+
+    def exactly(self, start: int, end: int) -> Span:
+        """The span of `start:end`, which may be empty: a place to insert at."""
+        return Span(self.file, self.position(start), self.position(end))
 
     def span(self, start: int, end: int) -> Span:
         """The span of `start:end`, at least one character wide."""

@@ -14,7 +14,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
 from koordpolicy.language.kinds.forms import exactly
-from koordpolicy.language.kinds.literals import LiteralProblem, described, shortened
+from koordpolicy.language.kinds.literals import LiteralProblem, described, same_word, shortened
 from koordpolicy.language.kinds.meanings import meanings
 from koordpolicy.language.kinds.slots import refusal
 
@@ -98,7 +98,14 @@ class Text:
         if self.choices:
             if raw in self.choices:
                 return raw
-            raise refusal(LiteralProblem(f"`{shortened(raw)}` is not {self.what}", self.advice), self.code)
+            meant = same_word(raw, self.choices)
+            problem = LiteralProblem(
+                f"`{shortened(raw)}` is not {self.what}",
+                self.advice,
+                replacement=meant,
+                safe=meant is not None,
+            )
+            raise refusal(problem, self.code)
         if not self.least <= len(raw) <= self.most:
             size = (
                 "is empty"

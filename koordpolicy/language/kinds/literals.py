@@ -5,8 +5,8 @@
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
@@ -28,13 +28,17 @@ _SCALES: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class LiteralProblem:
-    """Why a literal does not fit. `wrong_type` tells KP106 from KP107; `path` leads into the literal."""
+    """Why a literal does not fit. `wrong_type` tells KP106 from KP107; `path` leads into the literal.
+
+    `replacement` is what to write instead, where that can be said; it is `safe` where nothing else can be meant.
+    """
 
     message: str
     help: str | None = None
     wrong_type: bool = False
     path: tuple[str | int, ...] = ()
     replacement: str | None = None
+    safe: bool = False
 
 
 class BadLiteral(ValueError):
@@ -85,9 +89,7 @@ def _inner_problem(form: Form, items: Any) -> LiteralProblem | None:
     for step, item in items:
         problem = form_problem(form, item)
         if problem:
-            return LiteralProblem(
-                problem.message, problem.help, problem.wrong_type, (step, *problem.path), problem.replacement
-            )
+            return replace(problem, path=(step, *problem.path))
     return None
 
 
@@ -96,7 +98,10 @@ def _number_problem(form: Form, literal: float) -> LiteralProblem | None:
         if form.pattern and "%" in form.pattern:
             written = _decimal(literal * 100 if literal % 1 and abs(literal) < 1 else literal) + "%"
             return LiteralProblem(
-                f"`{literal}` has no unit, a percentage is needed", f"write `{written}`", replacement=written
+                f"`{literal}` has no unit, a percentage is needed",
+                f"write `{written}`",
+                replacement=written,
+                safe=isinstance(literal, int),
             )
         if form is FORMS[DURATION]:
             written = _decimal(literal) + "s"
@@ -129,7 +134,13 @@ def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
     if form.choices:
         if literal in form.choices:
             return None
-        return LiteralProblem(f"`{shortened(literal)}` is not permitted here", f"write {form.words}")
+        meant = same_word(literal, form.choices)
+        return LiteralProblem(
+            f"`{shortened(literal)}` is not permitted here",
+            f"write {form.words}",
+            replacement=meant,
+            safe=meant is not None,
+        )
     if not form.text:
         return _wrong_type(form, literal)
     if len(literal) > LONGEST_TEXT:
@@ -138,7 +149,7 @@ def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
         closed = "".join(literal.split())
         if closed != literal and closed[:1].isdigit() and re.search(form.pattern, closed):
             message = f"`{shortened(literal)}` has a space in it"
-            return LiteralProblem(message, f"write `{closed}`", replacement=closed)
+            return LiteralProblem(message, f"write `{closed}`", replacement=closed, safe=True)
         return LiteralProblem(
             f"`{shortened(literal)}` is not {_noun(form)}", _expression_hint(literal) or f"write {form.words}"
         )
@@ -147,15 +158,29 @@ def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
 
 def _wrong_type(form: Form, literal: object) -> LiteralProblem:
     help = f"write {form.words}"
+    replacement = None
     if isinstance(literal, str):
         word = literal.lower()
         if form.flag and word in ("yes", "on", "y", "no", "off", "n", "true", "false"):
-            help = f"write `{'true' if word in ('yes', 'on', 'y', 'true') else 'false'}`"
+            replacement = "true" if word in ("yes", "on", "y", "true") else "false"
+            help = f"write `{replacement}`"
         else:
             help = _expression_hint(literal) or help
     elif isinstance(literal, dict) and form.entry is None:
         help += ", or an expression as `{cel: ...}`"
-    return LiteralProblem(f"expected {_noun(form)}, found {described(literal)}", help, wrong_type=True)
+    return LiteralProblem(
+        f"expected {_noun(form)}, found {described(literal)}",
+        help,
+        wrong_type=True,
+        replacement=replacement,
+        safe=replacement is not None,
+    )
+
+
+def same_word(text: str, choices: Iterable[str]) -> str | None:
+    """The choice that a text names but for capitals, if it is just one."""
+    same = [choice for choice in choices if choice.casefold() == text.casefold()]
+    return same[0] if len(same) == 1 else None
 
 
 def _noun(form: Form) -> str:

@@ -215,5 +215,6 @@ def refusal(problem: LiteralProblem, code: str | None = None) -> PydanticCustomE
             "code": code or ("KP106" if problem.wrong_type else "KP107"),
             "path": problem.path,
             "replacement": problem.replacement,
+            "safe": problem.safe,
         },
     )
