@@ -6,14 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Write aside, then put what was written in the file's place; only its owner may read it.
+def replace_file(path: Path, data: bytes, mode: int | None = None) -> None:
+    """Write aside, then put what was written in the file's place; without a `mode`, only its owner may read it.
 
     The directory has to be there. Raises OSError, and leaves the old file then.
     """
     handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
+            if mode is not None:
+                os.fchmod(handle, mode)
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

@@ -1,18 +1,15 @@
 """`koordpolicy fmt`: policy files in their canonical layout."""
 
 import argparse
-import difflib
-from pathlib import Path
 
 from koordpolicy.cli.bundle import add_paths, told
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
+from koordpolicy.cli.edits import show_change, write_text
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.language.format import format_text
 from koordpolicy.source import Tree, read_tree
-
-_STYLES = {"---": "1", "+++": "1", "@@": "36", "+": "32", "-": "31"}
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -34,11 +31,11 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     dry = arguments.check or arguments.diff
     for file, text in changed.items():
         if arguments.diff:
-            _show(file, tree.files[file], text, terminal)
+            show_change(file, tree.files[file], text, "formatted", terminal)
         elif arguments.check:
             terminal.print(file)
         else:
-            _write(file, text)
+            write_text(file, text)
             terminal.say(f"formatted {file}")
     if len(found):
         terminal.say(
@@ -53,23 +50,6 @@ def _changed(tree: Tree, found: Diagnostics) -> dict[str, str]:
     """The new texts of the files that are not in their canonical layout."""
     formatted = {file: format_text(file, text, found) for file, text in tree.files.items()}
     return {file: text for file, text in formatted.items() if text != tree.files[file]}
-
-
-def _show(file: str, before: str, after: str, terminal: Terminal) -> None:
-    lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), file, f"{file} (formatted)"
-    )
-    for line in lines:
-        shown = line.rstrip("\n")
-        style = next((style for mark, style in _STYLES.items() if line.startswith(mark)), "")
-        terminal.print(f"\x1b[{style}m{shown}\x1b[0m" if style and terminal.colour() else shown)
-
-
-def _write(file: str, text: str) -> None:
-    try:
-        Path(file).write_text(text, encoding="utf-8", newline="")
-    except OSError as error:
-        raise CannotRunError(f"`{file}` cannot be written: {error.strerror}") from None
 
 
 COMMAND = Command(

@@ -49,7 +49,7 @@ def test_misspellings_and_units_can_be_mended_by_a_machine() -> None:
     fixes = [one.fix for one in found]
     assert fixes == [
         Fix("change to `resource`", Span.at("f.yaml", 6, 3, 7), "resource"),
-        Fix("write `10%`", Span.at("f.yaml", 7, 28, 2), "10%"),
+        Fix("write `10%`", Span.at("f.yaml", 7, 28, 2), "10%", safe=True),
     ]
 
 
