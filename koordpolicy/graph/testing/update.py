@@ -1,13 +1,11 @@
 """Golden update: actual values written into the text of the tests, everything else left as it stands."""
 
-import re
 from collections.abc import Iterable, Mapping
 
-from koordpolicy.diagnostics import Position, Span
+from koordpolicy.diagnostics import Span
 from koordpolicy.graph.notation import TooManyElements, exactly, flow
 from koordpolicy.graph.testing.results import CaseResult, Outcome
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
+from koordpolicy.language.documents.edit import replaced
 
 
 def updated(cases: Iterable[CaseResult], sources: Mapping[str, str]) -> dict[str, str]:
@@ -24,7 +22,7 @@ def updated(cases: Iterable[CaseResult], sources: Mapping[str, str]) -> dict[str
                 span, value = outcome.expectation.span, _new_value(outcome)
                 if value is not None:
                     edits.setdefault(span.file, []).append((span, value))
-    return {file: _applied(sources[file], spans) for file, spans in edits.items() if file in sources}
+    return {file: replaced(sources[file], spans) for file, spans in edits.items() if file in sources}
 
 
 def _new_value(outcome: Outcome) -> str | None:
@@ -35,26 +33,3 @@ def _new_value(outcome: Outcome) -> str | None:
         return flow(exactly(outcome.type, answer.value))
     except TooManyElements:
         return None
-
-
-def _applied(text: str, edits: list[tuple[Span, str]]) -> str:
-    starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
-    for span, replacement in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
-        start, end = _offset(starts, span.start), _offset(starts, span.end)
-        old = text[start:end]
-        kept = old[len(old.rstrip()) :]  # a block collection reaches to where the next line begins
-        before = text[:start]
-        if _begins_line(text, starts, span.start):
-            # The value stood on lines of its own, below its key: it moves up beside it.
-            before = before.rstrip() + " "
-        text = before + replacement + kept + text[end:]
-    return text
-
-
-def _begins_line(text: str, starts: list[int], position: Position) -> bool:
-    first = starts[position.line - 1]
-    return not text[first : first + position.column - 1].strip()
-
-
-def _offset(starts: list[int], position: Position) -> int:
-    return starts[position.line - 1] + position.column - 1

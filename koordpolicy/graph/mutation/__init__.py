@@ -1,0 +1,13 @@
+"""Mutants: what a policy would say after one small slip of its author, each as an edit of one file.
+
+    units --mutants_of--> mutants --text--> another revision
+
+Pure: nothing is compiled or run. Some mutants are no policies (of another type, say), and some mean the same as the
+original: who compiles them finds out.
+"""
+
+from koordpolicy.graph.mutation.documents import mutants_of
+from koordpolicy.graph.mutation.mutant import Mutant
+from koordpolicy.graph.mutation.operators import Operator
+
+__all__ = ["Mutant", "Operator", "mutants_of"]
