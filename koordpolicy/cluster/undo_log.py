@@ -4,7 +4,8 @@
         ...                      # whoever changes something notes what takes it back
     # here all is as before, whatever happened
 
-Trials may be nested. Nothing is copied but what is changed; without a trial nothing is noted.
+Trials may be nested. Nothing is copied but what is changed; without a trial nothing is noted, nor while one is taken
+back.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,11 +31,14 @@ class UndoLog:
         try:
             yield
         finally:
-            self.depth -= 1
             notes = self._notes[begin:]
             del self._notes[begin:]
-            for undo in reversed(notes):
-                undo()
+            depth, self.depth = self.depth - 1, 0
+            try:
+                for undo in reversed(notes):
+                    undo()
+            finally:
+                self.depth = depth
 
     def note(self, undo: Undo) -> None:
         """Something has been changed, which this takes back. Only within a trial."""

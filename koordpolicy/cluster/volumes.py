@@ -259,13 +259,14 @@ class Volumes:
         """Note what is planned of the volumes and claims of a plan, before that changes."""
         if not self._undo.depth:
             return
-        volumes, claims = dict(self._planned_volumes), dict(self._planned_claims)
+        volumes, claims = self._planned_volumes, self._planned_claims
+        self._planned_volumes, self._planned_claims = dict(volumes), dict(claims)
         for bind in plan.binds:
             if bind.volume in volumes:
-                volumes[bind.volume] = [*volumes[bind.volume]]
+                self._planned_volumes[bind.volume] = [*volumes[bind.volume]]
         for claim in plan.claims:
             if claim in claims:
-                claims[claim] = [*claims[claim]]
+                self._planned_claims[claim] = [*claims[claim]]
 
         def undo() -> None:
             self._planned_volumes, self._planned_claims = volumes, claims

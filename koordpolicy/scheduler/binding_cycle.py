@@ -48,7 +48,7 @@ class BindingCycles:
         self._ledger = ledger
         self._waitlist = waitlist
         self._site = site
-        self._reservations = Reservations(lambda: site.cache().state, site.clock, self._reconsider)
+        self._reservations = Reservations(ledger, lambda: site.cache().state, site.clock, self._reconsider)
         self._asked_again: dict[PodKey, set[str]] = {}
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
         self._ended: deque[tuple[Decision, Pod, Account | None]] = deque()
@@ -108,7 +108,7 @@ class BindingCycles:
         if refused is None:
             if account.claims:
                 decision = replace(decision, claims=claims_of(account))
-            account.decision = decision
+            self._ledger.decided(account, decision)
             self._place(account)
             refused, until = self._reservations.permit(cycle, account)
         if refused is not None:
@@ -164,7 +164,7 @@ class BindingCycles:
         """A pod on a node as another revision sees it."""
         account = self._ledger.get(view.pod.key)
         if account is not None:
-            account.view = view
+            self._ledger.renew(account, view)
         if account is None or not account.assumed:
             self.adopt(view, node)
 
@@ -275,7 +275,7 @@ class BindingCycles:
         """Count a pod on its node before the cluster does."""
         key = account.view.pod.key
         self._site.cache().place(account.view, account.node, self._site.clock())
-        account.claims.append(Claim("", None, lambda: self._displace(key)))
+        self._ledger.claim(account, Claim("", None, lambda: self._displace(key), logged=True))
 
     def _displace(self, key: PodKey) -> None:
         self._site.cache().displace(key)

@@ -10,13 +10,18 @@ From reserved to binding a pod is *assumed* on its node. Whoever takes something
 the name of who made it and with what gives it back. A claim is given back exactly once, the latest first: when
 its account is given up for whatever reason, be it a refusal, an error, a failed write, its time, or the end of the pod.
 Or it is dropped, when the cluster itself shows what it stood for. Giving back cannot be stopped by an error of one claim.
+
+Accounts take part in trials: whatever is done to them while one is under way, afterwards they are as before, and what was taken
+meanwhile is given back.
 """
 
 import heapq
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
+from functools import partial
 from itertools import count
 from typing import Final
 
@@ -46,6 +51,8 @@ class Claim:
     """What was taken for a pod: by whom, what, and what gives it back.
 
     `prebind` writes it before the pod is bound. A `lasting` one is held as long as the pod is there; others until the cluster confirms the pod on its node.
+    `redo` takes again what was given back in a trial, at its end; without it, what was taken counts as taken until then. One that
+    is `logged` stands in the log of the trial anyway, with both.
     """
 
     owner: str
@@ -53,11 +60,13 @@ class Claim:
     undo: Undo
     prebind: Write | None = None
     lasting: bool = False
+    redo: Undo | None = None
+    logged: bool = False
 
 
 @dataclass(slots=True, eq=False)
 class Account:
-    """All that is held for a pod on a node. `claims` in the order in which they were made.
+    """All that is held for a pod on a node, to be changed by the ledger alone. `claims` in the order in which they were made.
 
     `decision` is what it follows from, None where somebody else decided. `until` is when its stage ends by
     time alone, in nanoseconds, None for never. `permits` are the plugins that have to permit it, with why they do not yet.
@@ -78,7 +87,7 @@ class Account:
 
 
 class Ledger:
-    """The accounts of all pods, and the nodes that are promised. Promises that are made in a trial of `log` end with it."""
+    """The accounts of all pods, and the nodes that are promised. What is changed in a trial of `log` is taken back with it."""
 
     def __init__(self, log: UndoLog | None = None) -> None:
         self._log = log or UndoLog()
@@ -89,6 +98,8 @@ class Ledger:
         self._waiting: dict[PodKey, Account] = {}
         self._times: list[tuple[int, int, Account]] = []
         self._tickets = count()
+        self._copied = 0
+        """The depth of the trial that has copies of the accounts of its own; 0 for none."""
 
     # --- promises -------------------------------------------------------------------------------
 
@@ -169,7 +180,9 @@ class Ledger:
 
     def stays(self, key: PodKey) -> None:
         """A pod that was to leave its node does not, or has left."""
-        self._leaving.pop(key, None)
+        before = self._leaving.pop(key, None)
+        if before is not None:
+            self._log.note(lambda: self._unleave(key, before))
 
     def leaves(self, pod: Pod) -> bool:
         """Whether a pod was chosen to leave its node."""
@@ -203,11 +216,38 @@ class Ledger:
         """Hold a node for a pod. A promise stays until the account binds. What was held before is given up."""
         key = view.pod.key
         self.give_up(key)
+        self._keep()
         account = self._accounts[key] = Account(view, node, stage)
         return account
 
+    def claim(self, account: Account, claim: Claim) -> None:
+        """Something was taken for a pod."""
+        self._keep(account)
+        account.claims.append(claim)
+        if self._log.depth and not claim.logged:
+            self._log.note(lambda: _call(claim.undo, account, claim))
+
+    def decided(self, account: Account, decision: Decision) -> None:
+        """It follows from this decision."""
+        self._keep(account)
+        account.decision = decision
+
+    def renew(self, account: Account, view: PodView) -> None:
+        """Its pod has changed."""
+        self._keep(account)
+        account.view = view
+
+    def permit(self, account: Account, plugin: str, reason: str | None) -> None:
+        """A plugin has to permit it, and does not yet for a reason; None for one that it need not wait for any more."""
+        self._keep(account)
+        if reason is None:
+            account.permits.pop(plugin, None)
+        else:
+            account.permits[plugin] = reason
+
     def wait(self, account: Account, until: int) -> None:
         """It has to be permitted, until then at the latest."""
+        self._keep(account)
         account.stage = Stage.WAITING
         self._waiting[account.view.pod.key] = account
         self._end_at(account, until)
@@ -215,6 +255,7 @@ class Ledger:
     def bind(self, account: Account, until: int | None = None) -> None:
         """It may be written, and is to be confirmed until then (None: whenever)."""
         key = account.view.pod.key
+        self._keep(account)
         account.stage = Stage.BINDING
         account.permits.clear()
         self._waiting.pop(key, None)
@@ -227,6 +268,7 @@ class Ledger:
         account = self._accounts.get(key)
         if account is None:
             return
+        self._keep(account)
         account.claims = [claim for claim in account.claims if claim.lasting]
         account.view, account.stage, account.until = view, Stage.CONFIRMED, None
         account.decision = None
@@ -236,11 +278,46 @@ class Ledger:
 
     def give_up(self, key: PodKey) -> Account | None:
         """Nothing is held for a pod any more: its claims are given back, the latest first."""
-        account = self._accounts.pop(key, None)
+        account = self._accounts.get(key)
         if account is not None:
+            self._keep(account)
+            del self._accounts[key]
             self._waiting.pop(key, None)
-            give_back(account)
+            self._give_back(account)
         return account
+
+    def _give_back(self, account: Account) -> None:
+        """Give back all claims of an account, the latest first."""
+        trying = self._log.depth
+        while account.claims:
+            claim = account.claims.pop()
+            if not trying or claim.logged:
+                _call(claim.undo, account, claim)
+            elif claim.redo is not None:
+                _call(claim.undo, account, claim)
+                self._log.note(partial(_call, claim.redo, account, claim))
+
+    def _keep(self, account: Account | None = None) -> None:
+        """Keep, in a trial, all accounts as they are before its first change of any, and the one that changes now."""
+        if not self._log.depth:
+            return
+        if self._copied != self._log.depth:
+            self._log.note(partial(self._restore_all, self._accounts, self._waiting, self._copied))
+            self._accounts, self._waiting = dict(self._accounts), dict(self._waiting)
+            self._copied = self._log.depth
+        if account is not None:
+            before = copy(account)
+            before.claims, before.permits = [*account.claims], dict(account.permits)
+            self._log.note(lambda: self._restore(account, before))
+
+    def _restore_all(
+        self, accounts: dict[PodKey, Account], waiting: dict[PodKey, Account], copied: int
+    ) -> None:
+        self._accounts, self._waiting, self._copied = accounts, waiting, copied
+
+    def _restore(self, account: Account, before: Account) -> None:
+        for one in fields(Account):
+            setattr(account, one.name, getattr(before, one.name))
 
     @property
     def waiting(self) -> Mapping[PodKey, Account]:
@@ -268,11 +345,12 @@ class Ledger:
 
     def _end_at(self, account: Account, until: int | None) -> None:
         account.until = until
-        if until is not None:
+        if until is not None and not self._log.depth:
             heapq.heappush(self._times, (until, next(self._tickets), account))
 
     def _first(self) -> tuple[int, int, Account] | None:
         """The first entry that counts; those before it are dropped."""
+        assert not self._log.depth, "no time passes in a trial"
         while self._times:
             until, _, account = first = self._times[0]
             if account.until == until and self._accounts.get(account.view.pod.key) is account:
@@ -281,12 +359,10 @@ class Ledger:
         return None
 
 
-def give_back(account: Account) -> None:
-    """Give back all claims of an account, the latest first."""
-    while account.claims:
-        claim = account.claims.pop()
-        try:
-            claim.undo()
-        except Exception:
-            pod = "/".join(account.view.pod.key)
-            LOG.exception("what %s claims for pod %s: internal error, please report", claim.owner, pod)
+def _call(change: Undo, account: Account, claim: Claim) -> None:
+    """Give back what was claimed, or take it again; an error in that concerns this claim alone."""
+    try:
+        change()
+    except Exception:
+        pod = "/".join(account.view.pod.key)
+        LOG.exception("what %s claims for pod %s: internal error, please report", claim.owner, pod)

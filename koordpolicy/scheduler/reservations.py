@@ -16,7 +16,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import Refusals
-from koordpolicy.scheduler.ledger import Account, Claim, Stage
+from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
 from koordpolicy.scheduler.plugins import Plugin
 from koordpolicy.scheduler.plugins.base import Refusal, Wait
 from koordpolicy.scheduler.profile import Profile
@@ -53,8 +53,13 @@ class Reservations:
     """The plugins of one scheduler that reserve or permit, with their states."""
 
     def __init__(
-        self, cluster: Callable[[], ClusterState], clock: Callable[[], int], reconsider: Reconsider
+        self,
+        ledger: Ledger,
+        cluster: Callable[[], ClusterState],
+        clock: Callable[[], int],
+        reconsider: Reconsider,
     ) -> None:
+        self._ledger = ledger
         self.cluster = cluster
         self.clock = clock
         self.reconsider = reconsider
@@ -123,7 +128,7 @@ class Reservations:
             if isinstance(found, Refusal):
                 return Refusals(step.name, found.reason, 1)
             if found is not None:
-                account.claims.append(_claim(step.name, plugin, state, found))
+                self._ledger.claim(account, _claim(step.name, plugin, state, found))
         return None
 
     def adopt(self, account: Account) -> None:
@@ -135,7 +140,7 @@ class Reservations:
                 state = self._state(plugin)
                 found = plugin.adopt(state, view, account.node)
                 if found is not None:
-                    account.claims.append(_claim(name, plugin, state, found))
+                    self._ledger.claim(account, _claim(name, plugin, state, found))
 
     @property
     def adopts(self) -> bool:
@@ -167,12 +172,12 @@ class Reservations:
             if isinstance(said, Refusal):
                 return Refusals(step.name, said.reason, 1), None
             if isinstance(said, Wait):
-                account.permits[step.name] = said.reason
+                self._ledger.permit(account, step.name, said.reason)
                 until = said.until if until is None else min(until, said.until)
             else:
-                account.permits.pop(step.name, None)
+                self._ledger.permit(account, step.name, None)
         for name in account.permits.keys() - {step.name for step, _ in self._permitting}:
-            del account.permits[name]  # another revision has no such filter
+            self._ledger.permit(account, name, None)  # another revision has no such filter
         return None, until if account.permits else None
 
     # --- states -----------------------------------------------------------------------------------
@@ -217,6 +222,7 @@ def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:
         _nothing if plugin.undo is None else partial(plugin.undo, state, data),
         None if plugin.prebind is None else partial(plugin.prebind, state, data),
         lasting=plugin.adopt is not None,
+        redo=None if plugin.redo is None else partial(plugin.redo, state, data),
     )
 
 

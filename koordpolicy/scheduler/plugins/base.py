@@ -143,6 +143,9 @@ It takes nothing where it refuses or raises."""
 Undo = Callable[[Any, Any], None]
 """Gives back what `Reserve` or `Adopt` took."""
 
+Redo = Callable[[Any, Any], None]
+"""Takes again, at the end of a trial, what `Undo` gave back in it: the same data."""
+
 Adopt = Callable[[Any, PodView, str], "object | None"]
 """Takes the same for a pod that is on a node already, as after a restart."""
 
@@ -215,9 +218,10 @@ class Plugin:
     all plugins have them. `requests` is what a filter that only counts amounts counts, `hopeless` whether it refuses
     the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit or before a gate.
 
-    `state` makes the state of a plugin, once for each scheduler; `gate`, `reserve`, `undo`, `adopt`, `permit`, `prebind`
+    `state` makes the state of a plugin, once for each scheduler; `gate`, `reserve`, `undo`, `redo`, `adopt`, `permit`, `prebind`
     and `status` get it first (None without it). `gate` keeps pods out of the queue. What `reserve` takes for a pod on its node is kept in the ledger, and
-    `undo` gives it back exactly once. A plugin with `adopt` holds it as long as the pod is there, others until the cluster
+    `undo` gives it back exactly once; where that happens in a trial, `redo` takes it again at the end (None: in a trial it stays
+    taken). A plugin with `adopt` holds it as long as the pod is there, others until the cluster
     shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all).
 
     `advice` says what would help against the filter, `status` what is shown of the state. `of_kubernetes` says that
@@ -242,6 +246,7 @@ class Plugin:
     gate: Gate | None = None
     reserve: Reserve | None = None
     undo: Undo | None = None
+    redo: Redo | None = None
     adopt: Adopt | None = None
     permit: Permit | None = None
     prebind: Prebind | None = None

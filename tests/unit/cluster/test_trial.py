@@ -117,7 +117,8 @@ def _view(at: int, kind: int) -> PodView:
 
 
 _PLANS = tuple(
-    VolumePlan("n0", (VolumeBind(f"v{at}", ("default", "c")),), (("default", f"d{at}"),)) for at in range(2)
+    VolumePlan("n0", (VolumeBind(f"v{at}", ("default", "c")),), (("default", f"d{at // 2}"),))
+    for at in range(4)
 )
 _POD = st.integers(0, len(KEYS) - 1)
 _NODE = st.sampled_from(NAMES)
@@ -127,8 +128,8 @@ _CHANGE = st.one_of(
     st.tuples(st.just("promise"), _POD, _NODE),
     st.tuples(st.just("retract"), _POD),
     st.tuples(st.just("make room"), _POD, _POD, _NODE),
-    st.tuples(st.just("plan"), st.integers(0, 1)),
-    st.tuples(st.just("give up"), st.integers(0, 1)),
+    st.tuples(st.just("plan"), st.integers(0, 3)),
+    st.tuples(st.just("give up"), st.integers(0, 3)),
 )
 _CHANGES = st.lists(
     st.recursive(

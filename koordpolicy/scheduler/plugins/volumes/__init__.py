@@ -8,7 +8,7 @@ from typing import Final
 
 from koordpolicy.cluster.events import Event
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, PLACE, Plugin
-from koordpolicy.scheduler.plugins.volumes.claim import give_back, has_claims, take
+from koordpolicy.scheduler.plugins.volumes.claim import give_back, has_claims, take, take_again
 from koordpolicy.scheduler.plugins.volumes.filters import (
     claims_wanted,
     node_volume_limits,
@@ -47,6 +47,7 @@ BINDING: Final = Plugin(
     concerns=has_claims,
     reserve=take,
     undo=give_back,
+    redo=take_again,
     prebind=bind_volumes,
     of_kubernetes=True,
 )

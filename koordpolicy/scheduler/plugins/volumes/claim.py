@@ -32,3 +32,8 @@ def take(_host: Host, pod: PodView, nodes: NodeView, parameters: Parameters) -> 
 def give_back(host: Host, plan: VolumePlan) -> None:
     """It does not come about."""
     host.cluster.volumes.give_up(plan)
+
+
+def take_again(host: Host, plan: VolumePlan) -> None:
+    """It comes about after all."""
+    host.cluster.volumes.plan(plan)
