@@ -159,24 +159,15 @@ def _by_reason(
 
     Once the evaluations are spent, one node speaks for all.
     """
+    some = rows
     try:
         evaluations.spend()
     except TooMuch:
-        reason = reason or next(iter(reasons_of(cycle, step, rows[:1], table)))
-    program = cycle.profile.reasons.get(step.name)
-    if reason or program is None:
-        return [(reason or next(iter(reasons_of(cycle, step, rows, table))), rows)]
-    try:
-        result = program.call(table, cycle.records, rows)
-    except CelError:  # all nodes together cost too much
-        return [(next(iter(reasons_of(cycle, step, rows[:1], table))), rows)]
-    silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
-    groups = []
-    for code in np.unique(result.values[~silent]):
-        same = (result.values == code) & ~silent
-        groups.append((str(result.value(int(np.argmax(same)))), rows[same]))
-    if silent.any():
-        groups.append((next(iter(reasons_of(cycle, step, rows[silent], table))), rows[silent]))
+        some = rows[:1]
+    if reason:
+        return [(reason, rows)]
+    found = reasons_of(cycle, step, some, table)
+    groups = found.groups(rows) if len(some) == len(rows) else [(found.texts[0], rows)]
     return sorted(groups, key=lambda one: -len(one[1]))[:_REASONS]
 
 

@@ -1,9 +1,10 @@
 """Each node that is refused counts for the first filter that refuses it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.nodes import Rows
@@ -34,7 +35,7 @@ class FirstRefusal:
         `rows` are those of the nodes that were asked about.
         """
         if not self.reasons:
-            return reasons_of(cycle, self.step, rows[self.nodes], table)
+            return reasons_of(cycle, self.step, rows[self.nodes], table).counts()
         refused = zip(self.reasons, self.refused, strict=True)
         return {reason: int(count) for reason, mask in refused if (count := np.count_nonzero(mask))}
 
@@ -72,29 +73,53 @@ class FirstRefusals:
                     yield FirstRefusal(one.step, nodes, unresolvable, nodes[np.newaxis])
 
 
-def reasons_of(cycle: Cycle, step: Step, rows: Rows | Sequence[int], table: NodeTable) -> dict[str, int]:
-    """Why a filter's expression refused the nodes of some rows: how many for each reason of policy's."""
-    numbers = np.asarray(rows, dtype=np.int64)
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Why some nodes are refused: the `texts` that are said of any, and the place in these of what is said of each node."""
+
+    texts: tuple[str, ...]
+    places: NDArray[np.intp]
+
+    def counts(self) -> dict[str, int]:
+        """How many nodes for each reason."""
+        counted = np.bincount(self.places, minlength=len(self.texts))
+        return dict(zip(self.texts, counted.tolist(), strict=True))
+
+    def groups(self, rows: Rows) -> list[tuple[str, Rows]]:
+        """The rows of the nodes for each reason."""
+        return [(text, rows[self.places == at]) for at, text in enumerate(self.texts)]
+
+    def each(self) -> list[str]:
+        """The reason of one node after the other."""
+        return [self.texts[place] for place in self.places.tolist()]
+
+
+def reasons_of(cycle: Cycle, step: Step, rows: Rows, table: NodeTable) -> Reasons:
+    """Why a filter's expression refused the nodes of some rows, one at least: the reasons that policy gives.
+
+    Where it gives none, or where all of them together cost too much, what holds of one node stands for all of these.
+    """
     program = cycle.profile.reasons.get(step.name)
-    if program is None:
-        return {_without_reason(cycle, step, int(numbers[0]), table): len(numbers)}
+    places = np.zeros(len(rows), np.intp)
     try:
-        result = program.call(table, cycle.records, numbers)
+        result = None if program is None else program.call(table, cycle.records, rows)
     except CelError:  # all nodes together cost too much
-        return {_without_reason(cycle, step, int(numbers[0]), table): len(numbers)}
-    silent = np.zeros(len(numbers), np.bool_) if result.errors is None else result.errors.copy()
-    counts: dict[str, int] = {}
+        result = None
+    if result is None:
+        return Reasons((_without_reason(cycle, step, int(rows[0]), table),), places)
+    silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors.copy()
+    texts: dict[str, int] = {}
     for code in np.unique(result.values[~silent]):
         same = (result.values == code) & ~silent
         text = str(result.value(int(np.argmax(same))))
         if text:
-            counts[text] = int(np.count_nonzero(same))
+            places[same] = texts.setdefault(text, len(texts))
         else:
             silent |= same
     if silent.any():
-        first = int(numbers[int(np.argmax(silent))])
-        counts[_without_reason(cycle, step, first, table)] = int(np.count_nonzero(silent))
-    return counts
+        instead = _without_reason(cycle, step, int(rows[int(np.argmax(silent))]), table)
+        places[silent] = texts.setdefault(instead, len(texts))
+    return Reasons(tuple(texts), places)
 
 
 def _without_reason(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str:

@@ -17,8 +17,6 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
-from koordpolicy.cluster.nodes import Rows
-from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
@@ -26,7 +24,6 @@ from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.extender.wire import MOST, ExtenderArgs, Going, Passed, PreemptionArgs
 from koordpolicy.scheduler.scheduler import Scheduler
 from koordpolicy.scheduler.select_host import weighted
-from koordpolicy.scheduler.step import Step
 
 UNKNOWN: Final = "node is not known to the extender yet"
 
@@ -46,11 +43,11 @@ class Extender:
         names = [*rows]
         folded = FirstRefusals(evaluation, order)
         for first in folded:
-            places, step = np.flatnonzero(first.nodes), first.step
+            places = np.flatnonzero(first.nodes)
             texts: Iterable[str] = (
                 (_said(first.reasons, first.refused[:, at]) for at in places.tolist())
                 if first.reasons
-                else self._texts(cycle, step, order[places])
+                else reasons_of(cycle, first.step, order[places], self._scheduler.cache.table).each()
             )
             for at, text in zip(places.tolist(), texts, strict=True):
                 into = unresolvable if first.unresolvable[at] else failed
@@ -101,30 +98,6 @@ class Extender:
         cycle = self._scheduler.cycle(args.pod)
         evaluation = self._scheduler.evaluation(cycle)
         return cycle, evaluation, {name: table.index(name) for name in args.names if name in table}
-
-    def _texts(self, cycle: Cycle, step: Step, rows: Rows) -> Sequence[str]:
-        """Why a filter's expression refused each of these nodes."""
-        if not len(rows):
-            return ()
-        table, program = self._scheduler.cache.table, cycle.profile.reasons.get(step.name)
-        if program is None:
-            return [_first(cycle, step, rows, self._scheduler)] * len(rows)
-        try:
-            result = program.call(table, cycle.records, rows)
-        except CelError:  # all nodes together cost too much
-            return [_first(cycle, step, rows, self._scheduler)] * len(rows)
-        errors: Mask = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
-        texts = ["" if errors[at] else str(result.value(at)) for at in range(len(rows))]
-        silent = np.array([not text for text in texts])
-        if silent.any():
-            instead = _first(cycle, step, rows[silent], self._scheduler)
-            texts = [text or instead for text in texts]
-        return texts
-
-
-def _first(cycle: Cycle, step: Step, rows: Rows, scheduler: Scheduler) -> str:
-    """What stands for the reason of nodes for which policy gives none: of one of them for all."""
-    return next(iter(reasons_of(cycle, step, rows[:1], scheduler.cache.table)))
 
 
 def _said(reasons: Sequence[str], refused: Mask) -> str:

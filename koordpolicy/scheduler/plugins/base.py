@@ -90,8 +90,8 @@ Rank = Callable[[PodView, NodeView, Rows, Parameters], "Scores | None"]
 """Scores, 0 to 100, of the nodes of some rows, which are those left to choose from."""
 
 
-Hopeless = Callable[[PodView, ClusterState], bool]
-"""Whether a filter refuses the pod every node, without a look at any."""
+Unresolvable = Callable[[PodView, ClusterState], bool]
+"""Whether every node is unresolvable for the pod, without a look at any."""
 
 Helper = Callable[[PodView, Parameters, NodeTable, Rows], Iterator[str | None]]
 """What would help against a filter on the nodes of some rows, with `PAUSE` where it takes long."""
@@ -215,8 +215,8 @@ class Plugin:
     look. `row_only` says that the verdict about a node follows from its row alone; others have a `cache_key`, and
     may look at the state of the cluster. `rank` scores the nodes that are left in view of each other, `rank_key` says
     whether it has something to say. `filter_one` and `score_one` say of one node what `filter` and `score` do; not
-    all plugins have them. `requests` is what a filter that only counts amounts counts, `hopeless` whether it refuses
-    the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit or before a gate.
+    all plugins have them. `requests` is what a filter that only counts amounts counts, `unresolvable` whether
+    it refuses the pod as such. `helped_by` are the events after which a refused pod may pass, or one that waits for a permit or before a gate.
 
     `state` makes the state of a plugin, once for each scheduler; `gate`, `reserve`, `undo`, `redo`, `adopt`, `permit`, `prebind`
     and `status` get it first (None without it). `gate` keeps pods out of the queue. What `reserve` takes for a pod on its node is kept in the ledger, and
@@ -238,7 +238,7 @@ class Plugin:
     rank: Rank | None = None
     rank_key: CacheKey | None = None
     requests: Requests | None = None
-    hopeless: Hopeless | None = None
+    unresolvable: Unresolvable | None = None
     filter_one: FilterOne | None = None
     score_one: ScoreOne | None = None
     state: Callable[[Host], Any] | None = None

@@ -47,8 +47,8 @@ def helpful(cycle: Cycle, evaluation: Evaluation, nodes: int) -> Mask:
     state, unresolvable = cycle.state, np.zeros(nodes, np.bool_)
     for one in evaluation.filters:
         plugin = None if one.verdicts is None else one.step.plugin
-        hopeless = None if plugin is None else plugin.hopeless
-        if hopeless is not None and state is not None and hopeless(cycle.view, state):
+        refuses_as_such = None if plugin is None else plugin.unresolvable
+        if refuses_as_such is not None and state is not None and refuses_as_such(cycle.view, state):
             return np.zeros(nodes, np.bool_)
     for first in FirstRefusals(evaluation):
         unresolvable |= first.unresolvable
