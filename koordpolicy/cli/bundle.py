@@ -8,14 +8,16 @@ from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.runtime.policies.packs import BUILT_IN, OWN, find_pack
-from koordpolicy.source import read_tree
+from koordpolicy.source import Tree, read_tree
 
 __all__ = [
     "BUILT_IN",
     "OWN",
     "add_paths",
     "compile_paths",
+    "compile_tree",
     "compiled",
+    "demand_files",
     "find_pack",
     "graph_of",
     "graph_of_files",
@@ -50,11 +52,22 @@ def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Com
     A `compiler` takes over what it has compiled before.
     """
     tree = read_tree(paths)
-    if paths and not tree.touched:
+    if paths:
+        demand_files(tree, paths)
+    return compile_tree(tree, compiler)
+
+
+def demand_files(tree: Tree, paths: Sequence[str]) -> None:
+    """Raise `CannotRunError` where there was nothing to read at or below the paths."""
+    if not tree.touched:
         why = "\n".join(map(told, tree.found))
         raise CannotRunError(
             why or f"there is no policy file (*.yaml, *.yml) below {', '.join(map(_shown, paths))}"
         )
+
+
+def compile_tree(tree: Tree, compiler: Compiler | None = None) -> Compilation:
+    """Compile what was read; see `compile_paths`."""
     compilation = (compiler or Compiler(find_pack)).compile(Layer(OWN, tree.files))
     found = Diagnostics()
     found.extend(tree.found)

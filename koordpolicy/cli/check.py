@@ -4,9 +4,11 @@ import argparse
 from collections.abc import Iterator
 
 from koordpolicy.cli.at_flag import add_moment, moment_of
-from koordpolicy.cli.bundle import OWN, add_paths, compile_paths
+from koordpolicy.cli.bundle import OWN, add_paths, compile_tree, demand_files
 from koordpolicy.cli.command import FINDINGS, OK, Command
 from koordpolicy.cli.exceptions import told_exceptions
+from koordpolicy.cli.fixing import add_fix, fix_files
+from koordpolicy.cli.input import add_stdin_filename, read_paths
 from koordpolicy.cli.max_cost import add_max_cost
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics, Severity
@@ -16,6 +18,7 @@ from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.plan import Plan, Way, plans
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.kinds.bundle import PolicyTestSpec
+from koordpolicy.source import Tree
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +33,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help=f"show at most N findings, 0 for all (default: {DEFAULT_LIMIT})",
     )
+    add_stdin_filename(parser)
+    add_fix(parser)
     parser.add_argument("--strict", action="store_true", help="warnings fail the check too")
     add_moment(parser)
     add_max_cost(parser)
@@ -42,9 +47,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    compilation = compile_paths(arguments.paths, arguments.compiler)
-    if not arguments.no_tests:
-        compilation = with_tests(compilation)
+    tree = read_paths(arguments.paths, arguments.stdin_filename, terminal)
+    demand_files(tree, arguments.paths)
+
+    def check(tree: Tree) -> Compilation:
+        compilation = compile_tree(tree, arguments.compiler)
+        return compilation if arguments.no_tests else with_tests(compilation)
+
+    compilation = fix_files(arguments, tree, check, terminal) if arguments.fix else check(tree)
     moment = moment_of(arguments.at)
     findings = Diagnostics()
     findings.extend(compilation.found)

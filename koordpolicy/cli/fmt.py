@@ -1,19 +1,22 @@
 """`koordpolicy fmt`: policy files in their canonical layout."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 
 from koordpolicy.cli.bundle import add_paths, told
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
 from koordpolicy.cli.edits import show_change, write_text
+from koordpolicy.cli.input import STDIN, add_stdin_filename, read_paths
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.language.format import format_text
-from koordpolicy.source import Tree, read_tree
+from koordpolicy.source import Tree
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
+    add_stdin_filename(parser)
     parser.add_argument(
         "--check", action="store_true", help="write nothing; name the files that would change"
     )
@@ -21,7 +24,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    tree = read_tree(arguments.paths)
+    tree = read_paths(arguments.paths, arguments.stdin_filename, terminal)
     found = Diagnostics()
     found.extend(tree.found)
     changed = _changed(tree, found)
@@ -29,6 +32,8 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         why = "\n".join(map(told, found))
         raise CannotRunError(why or "there is no policy file (*.yaml, *.yml) here")
     dry = arguments.check or arguments.diff
+    if STDIN in arguments.paths and not dry:
+        return _filter(arguments.paths, tree, changed, found, terminal)
     for file, text in changed.items():
         if arguments.diff:
             show_change(file, tree.files[file], text, "formatted", terminal)
@@ -44,6 +49,22 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     count = f"{len(tree.files):,} file{'' if len(tree.files) == 1 else 's'}"
     terminal.say(f"{count}, {len(changed):,} {'would change' if dry else 'changed'}")
     return FINDINGS if found.has_errors or (dry and changed) else OK
+
+
+def _filter(
+    paths: Sequence[str], tree: Tree, changed: Mapping[str, str], found: Diagnostics, terminal: Terminal
+) -> int:
+    """The text of standard input to standard output, formatted; nothing of one that cannot be read."""
+    if len(paths) > 1:
+        raise CannotRunError("`-` goes alone, or with --check or --diff")
+    if found.has_errors:
+        terminal.say(
+            render("text", found, tree.files, colour=terminal.colour(terminal.err), width=terminal.width)
+        )
+        return FINDINGS
+    for file, text in tree.files.items():
+        terminal.print(changed.get(file, text))
+    return OK
 
 
 def _changed(tree: Tree, found: Diagnostics) -> dict[str, str]:

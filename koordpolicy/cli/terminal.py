@@ -6,7 +6,7 @@ import shutil
 import sys
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Final, TextIO
+from typing import BinaryIO, Final, TextIO
 
 from koordpolicy.diagnostics.escaping import one_line, safe
 
@@ -29,6 +29,14 @@ class Terminal:
 
     out: TextIO = field(default_factory=lambda: sys.stdout)
     err: TextIO = field(default_factory=lambda: sys.stderr)
+    given: BinaryIO | None = None
+
+    def read(self, most: int) -> bytes:
+        """At most so many bytes of standard input, or of what stands in its place. Raises `OSError`, `ValueError`."""
+        source = self.given or (sys.stdin and sys.stdin.buffer)
+        if source is None:
+            raise ValueError("it is closed")
+        return source.read(most)
 
     def colour(self, stream: TextIO | None = None) -> bool:
         """Whether a stream (standard output when none is named) shows colour."""

@@ -14,6 +14,7 @@ from koordpolicy.language.cel.syntax import SyntaxProblem
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents import Document
 from koordpolicy.language.documents.edits import replaced
+from koordpolicy.language.kinds import LiteralProblem
 
 Path = tuple[str | int, ...]
 
@@ -98,6 +99,14 @@ def _fix(problem: Problem | SyntaxProblem, document: Document, path: Path, *, sa
         return None
     edit = replaced(text, problem.start, problem.end, problem.replacement)
     return None if edit is None else Fix(f"write `{problem.replacement}`", *edit, safe=safe)
+
+
+def literal_fix(problem: LiteralProblem, document: Document, path: Path) -> Fix | None:
+    """What to write in place of the literal at `path`, where that can be said."""
+    if problem.replacement is None:
+        return None
+    place = document.positions.value((*path, *problem.path))
+    return Fix(f"write `{problem.replacement}`", place, problem.replacement, problem.safe)
 
 
 def _parsed(text: str) -> ast.Expr | SyntaxProblem:

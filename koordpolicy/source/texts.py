@@ -78,6 +78,22 @@ class TreeTexts:
         return tree
 
 
+def tree_of(shown: str, content: bytes) -> Tree:
+    """A tree of one file that is not read from the disk, under the name that users shall see."""
+    if len(content) > limits.READ.file_bytes:
+        text: str | Diagnostic = _problem(
+            "KP004", Span.at(shown), f"the text has more than {limits.READ.file_bytes:,} bytes", "split it"
+        )
+    else:
+        text = _decoded(content, shown)
+    tree = Tree(touched=[shown])
+    if isinstance(text, str):
+        tree.files[shown] = text
+    else:
+        tree.found.add(text.code, text.span, text.message, help=text.help)
+    return tree
+
+
 _GONE: Final[Stamp] = (0, 0, 0, 0, 0)
 
 

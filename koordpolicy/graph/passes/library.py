@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from koordpolicy.diagnostics import Note
-from koordpolicy.graph.expressions import Path, Texts, Vocabulary
+from koordpolicy.graph.expressions import Path, Texts, Vocabulary, literal_fix
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.passes.parameters import shown_type
 from koordpolicy.graph.references import walk
@@ -54,7 +54,8 @@ def _constants(state: State, unit: Unit, texts: Texts) -> None:
             except BadLiteral as bad:
                 problem = bad.problem
                 place = unit.document.positions.value((*path, *problem.path))
-                state.found.add("KP107", place, problem.message, help=problem.help)
+                fix = literal_fix(problem, unit.document, path)
+                state.found.add("KP107", place, problem.message, help=problem.help, fix=fix)
                 continue
         if node is not None:
             state.constants[CONSTANTS, name] = state.resolve_constants(node)

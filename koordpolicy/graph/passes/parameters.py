@@ -8,7 +8,7 @@ from functools import partial
 from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.cache import Cache
-from koordpolicy.graph.expressions import Path, Texts
+from koordpolicy.graph.expressions import Path, Texts, literal_fix
 from koordpolicy.graph.references import referenced
 from koordpolicy.graph.state import Draft, State, Unit, texts_of
 from koordpolicy.language.cel.types import (
@@ -105,6 +105,8 @@ def _typed(
     inner = kind.params[0] if kind.name == "optional_type" else kind
     first, _ = declared[draft.home.target][name]
     said = draft.slot.type if draft.slot.type != DYN else None
+    fix = None
+    place = draft.unit.document.positions.value(draft.path)
     if said not in (None, inner):
         problem = f"`{name}` is a `{type_name(inner)}`, here it is called a `{type_name(said)}`"
         help = "leave the type to the document that declares the parameter"
@@ -114,9 +116,9 @@ def _typed(
         refusal = literal_problem(inner, draft.raw)
         problem = f"`{name}` is a `{type_name(inner)}`: {refusal.message if refusal else ''}"
         help = refusal.help if refusal and refusal.help else f"write a `{type_name(inner)}`"
+        fix = literal_fix(refusal, draft.unit.document, draft.path) if refusal else None
     notes = (Note("declared here", first.document.positions.key(_path(name))),)
-    place = draft.unit.document.positions.value(draft.path)
-    state.found.add("KP306", place, problem, help=help, notes=() if first is draft.unit else notes)
+    state.found.add("KP306", place, problem, help=help, notes=() if first is draft.unit else notes, fix=fix)
     return None
 
 

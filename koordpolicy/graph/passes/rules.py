@@ -5,7 +5,7 @@ from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.graph.cache import Cache
-from koordpolicy.graph.expressions import Path, Texts, Vocabulary
+from koordpolicy.graph.expressions import Path, Texts, Vocabulary, literal_fix
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.passes.exceptions import report_broad
 from koordpolicy.graph.references import referenced
@@ -134,7 +134,8 @@ def _one(draft: Draft, raw: object, path: Path, scope: Scope, texts: Texts) -> i
         except BadLiteral as bad:
             problem = bad.problem
             place = document.positions.value((*path, *problem.path))
-            texts.found.add("KP107", place, problem.message, help=problem.help)
+            fix = literal_fix(problem, document, path)
+            texts.found.add("KP107", place, problem.message, help=problem.help, fix=fix)
             return None
         return constant(slot.type, Optional(value) if optional else value)
     node = texts.check(raw.text, scope.vocabulary, document, (*path, "cel"))
