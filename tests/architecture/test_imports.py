@@ -36,6 +36,7 @@ DOORS: dict[str, set[str]] = {
     "prometheus_client": {"runtime"},
     "aiohttp": {"kube", "runtime"},
     "uvloop": {"runtime"},
+    "shtab": {"cli"},
     "msgspec": {"kube", "runtime"},
     # The referees of our CEL stand in the tests; the product must not lean on them. Only
     # `koordpolicy test --referee` asks one, for those who want a second opinion (see ONE_DOOR).
