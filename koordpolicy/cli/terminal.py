@@ -1,5 +1,6 @@
 """What a command writes to, and how: streams, colour, width, progress."""
 
+import io
 import os
 import re
 import shutil
@@ -33,10 +34,11 @@ class Terminal:
 
     def read(self, most: int) -> bytes:
         """At most so many bytes of standard input, or of what stands in its place. Raises `OSError`, `ValueError`."""
-        source = self.given or (sys.stdin and sys.stdin.buffer)
-        if source is None:
+        if self.given is not None:
+            return self.given.read(most)
+        if not isinstance(sys.stdin, io.TextIOWrapper):
             raise ValueError("it is closed")
-        return source.read(most)
+        return sys.stdin.buffer.read(most)
 
     def colour(self, stream: TextIO | None = None) -> bool:
         """Whether a stream (standard output when none is named) shows colour."""

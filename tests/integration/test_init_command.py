@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
+from ruamel.yaml import YAML
 
 from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.main import main
@@ -43,10 +43,10 @@ def test_ci_runs_commands_that_there_are(
 ) -> None:
     assert run(compiler, "init", str(tmp_path), "--name", "ours")[0] == 0
     monkeypatch.chdir(tmp_path)
-    workflow = yaml.safe_load((tmp_path / ".github/workflows/policies.yml").read_text())
+    workflow = YAML(typ="safe").load((tmp_path / ".github/workflows/policies.yml").read_text())
     lines = [step.get("run", "") for step in workflow["jobs"]["policies"]["steps"]]
-    lines += yaml.safe_load((tmp_path / ".gitlab-ci.yml").read_text())["policies"]["script"]
-    hooks = yaml.safe_load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    lines += YAML(typ="safe").load((tmp_path / ".gitlab-ci.yml").read_text())["policies"]["script"]
+    hooks = YAML(typ="safe").load((tmp_path / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
     lines += [hook["entry"] for hook in hooks]
     commands = [line.partition(" > ")[0] for line in lines if line.startswith("koordpolicy ")]
     assert len(commands) == 9
