@@ -1,6 +1,5 @@
 """What a command writes to, and how: streams, colour, width, progress."""
 
-import io
 import os
 import re
 import shutil
@@ -34,11 +33,12 @@ class Terminal:
 
     def read(self, most: int) -> bytes:
         """At most so many bytes of standard input, or of what stands in its place. Raises `OSError`, `ValueError`."""
-        if self.given is not None:
-            return self.given.read(most)
-        if not isinstance(sys.stdin, io.TextIOWrapper):
+        source = self.given
+        if source is None and sys.stdin is not None:
+            source = sys.stdin.buffer
+        if source is None:
             raise ValueError("it is closed")
-        return sys.stdin.buffer.read(most)
+        return source.read(most)
 
     def colour(self, stream: TextIO | None = None) -> bool:
         """Whether a stream (standard output when none is named) shows colour."""
