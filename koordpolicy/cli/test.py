@@ -28,7 +28,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-v", "--verbose", action="store_true", help="list the cases that passed too")
     parser.add_argument(
-        "--coverage", action="store_true", help="show coverage by kind, and the rules not reached"
+        "--coverage", action="store_true", help="show coverage by kind, and the branches that no case takes"
     )
     parser.add_argument(
         "--update", action="store_true", help="write the actual values into the tests where they differ"
@@ -83,7 +83,7 @@ def _tested(graph: RuleGraph, compilation: Compilation, text: str | None) -> Res
         pattern = f"*{text.lower()}*"
         return fnmatchcase(suite.lower(), pattern) or fnmatchcase(case.lower(), pattern)
 
-    return run_tests(graph, compilation.units, chosen)
+    return run_tests(graph, compilation.units, chosen, coverage=True)
 
 
 def _updated(

@@ -2,14 +2,14 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.cache import Cache
-from koordpolicy.graph.catalogue import CATALOGUE_TYPES
-from koordpolicy.graph.expressions import Vocabulary
+from koordpolicy.graph.catalogue import CATALOGUE_TYPES, catalogue_constants
+from koordpolicy.graph.expressions import Probe, Vocabulary
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.layers import Layer, PackFinder, no_packs
 from koordpolicy.graph.moments import parted
@@ -138,6 +138,36 @@ BASE = Environment(functions=FUNCTIONS, facts=FACTS, homogeneous_literals=True, 
 def compile_policies(own: Layer, packs: PackFinder = no_packs) -> Compilation:
     """Compile one revision from scratch."""
     return Compiler(packs).compile(own)
+
+
+_RULES: tuple[Pass, ...] = (names, exceptions, library, parameters, rules, decisions)
+"""The passes that make rules of units."""
+
+
+def probed(graph: RuleGraph, units: Iterable[Unit], probe: Probe) -> RuleGraph:
+    """The graph of the same documents, a probe in all its expressions. Classes and bands are those of `graph`."""
+    state = State(
+        Layer(""),
+        no_packs,
+        Cache(),
+        vocabulary=Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES),
+        units=list(units),
+        probe=probe,
+    )
+    for run in _RULES:
+        run(state)
+    state.constants.update(catalogue_constants(graph.classes))
+    ordinary, exceptional = parted(state.decisions)
+    return RuleGraph(
+        graph.digest,
+        state.units,
+        graph.classes,
+        ordinary,
+        state.constants,
+        state.matches,
+        exceptional,
+        graph.budget,
+    )
 
 
 def _digest(state: State) -> str:

@@ -1,6 +1,6 @@
 """From the text of an expression in a document to its typed form, findings placed in the file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from koordpolicy.diagnostics import Diagnostics, Fix, Severity
@@ -17,6 +17,9 @@ from koordpolicy.language.documents.edits import replaced
 from koordpolicy.language.kinds import LiteralProblem
 
 Path = tuple[str | int, ...]
+
+Probe = Callable[[ir.Node, str, Document, Path], ir.Node]
+"""Puts something around parts of an expression that was checked, by its text and its place, before it is folded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +56,9 @@ class Texts:
     What is wrong is added to `found`.
     """
 
-    def __init__(self, cache: Cache, found: Diagnostics) -> None:
+    def __init__(self, cache: Cache, found: Diagnostics, probe: Probe | None = None) -> None:
         self._cache = cache
+        self._probe = probe
         self.found = found
 
     def parse(self, text: str, document: Document, path: Path) -> ast.Expr | None:
@@ -77,8 +81,11 @@ class Texts:
         tree = self.parse(text, document, path)
         if tree is None:
             return None
-        key = ("check", text, names.key, wanted)
-        node, problems = self._cache.get(key, lambda: _checked(tree, names.environment, wanted, text))
+        probe = self._probe
+        key = ("check", text, names.key, wanted, probe is None)
+        node, problems = self._cache.get(
+            key, lambda: _checked(tree, names.environment, wanted, text, folded=probe is None)
+        )
         for problem in problems:
             place = document.positions.text_span(path, problem.start, problem.end)
             self.found.add(
@@ -89,7 +96,9 @@ class Texts:
                 severity=problem.severity,
                 fix=_fix(problem, document, path, safe=False),
             )
-        return None if _wrong(problems) else node
+        if _wrong(problems):
+            return None
+        return node if probe is None else fold(probe(node, text, document, path))
 
 
 def _fix(problem: Problem | SyntaxProblem, document: Document, path: Path, *, safe: bool) -> Fix | None:
@@ -117,14 +126,14 @@ def _parsed(text: str) -> ast.Expr | SyntaxProblem:
 
 
 def _checked(
-    tree: ast.Expr, environment: Environment, wanted: Type | None, text: str
+    tree: ast.Expr, environment: Environment, wanted: Type | None, text: str, *, folded: bool
 ) -> tuple[ir.Node, tuple[Problem, ...]]:
     problems: list[Problem] = []
     if wanted is None:
         node = check(tree, environment, problems, text)
     else:
         node = check_as(tree, wanted, environment, problems, text)
-    return (node if _wrong(problems) else fold(node)), tuple(problems)
+    return (fold(node) if folded and not _wrong(problems) else node), tuple(problems)
 
 
 def _wrong(problems: Sequence[Problem]) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import Classes
-from koordpolicy.graph.expressions import Path, Vocabulary
+from koordpolicy.graph.expressions import Path, Probe, Vocabulary
 from koordpolicy.graph.layers import Layer, PackFinder
 from koordpolicy.graph.rules import Decision, DecisionKey, Rank, Rule, RuleMatch
 from koordpolicy.graph.slots import nameable_roots
@@ -92,7 +92,8 @@ def silent(_: str) -> None:
 class State:
     """Handed from pass to pass; each pass fills in its part and reads the earlier ones.
 
-    No decision may cost more units than the operator's `max_cost`. `plugins` are those that policies may name.
+    No decision may cost more units than the operator's `max_cost`. `plugins` are those that policies may name. A `probe`
+    is put into all expressions.
     """
 
     own: Layer
@@ -114,6 +115,7 @@ class State:
     rules: list[Rule] = field(default_factory=list)
     decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
     progress: Progress = silent
+    probe: Probe | None = None
 
     def resolve_constants(self, node: ir.Node) -> ir.Node:
         """The expression with the constants known so far in place of references to them."""

@@ -27,7 +27,7 @@ def render_json(shown: ShownRun) -> str:
         "counts": {"passed": len(run.cases) - failed, "failed": failed},
         "cases": [_case(case) for case in run.cases],
         "findings": [_finding(found) for found in run.found if found.code != "KP501"],
-        "coverage": _coverage(run.coverage),
+        "coverage": None if run.coverage is None else _coverage(run.coverage),
     }
     return json_text(document, indent=2, only_ascii=True) + "\n"
 
@@ -79,15 +79,18 @@ def _finding(found: Diagnostic) -> dict[str, Any]:
 
 def _coverage(coverage: Coverage) -> dict[str, Any]:
     return {
-        "rules": _share(coverage.rules),
-        "decisions": _share(coverage.decisions),
-        "kinds": {
-            kind: {"rules": _share(rules), "decisions": _share(decisions)}
-            for kind, (rules, decisions) in coverage.kinds.items()
-        },
-        "notReached": [
-            {"decision": str(rule.key), "document": rule.document, **_place(rule.span)}
-            for rule in coverage.missed
+        "branches": _share(coverage.branches),
+        "kinds": {kind: _share(share) for kind, share in coverage.kinds.items()},
+        "places": [
+            {
+                **_place(branch.span),
+                "document": branch.document,
+                "kind": branch.kind.value,
+                "outcome": branch.outcome.value,
+                "text": branch.text,
+                "cases": cases,
+            }
+            for branch, cases in coverage.cases.items()
         ],
     }
 

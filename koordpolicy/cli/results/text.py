@@ -41,7 +41,7 @@ class _Text:
                 "text", problems, self.shown.sources, colour=self.shown.colour, width=self.shown.width
             )
             yield text.rsplit("\n\n", 1)[0] + "\n"  # the count of findings is told with that of the cases
-        if self.shown.coverage:
+        if self.shown.coverage and self.shown.run.coverage is not None:
             yield from self._coverage(self.shown.run.coverage)
         yield self._summary()
 
@@ -118,14 +118,16 @@ class _Text:
     def _coverage(self, coverage: Coverage) -> Iterator[str]:
         if coverage.kinds:
             width = max(len(kind) for kind in coverage.kinds)
-            yield f"{'coverage':<{width}}  {'rules':>17}  {'decisions':>17}"
-            for kind, (rules, decisions) in coverage.kinds.items():
-                yield f"{kind:<{width}}  {_share(rules):>17}  {_share(decisions):>17}"
+            yield f"{'coverage':<{width}}  {'branches':>17}"
+            for kind, share in coverage.kinds.items():
+                yield f"{kind:<{width}}  {_share(share):>17}"
             yield ""
-        if coverage.missed:
-            yield "not reached:"
-            for rule in coverage.missed:
-                yield f"  {place(rule.span)}  {rule.key}"
+        missed = list(_missed(coverage))
+        for where, lines in missed:
+            yield where
+            for line, text in lines:
+                yield f"  {line:>8}  {text}"[: self.shown.width]
+        if missed:
             yield ""
 
     def _summary(self) -> str:
@@ -135,13 +137,24 @@ class _Text:
         parts = [f"{passed} passed"]
         if failed:
             parts.append(self._paint(f"{failed} failed", _RED))
-        if run.coverage.rules.all:
-            parts.append(f"rules reached {_share(run.coverage.rules)}")
-            parts.append(f"decisions {_share(run.coverage.decisions)}")
+        if run.coverage is not None and run.coverage.cases:
+            parts.append(f"branches covered {_share(run.coverage.branches)}")
         return ", ".join(parts)
 
     def _paint(self, text: str, style: str) -> str:
         return f"\x1b[{style}m{text}\x1b[0m" if self.shown.colour and style and text else text
+
+
+def _missed(coverage: Coverage) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """The branches that no case took, by file: place and what is said of it, one line for an expression not evaluated."""
+    evaluated = {(one.document, one.path) for one, cases in coverage.cases.items() if cases}
+    files: dict[str, dict[tuple[str, str], None]] = {}
+    for one in coverage.missed:
+        told = one.missed if (one.document, one.path) in evaluated else "never evaluated"
+        where = f"{one.span.start.line}:{one.span.start.column}"
+        files.setdefault(one.span.file, {})[where, f"{told}: {safe(one.text)}"] = None
+    for file, lines in files.items():
+        yield safe(file), list(lines)
 
 
 def _cut(text: str, room: int) -> list[str]:

@@ -102,10 +102,11 @@ POLICY_TESTS: tuple[Code, ...] = (
         "KP504",
         "too little coverage",
         explanation="""
-            The cases of the bundle's tests reach a smaller share of its rules than `tests.minimumCoverage` asks for. A
-            rule is reached when it decides in a case, or gives a parameter to a rule that does.
+            The cases of the bundle's tests take a smaller share of the branches of its expressions than
+            `tests.minimumCoverage` asks for. Branches are the arms of `?:`, what is true or false (operands of `&&` and
+            `||`, conditions, selectors), optionals that have a value or none, and formulas without any of these.
             """,
-        why="A rule that no case reaches can be changed by accident, and every test still passes.",
+        why="A branch that no case takes can be changed by accident, and every test still passes.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: PolicyBundle
@@ -118,9 +119,9 @@ POLICY_TESTS: tuple[Code, ...] = (
             kind: CPUSuppress
             metadata: {name: default}
             spec:
-              minimum: 1
+              minimum: {cel: "node.capacity.cpu > cpu('8') ? cpu('2') : cpu('1')"}
             """,
-        advice="`koordpolicy test --coverage` lists the rules that no case reaches. Add a case for them.",
+        advice="`koordpolicy test --coverage` lists the branches that no case takes. Add a case for them.",
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: PolicyBundle
@@ -133,16 +134,19 @@ POLICY_TESTS: tuple[Code, ...] = (
             kind: CPUSuppress
             metadata: {name: default}
             spec:
-              minimum: 1
+              minimum: {cel: "node.capacity.cpu > cpu('8') ? cpu('2') : cpu('1')"}
             ---
             apiVersion: koordpolicy.io/v1alpha1
             kind: PolicyTest
             metadata: {name: suppress}
             spec:
               cases:
-                - name: best-effort work keeps a CPU
-                  expect:
-                    CPUSuppress.minimum: 1
+                - name: best-effort work keeps two CPUs of a large node
+                  given: {node: {capacity: {cpu: 16}}}
+                  expect: {CPUSuppress.minimum: 2}
+                - name: and one of a small node
+                  given: {node: {capacity: {cpu: 4}}}
+                  expect: {CPUSuppress.minimum: 1}
             """,
     ),
 )

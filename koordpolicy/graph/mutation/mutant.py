@@ -8,7 +8,7 @@ from koordpolicy.diagnostics import Span
 from koordpolicy.graph.mutation.operators import Operator
 from koordpolicy.graph.state import Unit
 from koordpolicy.language.documents.document import Path
-from koordpolicy.language.documents.edit import replaced
+from koordpolicy.language.documents.whole_values import with_values
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class Mutant:
     def text(self) -> str:
         """The whole text of that file with the change in it."""
         positions = self.unit.document.positions
-        return replaced(positions.lines.text, [(positions.value(self.path), json.dumps(self.value))])
+        return with_values(positions.lines.text, [(positions.value(self.path), json.dumps(self.value))])
 
     @property
     def id(self) -> str:

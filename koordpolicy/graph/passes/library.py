@@ -28,7 +28,7 @@ CONSTANTS = "constants"
 
 def library(state: State) -> None:
     """Fill `constants`, and extend the vocabulary. Higher layers replace names of lower ones."""
-    texts = Texts(state.cache, state.found)
+    texts = Texts(state.cache, state.found, state.probe)
     units = [unit for unit in state.units if isinstance(unit.spec, LibrarySpec)]
     for unit in units:
         _constants(state, unit, texts)

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics, Severity
-from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.expressions import Path, Texts, Vocabulary, literal_fix
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.passes.exceptions import report_broad
@@ -41,15 +40,15 @@ def rules(state: State) -> None:
         # Whatever else can change what a document means shows in its vocabulary, or in the slots it sets.
         slots = tuple((draft.key, draft.slot.type) for draft in own)
         key = ("rules", unit, base.key, slots)
-        outcome = state.cache.get(key, partial(_outcome, state.cache, unit, own, base))
+        outcome = state.cache.get(key, partial(_outcome, state, unit, own, base))
         state.found.extend(outcome.found)
         state.rules += outcome.rules
         if outcome.match is not None and isinstance(unit.spec, PolicySpec):
             state.matches[unit] = outcome.match
 
 
-def _outcome(cache: Cache, unit: Unit, drafts: list[Draft], base: Vocabulary) -> _Outcome:
-    texts = Texts(cache, Diagnostics())
+def _outcome(state: State, unit: Unit, drafts: list[Draft], base: Vocabulary) -> _Outcome:
+    texts = Texts(state.cache, Diagnostics(), state.probe)
     scope = _narrow(unit, base, texts) if drafts and drafts[0].terms else scope_of(unit, base, texts)
     _report_unused(unit, texts)
     made = [_rule(draft, scope, texts) for draft in drafts]

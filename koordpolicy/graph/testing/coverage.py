@@ -1,11 +1,9 @@
-"""Which rules and decisions the cases reached."""
+"""Which branches of a bundle's expressions its cases take."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from koordpolicy.graph.answer import RuleRef
-from koordpolicy.graph.graph import RuleGraph
-from koordpolicy.graph.rules import Rule
+from koordpolicy.graph.testing.branches import Branch
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,36 +21,41 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Rules and decisions of one layer, and those of them that cases reached.
+    """The branches of one layer, and how many cases took each.
 
-    A rule is reached when it decided in a case, itself or as a parameter of another rule that did. `kinds` has
-    both shares by kind, `missed` the rules that no case reached, by place.
+    What counts are the arms of conditionals, what is true or false (operands of `&&` and `||`, what macros ask of
+    elements, selectors, conditions and other expressions that give true or false), optionals with a default that have
+    a value or none, and expressions without any of these, which are evaluated or not. Literals do not count.
     """
 
-    rules: Share
-    decisions: Share
-    kinds: Mapping[str, tuple[Share, Share]]
-    missed: tuple[Rule, ...]
+    cases: Mapping[Branch, int]
+
+    @property
+    def branches(self) -> Share:
+        """All of them."""
+        return Share(sum(count > 0 for count in self.cases.values()), len(self.cases))
+
+    @property
+    def kinds(self) -> Mapping[str, Share]:
+        """By the kind of the document, sorted."""
+        kinds: dict[str, list[int]] = {}
+        for branch, count in self.cases.items():
+            kinds.setdefault(branch.document.partition("/")[0], []).append(count)
+        return {
+            kind: Share(sum(count > 0 for count in counts), len(counts))
+            for kind, counts in sorted(kinds.items())
+        }
+
+    @property
+    def missed(self) -> tuple[Branch, ...]:
+        """The branches that no case took, by place."""
+        return tuple(branch for branch, count in self.cases.items() if not count)
 
 
-def coverage_of(graph: RuleGraph, layer: str, reached: Iterable[RuleRef]) -> Coverage:
-    """The coverage of a layer's rules by those that decided."""
-    hit = frozenset((ref.layer, ref.document, ref.decision) for ref in reached)
-    known = [rule for decision in graph.decisions.values() for rule in decision.rules if rule.layer == layer]
-    kinds = sorted({rule.key.kind for rule in known})
-    by_kind = {kind: _shares([rule for rule in known if rule.key.kind == kind], hit) for kind in kinds}
-    rules, decisions = _shares(known, hit)
-    missed = sorted((rule for rule in known if _name(rule) not in hit), key=lambda rule: (rule.span, rule.id))
-    return Coverage(rules, decisions, by_kind, tuple(missed))
-
-
-def _name(rule: Rule) -> tuple[str, str, str]:
-    return rule.layer, rule.document, str(rule.key)
-
-
-def _shares(rules: list[Rule], hit: frozenset[tuple[str, str, str]]) -> tuple[Share, Share]:
-    decided = {rule.key for rule in rules if _name(rule) in hit}
-    return (
-        Share(sum(_name(rule) in hit for rule in rules), len(rules)),
-        Share(len(decided), len({rule.key for rule in rules})),
-    )
+def coverage_of(branches: Collection[Branch], taken: Collection[frozenset[Branch]]) -> Coverage:
+    """The coverage of all branches, which come by place, by those that each case took."""
+    counts = dict.fromkeys(branches, 0)
+    for one in taken:
+        for branch in one:
+            counts[branch] += 1
+    return Coverage(counts)

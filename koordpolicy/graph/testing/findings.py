@@ -78,14 +78,14 @@ def report_literal(
 
 
 def report_coverage(unit: Unit, minimum: int, coverage: Coverage, found: Diagnostics) -> None:
-    """KP504 where tests reach fewer rules than the bundle asks for."""
-    rules = coverage.rules
-    if rules.percent >= minimum:
+    """KP504 where tests take fewer branches than the bundle asks for."""
+    share = coverage.branches
+    if share.percent >= minimum:
         return
     found.add(
         "KP504",
         unit.document.positions.value(("spec", "tests", "minimumCoverage")),
-        f"tests reach {rules.reached} of {rules.all} rules, {rules.percent:.0f} %, less than {minimum} %",
-        notes=tuple(Note(f"not reached: `{rule.key}`", rule.span) for rule in coverage.missed[:3]),
-        help="add cases; `koordpolicy test --coverage` lists the rules that none reaches",
+        f"tests take {share.reached} of {share.all} branches, {share.percent:.0f} %, less than {minimum} %",
+        notes=tuple(Note(f"{branch.missed}: `{branch.text}`", branch.span) for branch in coverage.missed[:3]),
+        help="add cases; `koordpolicy test --coverage` lists the branches that none takes",
     )

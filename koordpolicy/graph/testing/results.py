@@ -6,6 +6,7 @@ from typing import Any
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Span
 from koordpolicy.graph.answer import Answer
+from koordpolicy.graph.testing.branches import Branch, Expression
 from koordpolicy.graph.testing.coverage import Coverage
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.documents.document import Path
@@ -58,13 +59,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
-    """One case: the test document it stands in, its outcomes, and what is wrong with the case itself."""
+    """One case: the test document it stands in, its outcomes, and what is wrong with the case itself.
+
+    `branches` are those that it took, `expressions` those that it evaluated, where coverage was asked for.
+    """
 
     suite: str
     name: str
     span: Span
     outcomes: tuple[Outcome, ...]
     found: tuple[Diagnostic, ...] = ()
+    branches: frozenset[Branch] = frozenset()
+    expressions: frozenset[Expression] = frozenset()
 
     @property
     def passed(self) -> bool:
@@ -73,11 +79,11 @@ class CaseResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All cases that ran, in order of files; the findings of all of them; what they reached."""
+    """All cases that ran, in order of files; the findings of all of them; what they covered, where that was asked for."""
 
     cases: tuple[CaseResult, ...]
     found: Diagnostics
-    coverage: Coverage
+    coverage: Coverage | None
 
     @property
     def passed(self) -> bool:

@@ -11,6 +11,7 @@ from koordpolicy.graph.graph import RuleGraph, UnknownDecision
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.rules import Rule
 from koordpolicy.graph.state import Unit
+from koordpolicy.graph.testing.branches import Branch, Branches, Expression
 from koordpolicy.graph.testing.compare import Tolerance, agrees, expected_value, tolerance_of
 from koordpolicy.graph.testing.coverage import coverage_of
 from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
@@ -39,12 +40,16 @@ class _Suite:
     shared: Said
 
 
-def run_tests(graph: RuleGraph, units: Iterable[Unit], chosen: Chosen = every_case) -> Results:
+def run_tests(
+    graph: RuleGraph, units: Iterable[Unit], chosen: Chosen = every_case, *, coverage: bool = False
+) -> Results:
     """Run the PolicyTests of the highest layer among the units: a bundle's own, not those of its packs.
 
     Findings have KP501 for a failed expectation, KP502 for an unknown decision, KP503 for a fact that is
     none, KP305 and KP306 for parameters, KP106 and KP107 for expected values of another type, KP504 for
     too little coverage, which is judged only when all cases ran.
+
+    With `coverage`, or where the bundle asks for some, it is found out which branches of expressions the cases take.
     """
     everything = tuple(units)
     own = max((unit.layer for unit in everything), default=0)
@@ -52,19 +57,26 @@ def run_tests(graph: RuleGraph, units: Iterable[Unit], chosen: Chosen = every_ca
     found = Diagnostics()
     results: list[CaseResult] = []
     skipped = False
+    minimum = [unit for unit in mine if _minimum(unit)]
+    branches = Branches(graph, everything) if coverage or minimum else None
     for suite in _suites(mine, found):
         for at, case in enumerate(suite.spec.cases):
             if chosen(suite.unit.document.name, case.name):
-                results.append(_Case(graph, suite, at, case, found).run())
+                results.append(_Case(graph, suite, at, case, found, branches).run())
             else:
                 skipped = True
-    answers = (outcome.answer for result in results for outcome in result.outcomes)
-    reached = (ref for answer in answers for ref in answer.provenance.rules)
-    coverage = coverage_of(graph, mine[0].layer_name if mine else "", reached)
-    for unit in () if skipped else mine:
-        if isinstance(unit.spec, PolicyBundleSpec) and unit.spec.tests is not None:
-            report_coverage(unit, unit.spec.tests.minimum_coverage, coverage, found)
-    return Results(tuple(results), found, coverage)
+    if branches is None:
+        return Results(tuple(results), found, None)
+    covered = coverage_of(branches.all, [result.branches for result in results])
+    for unit in () if skipped else minimum:
+        report_coverage(unit, _minimum(unit), covered, found)
+    return Results(tuple(results), found, covered)
+
+
+def _minimum(unit: Unit) -> int:
+    """The share of branches that a bundle wants covered, in percent; 0 for none."""
+    options = unit.spec.tests if isinstance(unit.spec, PolicyBundleSpec) else None
+    return 0 if options is None else options.minimum_coverage
 
 
 def _suites(units: list[Unit], found: Diagnostics) -> list[_Suite]:
@@ -82,9 +94,16 @@ class _Case:
     """One case on its way to its result."""
 
     def __init__(
-        self, graph: RuleGraph, suite: _Suite, at: int, case: PolicyCase, found: Diagnostics
+        self,
+        graph: RuleGraph,
+        suite: _Suite,
+        at: int,
+        case: PolicyCase,
+        found: Diagnostics,
+        branches: Branches | None,
     ) -> None:
         self.graph = graph
+        self.branches = branches
         self.suite = suite
         self.case = case
         self.path = ("spec", "cases", at)
@@ -98,6 +117,7 @@ class _Case:
             [] if records is None else [self._outcome(one, records, said, problems) for one in expectations]
         )
         self.found.extend(problems)
+        branches, expressions = self._taken(expectations, records, said)
         unit = self.suite.unit
         return CaseResult(
             unit.document.name,
@@ -105,7 +125,20 @@ class _Case:
             unit.document.positions.value((*self.path, "name")),
             tuple(outcome for outcome in outcomes if outcome is not None),
             tuple(problems),
+            branches,
+            expressions,
         )
+
+    def _taken(
+        self, expectations: Iterable[Expectation], records: Mapping[str, Any] | None, said: Said
+    ) -> tuple[frozenset[Branch], frozenset[Expression]]:
+        """The branches that the case takes, and the expressions that it evaluates."""
+        if self.branches is None or records is None:
+            return frozenset(), frozenset()
+        graph = self._supposed(self.branches.graph, expectations, said, Diagnostics())
+        for one in expectations:
+            self.branches.evaluate(graph, one.decision, records)
+        return self.branches.taken()
 
     def _inputs(
         self, expectations: Iterable[Expectation], problems: Diagnostics
@@ -115,13 +148,19 @@ class _Case:
         wrong = Diagnostics()
         own = read_facts(self.case.given, document, (*self.path, "given"), wrong)
         said = laid_over(self.suite.shared, own)
-        if isinstance(moment := said.get(("now", "")), Timestamp):
-            self.graph = self.graph.at(moment)  # exceptions hold in cases that say when they take place
-        keys = [self.graph.decision(one.decision).key for one in expectations]
-        where = (*self.path, "parameters")
-        self.graph = overlay(self.graph, self.suite.unit, where, self.case.parameters, keys, wrong)
+        self.graph = self._supposed(self.graph, expectations, said, wrong)
         problems.extend(wrong)
         return (None if len(wrong) else records_of(said)), said
+
+    def _supposed(
+        self, graph: RuleGraph, expectations: Iterable[Expectation], said: Said, wrong: Diagnostics
+    ) -> RuleGraph:
+        """The graph at the case's moment, with its parameters."""
+        if isinstance(moment := said.get(("now", "")), Timestamp):
+            graph = graph.at(moment)  # exceptions hold in cases that say when they take place
+        keys = [graph.decision(one.decision).key for one in expectations]
+        where = (*self.path, "parameters")
+        return overlay(graph, self.suite.unit, where, self.case.parameters, keys, wrong)
 
     def _expectations(self, problems: Diagnostics) -> Iterable[Expectation]:
         positions = self.suite.unit.document.positions

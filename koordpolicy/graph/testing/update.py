@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from koordpolicy.diagnostics import Span
 from koordpolicy.graph.notation import TooManyElements, exactly, flow
 from koordpolicy.graph.testing.results import CaseResult, Outcome
-from koordpolicy.language.documents.edit import replaced
+from koordpolicy.language.documents.whole_values import with_values
 
 
 def updated(cases: Iterable[CaseResult], sources: Mapping[str, str]) -> dict[str, str]:
@@ -22,7 +22,7 @@ def updated(cases: Iterable[CaseResult], sources: Mapping[str, str]) -> dict[str
                 span, value = outcome.expectation.span, _new_value(outcome)
                 if value is not None:
                     edits.setdefault(span.file, []).append((span, value))
-    return {file: replaced(sources[file], spans) for file, spans in edits.items() if file in sources}
+    return {file: with_values(sources[file], spans) for file, spans in edits.items() if file in sources}
 
 
 def _new_value(outcome: Outcome) -> str | None:

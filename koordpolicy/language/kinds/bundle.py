@@ -36,7 +36,7 @@ class TestOptions(PolicyModel):
     required: Annotated[bool, Flag()] = True
     """Whether a failing test keeps the revision from becoming active."""
     minimum_coverage: Annotated[int, Whole(0, 100)] = 0
-    """Share of rules, in percent, that tests must reach."""
+    """Share of the branches of expressions, in percent, that tests must take."""
 
 
 class ExceptionOptions(PolicyModel):

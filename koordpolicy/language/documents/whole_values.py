@@ -8,7 +8,7 @@ from koordpolicy.diagnostics import Position, Span
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def replaced(text: str, edits: Iterable[tuple[Span, str]]) -> str:
+def with_values(text: str, edits: Iterable[tuple[Span, str]]) -> str:
     """The text with another flow value, which must fit on one line, at each of these spans of whole values."""
     starts = [0, *(found.end() for found in _LINE_END.finditer(text))]
     for span, replacement in sorted(edits, key=lambda edit: edit[0].start, reverse=True):
