@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics
@@ -59,13 +59,15 @@ CHECKS: frozenset[Pass] = frozenset((availability, conflicts, cost, meaning))
 class Compilation:
     """What came of a revision. `graph` is None when there are errors.
 
-    `sources` are the texts of all files by path, for excerpts.
+    `sources` are the texts of all files by path, for excerpts. `names` are what expressions may name besides the
+    variables of their document, by target (`Kind/subject`).
     """
 
     graph: RuleGraph | None
     found: Diagnostics
     units: tuple[Unit, ...]
     sources: dict[str, str]
+    names: Mapping[str, Environment] = field(default_factory=dict)
 
 
 class Compiler:
@@ -128,7 +130,8 @@ class Compiler:
                 budget_of(state),
             )
         sources = {file: text for layer in state.layers for file, text in layer.files.items()}
-        return Compilation(graph, state.found, tuple(state.units), sources)
+        names = {target: vocabulary.environment for target, vocabulary in state.target_vocabularies.items()}
+        return Compilation(graph, state.found, tuple(state.units), sources, names)
 
 
 BASE = Environment(functions=FUNCTIONS, facts=FACTS, homogeneous_literals=True, literal_checks=True)

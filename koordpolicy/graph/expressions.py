@@ -9,9 +9,9 @@ from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check, check_as
 from koordpolicy.language.cel.environment import Environment, UserFunction
 from koordpolicy.language.cel.fold import fold
-from koordpolicy.language.cel.parser import parse
+from koordpolicy.language.cel.recovery import Parsed, parse_all
 from koordpolicy.language.cel.syntax import SyntaxProblem
-from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.types import ERROR, Type
 from koordpolicy.language.documents import Document
 from koordpolicy.language.documents.edits import replaced
 from koordpolicy.language.kinds import LiteralProblem
@@ -62,14 +62,16 @@ class Texts:
         self.found = found
 
     def parse(self, text: str, document: Document, path: Path) -> ast.Expr | None:
-        """The syntax tree; None after KP201, KP210 or KP211 was reported."""
-        result = self._cache.get(("parse", text), lambda: _parsed(text))
-        if isinstance(result, SyntaxProblem):
-            place = document.positions.text_span(path, result.start, result.end)
-            fix = _fix(result, document, path, safe=True)
-            self.found.add(result.code, place, result.message, help=result.help, fix=fix)
-            return None
-        return result
+        """The syntax tree, with what can be read of it where KP201 or KP210 is reported; None after KP211."""
+        return self._parsed(text, document, path).tree
+
+    def _parsed(self, text: str, document: Document, path: Path) -> Parsed:
+        parsed = self._cache.get(("parse", text), lambda: parse_all(text))
+        for problem in parsed.problems:
+            place = document.positions.text_span(path, problem.start, problem.end)
+            fix = _fix(problem, document, path, safe=True)
+            self.found.add(problem.code, place, problem.message, help=problem.help, fix=fix)
+        return parsed
 
     def check(
         self, text: str, names: Vocabulary, document: Document, path: Path, wanted: Type | None = None
@@ -78,7 +80,8 @@ class Texts:
 
         With `wanted` the expression must give that type (KP208).
         """
-        tree = self.parse(text, document, path)
+        parsed = self._parsed(text, document, path)
+        tree = parsed.tree
         if tree is None:
             return None
         probe = self._probe
@@ -96,7 +99,7 @@ class Texts:
                 severity=problem.severity,
                 fix=_fix(problem, document, path, safe=False),
             )
-        if _wrong(problems):
+        if parsed.problems or _wrong(problems):
             return None
         return node if probe is None else fold(probe(node, text, document, path))
 
@@ -118,13 +121,6 @@ def literal_fix(problem: LiteralProblem, document: Document, path: Path) -> Fix 
     return Fix(f"write `{problem.replacement}`", place, problem.replacement, problem.safe)
 
 
-def _parsed(text: str) -> ast.Expr | SyntaxProblem:
-    try:
-        return parse(text)
-    except SyntaxProblem as problem:
-        return problem
-
-
 def _checked(
     tree: ast.Expr, environment: Environment, wanted: Type | None, text: str, *, folded: bool
 ) -> tuple[ir.Node, tuple[Problem, ...]]:
@@ -133,7 +129,8 @@ def _checked(
         node = check(tree, environment, problems, text)
     else:
         node = check_as(tree, wanted, environment, problems, text)
-    return (fold(node) if folded and not _wrong(problems) else node), tuple(problems)
+    whole = folded and node.type != ERROR and not _wrong(problems)
+    return (fold(node) if whole else node), tuple(problems)
 
 
 def _wrong(problems: Sequence[Problem]) -> bool:

@@ -36,5 +36,7 @@ def _children(node: ast.Expr) -> list[ast.Expr]:
             return list(elements)
         case ast.MapLiteral(entries=entries):
             return [part for entry in entries for part in entry]
+        case ast.Broken(parts=parts, mentions=mentions):
+            return [*parts, *mentions]
         case _:
             return []

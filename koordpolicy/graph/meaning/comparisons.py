@@ -48,14 +48,14 @@ def _strange(unit: Unit, known: Mapping[str, tuple[str, tuple[str, ...]]]) -> li
             tree = parse(text)
         except SyntaxProblem:
             continue  # reported where it is checked
-        for fact, literal in _compared(tree):
+        for fact, literal in compared_texts(tree):
             what, names = known.get(fact, ("", ()))
             if names and literal.value not in names:
                 found.append((path, literal, what, names))
     return found
 
 
-def _compared(tree: ast.Expr) -> Iterator[tuple[str, ast.Literal]]:
+def compared_texts(tree: ast.Expr) -> Iterator[tuple[str, ast.Literal]]:
     """Each text compared with a fact, with the last name of the fact."""
     for node in walk(tree):
         if not isinstance(node, ast.CallExpr) or node.function not in _COMPARED or len(node.args) != 2:

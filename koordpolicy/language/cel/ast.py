@@ -95,6 +95,17 @@ class MessageLiteral(Expr):
     fields: tuple[tuple[str, Expr], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Broken(Expr):
+    """What cannot be read, which has been reported: `parts` of it can, `mentions` are what else may be named in it.
+
+    Only trees of `recovery.parse_all` hold one.
+    """
+
+    parts: tuple[Expr, ...] = ()
+    mentions: tuple[Expr, ...] = ()
+
+
 def children(node: Expr) -> tuple[Expr, ...]:
     """The subexpressions of a node, from left to right."""
     match node:
@@ -112,6 +123,8 @@ def children(node: Expr) -> tuple[Expr, ...]:
             return tuple(part for entry in entries for part in entry)
         case MessageLiteral(fields=fields):
             return tuple(value for _, value in fields)
+        case Broken(parts=parts):
+            return parts
     return ()
 
 

@@ -66,6 +66,14 @@ def tokens(source: str) -> list[Token]:
 
     Raises SyntaxProblem (KP201, or KP211 for a text longer than MAX_SOURCE).
     """
+    return scan(source, None)
+
+
+def scan(source: str, problems: list[SyntaxProblem] | None) -> list[Token]:
+    """The tokens as in `tokens`. Given a list, all problems but KP211 go there, and reading goes on.
+
+    What cannot be read is then a token of kind `bad`, or the operator that was meant.
+    """
     if len(source) > MAX_SOURCE:
         raise SyntaxProblem(
             f"the expression has {len(source)} characters, at most {MAX_SOURCE} are permitted", 0, MAX_SOURCE,
@@ -79,21 +87,30 @@ def tokens(source: str) -> list[Token]:
     position, length = _end(skip(source, 0)), len(source)
     while position < length:
         match = match_token(source, position)
-        if match is None:
-            raise _unreadable(source, position)
-        end = match.end()
-        text = match[0]
-        kind = match.lastgroup
-        if kind == "operator":
-            add(Token(text, None, position, end))
-        elif kind == "name":
-            add(Token(text if text in KEYWORDS else "name", text, position, end))
-        elif kind in ("text", "raw"):
-            add(_quoted(text, kind == "raw", position, end))
-        elif kind == "quoted":
-            add(Token("quoted", text[1:-1], position, end))
-        else:
-            add(_number(source, match, position, end))
+        try:
+            if match is None:
+                raise _unreadable(source, position)
+            end = match.end()
+            text = match[0]
+            kind = match.lastgroup
+            if kind == "operator":
+                add(Token(text, None, position, end))
+            elif kind == "name":
+                add(Token(text if text in KEYWORDS else "name", text, position, end))
+            elif kind in ("text", "raw"):
+                add(_quoted(text, kind == "raw", position, end))
+            elif kind == "quoted":
+                add(Token("quoted", text[1:-1], position, end))
+            else:
+                add(_number(source, match, position, end))
+        except SyntaxProblem as problem:
+            if problems is None:
+                raise
+            problems.append(problem)
+            end = max(problem.end, position + 1, _end(match))
+            while found and found[-1].start >= problem.start:
+                found.pop()  # `===` is seen at its third sign
+            add(Token(problem.replacement or "bad", None, min(problem.start, position), end))
         position = _end(skip(source, end))
     add(Token("end", None, length, length))
     return found

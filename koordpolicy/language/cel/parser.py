@@ -13,12 +13,12 @@ from koordpolicy.language.cel.lexer import Token, tokens
 from koordpolicy.language.cel.syntax import INSTEAD, MAX_DEPTH, MAX_NODES, RESERVED, SyntaxProblem
 from koordpolicy.language.cel.types import BOOL, BYTES_VALUE, DOUBLE, INT, NULL, STRING, UINT
 
-_LEVELS = {
+LEVELS = {
     "||": 1, "&&": 2,
     "<": 3, "<=": 3, ">": 3, ">=": 3, "==": 3, "!=": 3, "in": 3,
     "+": 4, "-": 4, "*": 5, "/": 5, "%": 5,
 }  # fmt: skip
-_FUNCTIONS = {operator: f"_{operator}_" for operator in _LEVELS} | {"in": "@in"}
+FUNCTIONS = {operator: f"_{operator}_" for operator in LEVELS} | {"in": "@in"}
 _PREFIXES = {"-": "-_", "!": "!_"}
 
 _PER_LEVEL = 4
@@ -35,16 +35,16 @@ def parse(source: str, macros: bool = True) -> ast.Expr:
     stream = tokens(source)
     if len(stream) > MAX_NODES:
         raise _too_large("the expression has too many parts", 0, len(source))
-    parser = _Parser(source, stream, macros)
+    parser = Parser(source, stream, macros)
     tree = parser.expression()
     if parser.token.kind != "end":
         raise parser.unexpected("an operator or the end of the expression")
     if len(stream) > MAX_DEPTH:  # every level takes a token, so a short text cannot be too deep
-        _limit_depth(tree)
+        limit_depth(tree)
     return tree
 
 
-class _Parser:
+class Parser:
     """A cursor over the tokens; each method reads one construct."""
 
     __slots__ = ("_depth", "_macros", "_position", "_source", "_stream", "token")
@@ -123,7 +123,7 @@ class _Parser:
     def binary(self, lowest: int) -> ast.Expr:
         self._descend(1)
         left = self.operand()
-        while (level := _LEVELS.get(self.token.kind, 0)) >= lowest:
+        while (level := LEVELS.get(self.token.kind, 0)) >= lowest:
             operator = self.advance()
             if level <= 2:
                 terms = [left, self.binary(level + 1)]
@@ -134,7 +134,7 @@ class _Parser:
             else:
                 args = (left, self.binary(level + 1))
             left = ast.CallExpr(
-                left.start, args[-1].end, _FUNCTIONS[operator.kind], args, None, operator.start
+                left.start, args[-1].end, FUNCTIONS[operator.kind], args, None, operator.start
             )
         self._depth -= 1
         return left
@@ -322,6 +322,8 @@ _CONSTANTS = {"true": (BOOL, True), "false": (BOOL, False), "null": (NULL, None)
 
 
 def _presence(selection: ast.Expr, start: int, end: int) -> ast.Expr:
+    if isinstance(selection, ast.Broken):
+        return selection
     if not isinstance(selection, ast.SelectExpr) or selection.optional or selection.test:
         raise SyntaxProblem(
             "`has()` asks for a field", selection.start, selection.end,
@@ -341,7 +343,8 @@ def _too_large(message: str, start: int, end: int) -> SyntaxProblem:
     return SyntaxProblem(message, start, end, "move parts of it into variables or library functions", "KP211")
 
 
-def _limit_depth(tree: ast.Expr) -> None:
+def limit_depth(tree: ast.Expr) -> None:
+    """Raise SyntaxProblem (KP211) for a tree that is deeper than others can walk."""
     level = [tree]
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.children(node)]

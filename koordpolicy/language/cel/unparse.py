@@ -29,6 +29,8 @@ def _text(node: ast.Expr, at_least: int) -> str:
 
 def _spelt(node: ast.Expr) -> tuple[str, int]:
     match node:
+        case ast.Broken(parts=readable):
+            return f"?({', '.join(map(unparse, readable))})", _MEMBER
         case ast.Literal():
             text = _literal(node)
             # A sign in front of a literal is bound like a prefix only where a sign stands before it.

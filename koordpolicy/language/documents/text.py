@@ -56,6 +56,11 @@ class Lines:
             return len(self.text)
         return min(starts[position.line - 1] + position.column - 1, len(self.text))
 
+    def line(self, start: int) -> str:
+        """The text from an offset to the end of its line, without the break."""
+        found = _LINE_END.search(self.text, start)
+        return self.text[start : found.start() if found else len(self.text)]
+
     def exactly(self, start: int, end: int) -> Span:
         """The span of `start:end`, which may be empty: a place to insert at."""
         return Span(self.file, self.position(start), self.position(end))

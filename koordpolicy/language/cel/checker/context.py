@@ -43,6 +43,10 @@ class Stretch(Protocol):
     def end(self) -> int: ...
 
 
+Watch = Callable[[ast.Expr, object, Mapping[str, ir.Var]], None]
+"""Takes a syntax node, the typed node (or the group of facts, or space of names) that it stands for, and the local names."""
+
+
 @dataclass(slots=True)
 class Context:
     """One check in progress.
@@ -58,6 +62,8 @@ class Context:
     scope: dict[str, ir.Var] = field(default_factory=dict)
     mixed_literals: int = 0
     """How many `dyn()` stand around: their literals may mix types."""
+    watch: "Watch | None" = None
+    """Told what each name and subexpression turned out to be."""
     expanded: int = 0
     """Nodes that calls of Library functions have put in place of one."""
 

@@ -7,7 +7,7 @@ place of what it could not understand, and goes on; whatever contains that node 
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.casts import cast
 from koordpolicy.language.cel.checker.calls import check_call
-from koordpolicy.language.cel.checker.context import Context, Problem
+from koordpolicy.language.cel.checker.context import Context, Problem, Watch
 from koordpolicy.language.cel.checker.macros import check_macro
 from koordpolicy.language.cel.checker.messages import check_message
 from koordpolicy.language.cel.checker.names import check_ident, check_index, check_select, error_at
@@ -63,6 +63,19 @@ def check_as(
     return cast(_finished(context, found), wanted)
 
 
+def watched(node: ast.Expr, environment: Environment, source: str, watch: Watch) -> ir.Node:
+    """As `check`, telling `watch` what each part turned out to be, for editors. What is wrong is told nobody."""
+    context = _context(environment, [], source)
+
+    def visit(part: ast.Expr) -> ir.Node:
+        found = _visit(context, part)
+        watch(part, found, context.scope)
+        return found
+
+    context.visit, context.watch = visit, watch
+    return _finished(context, visit(node))
+
+
 def _context(environment: Environment, problems: list[Problem], source: str) -> Context:
     def visit(node: ast.Expr) -> ir.Node:
         return _visit(context, node)
@@ -104,6 +117,10 @@ def _visit(context: Context, node: ast.Expr) -> ir.Node:
             return _map_literal(context, node)
         case ast.MessageLiteral():
             return check_message(context, node)
+        case ast.Broken():
+            for part in node.parts:
+                context.visit(part)
+            return error_at(node)
     raise TypeError(f"{type(node).__name__} is no syntax node")
 
 

@@ -93,6 +93,13 @@ def _element(type: Type) -> tuple[Type | None, Type | None]:
 
 def place(context: Context, node: ast.Expr) -> Place:
     """What a chain of selections leads to; unlike a value, it may still be a group."""
+    found = _place(context, node)
+    if context.watch is not None:
+        context.watch(node, found, context.scope)
+    return found
+
+
+def _place(context: Context, node: ast.Expr) -> Place:
     if isinstance(node, ast.Ident):
         return _ident(context, node)
     if not isinstance(node, ast.SelectExpr):
