@@ -32,6 +32,7 @@ from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.binder import Outcome, Plan, apply
 from koordpolicy.scheduler.driver import Driver
+from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
 from koordpolicy.simulator.volumes import VolumeController
@@ -93,7 +94,14 @@ class SimulatedCluster:
     """
 
     def __init__(
-        self, graph: RuleGraph, workload: Workload, agenda: Agenda, chance: Chance, *, colocation: bool
+        self,
+        graph: RuleGraph,
+        workload: Workload,
+        agenda: Agenda,
+        chance: Chance,
+        *,
+        colocation: bool,
+        role: Role = ALONE,
     ) -> None:
         self.graph = graph
         self.colocation = colocation
@@ -105,7 +113,12 @@ class SimulatedCluster:
         self._store = Store(lambda: agenda.seconds, backlog=_BACKLOG, history=_HISTORY)
         profile = scheduler_name(graph)
         self.scheduler = Scheduler(
-            graph, lambda: agenda.now, profile=profile, draw=lambda n: int(chance.integers(0, n)), explained=5
+            graph,
+            lambda: agenda.now,
+            profile=profile,
+            draw=lambda n: int(chance.integers(0, n)),
+            explained=5,
+            role=role,
         )
         self.driver = Driver(self.scheduler)
         self._client = MemoryCluster(self._store)
@@ -202,6 +215,11 @@ class SimulatedCluster:
         """A pod is gone."""
         self._store.delete(resources.PODS, name, namespace=namespace, grace_seconds=0)
         self.deliver()
+
+    @property
+    def unplaced(self) -> int:
+        """How many pods wait for a node, or for being permitted there."""
+        return len(tuple(self.scheduler.pending)) + len(self.scheduler.ledger.waiting)
 
     # --- what is known of nodes -------------------------------------------------------------------
 

@@ -34,7 +34,8 @@ class RunningPod:
 
     `slot` is its place in the population, `priority` and `qos` are the class names that agents report.
     `remaining` are the nanoseconds it still needs at full speed (None: it never ends), as of `since`; `rate`
-    is its speed. `ticket` tells which of its planned ends is still meant. CPU in millicores, memory in bytes.
+    is its speed. `ticket` tells which of its planned ends is still meant. One that is `stopping` was deleted, and works
+    on until its time to stop is over. CPU in millicores, memory in bytes.
     """
 
     key: PodKey
@@ -49,6 +50,7 @@ class RunningPod:
     rate: float = 1.0
     ticket: int = 0
     cpu: int = 0
+    stopping: bool = False
 
     def advance(self, now: int, rate: float) -> bool:
         """Count what was done at the speed so far, and go on at another; whether the speed changed."""

@@ -40,5 +40,5 @@ class Sampler:
             allocated=allocated,
             used_memory=sum(machine.used_memory for machine in self._machines.values()),
             running=sum(len(machine.pods) for machine in busy),
-            pending=len(tuple(self._cluster.scheduler.pending)),
+            pending=self._cluster.unplaced,
         )

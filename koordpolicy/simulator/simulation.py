@@ -7,12 +7,13 @@ Events are taken in order of time, and everything that is decided is decided by 
 in production. What is simplified: the agents of all nodes report together, once an interval, although
 they decide each second. Between reports nothing changes in them, so the scheduler is told that they are
 fresh; how old a report may be stays policy. A round of suppression takes as many of the agent's rounds
-as the interval has, until nothing changes. Pods that wait are tried again when something happens.
+as the interval has, until nothing changes. Pods that wait are tried again when something happens, and when the
+scheduler's driver says so (see `rim.py`). Who has to go for another pod works on until its time to stop is over; then
+its owner makes it anew, under its name.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +32,13 @@ from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import Decision
 from koordpolicy.scheduler.binder import Bind, Preempt
 from koordpolicy.scheduler.driver import Action
+from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
 from koordpolicy.simulator.journal import Explained, Journal
 from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, machine_of
+from koordpolicy.simulator.rim import VirtualRim
 from koordpolicy.simulator.sampling import Sampler
 from koordpolicy.simulator.usage import SHAPE, Population, UsageShape
 from koordpolicy.simulator.workload import Arrival, Json, Wave, Workload, WorkloadError
@@ -52,10 +55,6 @@ MAX_TICKS = 1_000_000
 _AGENT_ROUNDS = 16
 """Rounds of suppression in one interval; growing in steps of a tenth is over by then."""
 
-_ATTEMPTS = 32
-"""Attempts between two reports each time that pods arrive: a long queue of hopeless ones must not be
-gone through again for each arrival."""
-
 _FRESH = 60 * SECOND
 """How often agents report in reality."""
 
@@ -67,7 +66,8 @@ Progress = Callable[[int, int, Journal], None]
 class SimulationSettings:
     """How to simulate: nanoseconds between reports and to the end (None: what suits the workload).
 
-    `explain` names pods, `name` or `namespace/name`, whose placement is to be explained.
+    `explain` names pods, `name` or `namespace/name`, whose placement is to be explained. `role` is the scheduler's,
+    with the plugins that policy may name.
     """
 
     interval: int | None = None
@@ -75,6 +75,7 @@ class SimulationSettings:
     colocation: bool = True
     explain: tuple[str, ...] = ()
     shape: UsageShape = SHAPE
+    role: Role = ALONE
 
 
 def interval_for(span: int) -> int:
@@ -112,7 +113,9 @@ class Simulation:
             )
         self.journal = Journal()
         self.agenda = Agenda(EPOCH)
-        self.cluster = SimulatedCluster(graph, workload, self.agenda, chance, colocation=settings.colocation)
+        self.cluster = SimulatedCluster(
+            graph, workload, self.agenda, chance, colocation=settings.colocation, role=settings.role
+        )
         self.machines: dict[str, Machine] = {
             name: machine_of(node, settings.shape) for name, node in self.cluster.objects.nodes.items()
         }
@@ -125,7 +128,8 @@ class Simulation:
         self._arrivals: dict[PodKey, Arrival] = {}
         self._pods: dict[PodKey, Pod] = {}
         self._running: dict[PodKey, RunningPod] = {}
-        self._scheduling_at = -1
+        self._rim = VirtualRim(self.agenda, self.cluster.driver, self._carry_out, self._freshen)
+        self.cluster.scheduler.on_news(self._rim.wake)
         self._reported_at = -1
 
     def run(self) -> Journal:
@@ -164,10 +168,7 @@ class Simulation:
         self._arrivals[pod.key] = arrival
         self._pods[pod.key] = pod
         self.journal.scheduled.discard(pod.key)  # one of that name may have come and gone
-        if self._scheduling_at != self.agenda.now:
-            # Everybody who arrives at this moment queues up first, then the best comes first.
-            self._scheduling_at = self.agenda.now
-            self.agenda.at(self.agenda.now, lambda: self._schedule(_ATTEMPTS))
+        self._rim.wake()  # everybody who arrives at this moment queues up first, then the best comes first
 
     def _submitted(self, pod: Json) -> Pod | Refusal:
         try:
@@ -175,20 +176,9 @@ class Simulation:
         except Refusal as refusal:
             return refusal
 
-    def _schedule(self, most: int | None = None) -> None:
-        """Try to place pods, at most so many; without a limit, all that may be tried now."""
-        self._scheduling_at = -1
-        scheduler = self.cluster.scheduler
-        pending = len(tuple(scheduler.pending))
-        if not pending:
-            return
-        self._freshen()
-        for action in islice(self.cluster.driver.actions(self.agenda.now), most or 2 * pending + 1):
-            self.journal.attempts += 1
-            self._carry_out(action)
-
     def _carry_out(self, action: Action) -> None:
         """Write what a decision asks for, and let follow from it what does."""
+        self.journal.attempts += 1
         decision = action.decision
         following: Action | None = action
         while following is not None and following.plan is not None:
@@ -200,7 +190,7 @@ class Simulation:
                 self._place(decision)
             elif outcome.error is None and isinstance(planned, Preempt):
                 for victim in planned.victims:
-                    self._preempt(victim.pod)
+                    self._ask_to_stop(victim.pod)
             following = self.cluster.driver.done(following, outcome)
 
     def _place(self, decision: Decision) -> None:
@@ -249,17 +239,35 @@ class Simulation:
         self._population.remove(running.slot)
         self.journal.finished += 1
         self.cluster.delete(*key)
+        self._rim.wake()
 
-    def _preempt(self, key: PodKey) -> None:
-        """A pod goes for another one. Its owner makes a new one at once, which begins anew."""
-        running, arrival = self._running.pop(key), self._arrivals.pop(key)
+    def _ask_to_stop(self, key: PodKey) -> None:
+        """A pod was deleted for another one: it is gone when its time to stop is over."""
+        running, going = self._running.get(key), self.cluster.objects.pods.get(key)
+        if going is None:  # it had not been bound yet
+            self.journal.preempted += 1
+            self._submit_anew(key)
+        elif running is not None and not running.stopping:
+            self.journal.preempted += 1
+            running.stopping = True
+            self.agenda.at(going.deleted_at or self.agenda.now, lambda: self._stop(running))
+
+    def _stop(self, running: RunningPod) -> None:
+        """A pod's kubelet has stopped it, unless it has come to its end meanwhile."""
+        key = running.key
+        if self._running.get(key) is not running:
+            return
+        del self._running[key], running.machine.pods[key]
         running.ticket += 1
-        del running.machine.pods[key]
         self._population.remove(running.slot)
-        self.journal.preempted += 1
         self.journal.placed -= 1
         self.cluster.delete(*key)
-        self._arrive(arrival, again=True)
+        self._submit_anew(key)
+
+    def _submit_anew(self, key: PodKey) -> None:
+        """The owner of a pod that is gone makes a new one, which begins from the beginning."""
+        self._arrive(self._arrivals.pop(key), again=True)
+        self._rim.wake()
 
     def _explain(self, decision: Decision, pod: Pod) -> None:
         names = self.settings.explain
@@ -279,7 +287,7 @@ class Simulation:
         for machine in self.machines.values():
             if machine.awake:
                 self._look_at(machine, wishes, now)
-        self._schedule()
+        self._rim.decide(2 * self.cluster.unplaced + 1)
         self.journal.samples.append(self._sampler.sample(now - EPOCH, self._seconds(now), self.journal))
 
     def _seconds(self, now: int) -> float:
@@ -326,7 +334,7 @@ class Simulation:
     def _freshen(self) -> None:
         """Let the scheduler know that the agents have reported in the meantime, and nothing else."""
         now = self.agenda.now
-        if now - max(self._reported_at, 0) < _FRESH:
+        if now - max(self._reported_at, 0) < _FRESH or not self.cluster.unplaced:
             return
         self._reported_at = now
         self.cluster.scheduler.renew_metrics()
