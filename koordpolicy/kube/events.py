@@ -7,59 +7,26 @@ dropped and counted. `run` writes what waits.
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
+from koordpolicy.kube.event_correlator import CorrelatedEvent, EventCorrelator, EventLimits, EventSeverity
 from koordpolicy.kube.port import Cluster, MergePatch, Object
 from koordpolicy.kube.resources import EVENTS
 from koordpolicy.model.time import NANOSECONDS, time_text
 
-Type: TypeAlias = Literal["Normal", "Warning"]
-
-_LONGEST_MESSAGE: Final = 1024
 _LONGEST_NAME: Final = 253
-_COMBINED: Final = "(combined from similar events): "
 _log: Final = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class EventLimits:
-    """How much is too much.
-
-    `queue` events wait at most, `remembered` are known again when they repeat. An object may cause `burst` events
-    at once and one each `refill` seconds after that. `alike` events of one object and reason with different
-    messages within `window` seconds become one. `workers` write at a time, `attempts` times at most. Errors of one
-    kind are logged at once and then every `quiet` seconds, with their number.
-    """
-
-    queue: int = 1000
-    remembered: int = 4096
-    burst: int = 25
-    refill: float = 300.0
-    alike: int = 10
-    window: float = 600.0
-    workers: int = 4
-    attempts: int = 8
-    quiet: float = 60.0
-
-
 @dataclass(slots=True)
-class _Entry:
-    """One event as it is counted here, and how much of it the cluster knows."""
+class _Entry(CorrelatedEvent):
+    """One event, and how much of it the cluster knows."""
 
-    about: dict[str, Any]
-    type: Type
-    reason: str
-    action: str
-    message: str
-    first_ns: int
-    last_ns: int
-    count: int = 1
     name: str = ""
     stored: bool = False
     due: bool = False
@@ -89,55 +56,28 @@ class Recorder:
             "reportingComponent": component,
             "reportingInstance": instance,
         }
-        self._now_ns = now_ns
         self._backoff = backoff
         self._limits = limits or EventLimits()
-        self._window_ns = int(self._limits.window * NANOSECONDS)
-        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
-        self._buckets: OrderedDict[Hashable, tuple[float, int]] = OrderedDict()
-        """How many more events an object might cause, and when that was."""
-        self._alike: OrderedDict[Hashable, tuple[int, tuple[str, ...]]] = OrderedDict()
-        """Since when, and which, messages of one object and reason are remembered."""
+        self._correlator = EventCorrelator(_Entry, now_ns, self._limits)
         self._waiting: asyncio.Queue[_Entry] = asyncio.Queue(self._limits.queue)
         self._numbers = 0
         self._failed: dict[tuple[int, str], int] = {}
         """How many events failed since the last line of the log about errors of their kind."""
 
     def record(
-        self, regarding: Object, reason: str, message: str, *, type: Type = "Normal", action: str = ""
+        self,
+        regarding: Object,
+        reason: str,
+        message: str,
+        *,
+        type: EventSeverity = "Normal",
+        action: str = "",
     ) -> None:
-        """Note that something happened to an object; written soon, by `run`.
-
-        `regarding` is the object or as much of it as says which one it is: `apiVersion`, `kind`, `metadata`.
-        `reason` is a word for machines in CamelCase, `message` a sentence for people (1,024 characters at most),
-        `action` what was done about it.
-        """
-        now = self._now_ns()
-        about = reference_to(regarding)
-        said = about.get
-        whose = (said("apiVersion"), said("kind"), said("namespace"), said("name"), said("uid"))
-        if not self._may_speak(whose, now):
-            self.dropped["rate"] += 1
-            return
-        if not message.isascii():
-            message = message.encode("utf-8", "backslashreplace").decode()
-        if len(message) > _LONGEST_MESSAGE:
-            message = message[: _LONGEST_MESSAGE - 1] + "…"
-        group = (whose, type, reason, action)
-        key: Hashable = (group, message)
-        if self._is_one_of_many(group, message, now):
-            key = group
-            message = (_COMBINED + message)[:_LONGEST_MESSAGE]
-        entry = self._entries.pop(key, None)
+        """See `EventRecorder`; written soon, by `run`."""
+        entry = self._correlator.note(regarding, reason, message, type=type, action=action)
         if entry is None:
-            entry = _Entry(about, type, reason, action, message, now, now)
-        else:
-            entry.count += 1
-            entry.last_ns = now
-            entry.message = message
-        self._entries[key] = entry
-        _forget_oldest(self._entries, self._limits.remembered)
-        if not entry.due:
+            self.dropped["rate"] += 1
+        elif not entry.due:
             entry.due = True
             if not entry.writing:
                 self._queue(entry)
@@ -155,30 +95,6 @@ class Recorder:
     async def flush(self) -> None:
         """Return when nothing waits to be written any more; for the end of a process, under a time limit."""
         await self._waiting.join()
-
-    def _may_speak(self, whose: Hashable, now: int) -> bool:
-        """Take one from the object's bucket, if there is one left."""
-        burst = float(self._limits.burst)
-        left, since = self._buckets.pop(whose, (burst, now))
-        if since < now:
-            left = min(burst, left + (now - since) / NANOSECONDS / self._limits.refill)
-        allowed = left >= 1.0
-        self._buckets[whose] = (left - 1.0 if allowed else left, now)
-        _forget_oldest(self._buckets, self._limits.remembered)
-        return allowed
-
-    def _is_one_of_many(self, group: Hashable, message: str, now: int) -> bool:
-        """Whether an object says so many different things for one reason that they are told as one."""
-        since, messages = self._alike.pop(group, (now, ()))
-        if now - since > self._window_ns:
-            since, messages = now, ()
-        another = message not in messages
-        many = another and len(messages) >= self._limits.alike
-        if another and not many:
-            messages = (*messages, message)
-        self._alike[group] = (since, messages)
-        _forget_oldest(self._alike, self._limits.remembered)
-        return many
 
     def _queue(self, entry: _Entry) -> None:
         try:
@@ -281,29 +197,7 @@ class Recorder:
         return about[: _LONGEST_NAME - len(ending)] + ending
 
 
-def reference_to(obj: Object) -> dict[str, Any]:
-    """An ObjectReference to an object; of what is no text in an object from outside, nothing is referred to."""
-    said = obj.get("metadata")
-    metadata: Mapping[str, Any] = said if isinstance(said, Mapping) else {}
-    parts = (
-        ("apiVersion", obj.get("apiVersion")),
-        ("kind", obj.get("kind")),
-        ("namespace", metadata.get("namespace")),
-        ("name", metadata.get("name")),
-        ("uid", metadata.get("uid")),
-        ("resourceVersion", metadata.get("resourceVersion")),
-    )
-    found = {name: value for name, value in parts if value and isinstance(value, str)}
-    found.setdefault("name", "unknown")
-    return found
-
-
 @lru_cache(maxsize=16)
 def _second(seconds: int) -> str:
     """A time as Kubernetes writes it; of the many events of one second all have the same."""
     return time_text(seconds * NANOSECONDS)
-
-
-def _forget_oldest(known: "OrderedDict[Hashable, Any]", most: int) -> None:
-    while len(known) > most:
-        known.popitem(last=False)

@@ -13,7 +13,8 @@ from typing import Final
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError
-from koordpolicy.kube.events import EventLimits, Recorder
+from koordpolicy.kube.event_correlator import EventLimits
+from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET

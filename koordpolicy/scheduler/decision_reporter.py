@@ -1,18 +1,41 @@
 """What becomes of decisions, as metrics and as Events that people read."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from koordpolicy.diagnostics.wording import worded
-from koordpolicy.runtime.component import RunningComponent
-from koordpolicy.runtime.reports.troubles import FEW
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.event_correlator import EventRecorder
+from koordpolicy.runtime.decisions import DecisionCounts
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.reports.troubles import FEW, Troubles
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.profile import place_of
 
 
-class DecisionReporter:
-    """Tells of the decisions by one profile; `log` writes some of them down."""
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """Who is told: what counts decisions, by result and by revision, what keeps track of failures, what tells people."""
 
-    def __init__(self, component: RunningComponent, profile: str, log: PlacementLog | None = None) -> None:
-        self._component = component
+    metrics: Metrics
+    counts: DecisionCounts
+    troubles: Troubles
+    recorder: EventRecorder
+
+
+class DecisionReporter:
+    """Tells of the decisions by one profile of `graph`, the revision that decides; `log` writes some of them down."""
+
+    def __init__(
+        self,
+        audience: Audience,
+        graph: Callable[[], RuleGraph],
+        profile: str,
+        log: PlacementLog | None = None,
+    ) -> None:
+        self._audience = audience
+        self._graph = graph
         self._profile = profile
         self._log = log
         self._decision = f"SchedulingProfile/{profile}"
@@ -25,13 +48,13 @@ class DecisionReporter:
             result = "scheduled" if outcome is None or outcome.error is None else "bind_failed"
         elif decision.passed_on:
             result = "passed_on"
-        self._component.process.metrics.add("koordpolicy_scheduler_attempts_total", result=result)
-        self._component.counts.add(self._decision, decision.digest, failed=bool(decision.problem))
+        self._audience.metrics.add("koordpolicy_scheduler_attempts_total", result=result)
+        self._audience.counts.add(self._decision, decision.digest, failed=bool(decision.problem))
         if self._log is not None:
             failure = None if outcome is None else outcome.error
             self._log.settled(decision, result, decision.problem if failure is None else worded(failure))
         about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
-        recorder = self._component.recorder
+        recorder = self._audience.recorder
         of_many = self._trouble(settled)
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
@@ -51,7 +74,7 @@ class DecisionReporter:
     def _trouble(self, settled: Settled) -> bool:
         """Note what failed; whether this is one of so many that it need not have an Event of its own."""
         decision, failure = settled.decision, settled.decision.failure
-        troubles, example = self._component.troubles, f"pod {'/'.join(settled.decision.pod)}"
+        troubles, example = self._audience.troubles, f"pod {'/'.join(settled.decision.pod)}"
         if failure is not None:
             found = troubles.add(
                 self._decision,
@@ -68,7 +91,7 @@ class DecisionReporter:
         for refusals in decision.refusals:
             if refusals.error:
                 step = f"filter:{refusals.filter}"
-                place = place_of(self._component.live.graph, self._profile, step)
+                place = place_of(self._graph(), self._profile, step)
                 text = f"{refusals.error} (filter `{refusals.filter}`, {place})"
                 found = troubles.add(
                     self._decision, decision.digest, text, rule=step, place=place, example=example
@@ -81,13 +104,12 @@ class DecisionReporter:
         if settled.outcome is not None and settled.outcome.error is None:
             about = {"apiVersion": "v1", "kind": "Pod", "metadata": _identity(settled)}
             message = settled.decision.message
-            self._component.recorder.record(
-                about, "FailedScheduling", message, type="Warning", action="Scheduling"
-            )
+            recorder = self._audience.recorder
+            recorder.record(about, "FailedScheduling", message, type="Warning", action="Scheduling")
 
     def evaluated(self, count: int) -> None:
         """Count evaluations of all nodes for advice."""
-        self._component.process.metrics.add("koordpolicy_scheduler_advice_evaluations_total", count)
+        self._audience.metrics.add("koordpolicy_scheduler_advice_evaluations_total", count)
 
 
 def _identity(settled: Settled) -> dict[str, str]:

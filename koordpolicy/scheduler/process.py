@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.kube.events import EventLimits
+from koordpolicy.kube.event_correlator import EventLimits
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.scheduler.decision_log import PlacementLog
-from koordpolicy.scheduler.decision_reporter import DecisionReporter
+from koordpolicy.scheduler.decision_reporter import Audience, DecisionReporter
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
@@ -134,7 +134,13 @@ class Running:
         log = _log(component, choice)
         if log is not None:
             self.scheduler.on_decided = log.decided
-        reporter = DecisionReporter(component, choice.profile, log)
+        metrics = component.process.metrics
+        reporter = DecisionReporter(
+            Audience(metrics, component.counts, component.troubles, component.recorder),
+            lambda: component.live.graph,
+            choice.profile,
+            log,
+        )
         self.loop = SchedulingLoop(
             self.scheduler,
             component.cluster,
@@ -142,18 +148,14 @@ class Running:
             component.backoff(initial=0.1, longest=2.0),
             in_flight=choice.in_flight,
             on_settled=reporter.settled,
-            on_failure=lambda _: component.process.metrics.add(
-                "koordpolicy_internal_errors_total", place="write"
-            ),
+            on_failure=lambda _: metrics.add("koordpolicy_internal_errors_total", place="write"),
         )
         self._diagnosing = Diagnosing(
             self.scheduler,
             self.loop,
             on_told=reporter.told,
             on_evaluated=reporter.evaluated,
-            on_failure=lambda _: component.process.metrics.add(
-                "koordpolicy_internal_errors_total", place="diagnosis"
-            ),
+            on_failure=lambda _: metrics.add("koordpolicy_internal_errors_total", place="diagnosis"),
         )
         self._watch = watch(component, self.scheduler, self.loop.wake)
 

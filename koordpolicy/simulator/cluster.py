@@ -35,6 +35,7 @@ from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
+from koordpolicy.simulator.events import CollectedEvents, reporter_of
 from koordpolicy.simulator.volumes import VolumeController
 from koordpolicy.simulator.workload import Json, Workload
 
@@ -120,7 +121,9 @@ class SimulatedCluster:
             explained=5,
             role=role,
         )
-        self.driver = Driver(self.scheduler)
+        self.events = CollectedEvents(lambda: agenda.now)
+        reporter = reporter_of(graph, profile, self.events, lambda: agenda.now)
+        self.driver = Driver(self.scheduler, on_settled=reporter.settled)
         self._client = MemoryCluster(self._store)
         self._scheduler_name = profile
         self.overcommit = OvercommitController(lambda node, labels: graph, self.objects, lambda: agenda.now)

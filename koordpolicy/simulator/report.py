@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import Decision
 from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.simulator.clock import SECOND
+from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
 from koordpolicy.simulator.journal import Sample
 from koordpolicy.simulator.simulation import Simulation
@@ -52,7 +54,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "finished": journal.finished,
             "running": simulation.running,
         },
-        "pending": _pending(waiting),
+        "pending": _pending(waiting, simulation.held_up),
         "refused": [
             {"reason": reason, "pods": len(pods), "example": pods[0]}
             for reason, pods in sorted(journal.refused.items(), key=lambda one: (-len(one[1]), one[0]))
@@ -67,6 +69,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "preempted": journal.preempted,
             "waitSeconds": _waits(journal.waits),
         },
+        "events": _events(simulation.cluster.events),
         "volumes": {"bound": simulation.cluster.volumes.bound, "made": simulation.cluster.volumes.made},
         "utilisation": _utilisation(journal.samples, cpu, memory),
         "overcommit": _overcommit(journal.samples, cpu),
@@ -82,11 +85,13 @@ def report(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def _pending(waiting: Mapping[tuple[str, str], Decision | None]) -> list[dict[str, Any]]:
+def _pending(
+    waiting: Mapping[PodKey, Decision | None], held_up: Mapping[PodKey, str]
+) -> list[dict[str, Any]]:
     groups: dict[str, list[tuple[str, str]]] = {}
-    for (namespace, name), decision in waiting.items():
+    for key, decision in waiting.items():
         message = "" if decision is None else decision.message
-        groups.setdefault(_reason(decision), []).append((f"{namespace}/{name}", message))
+        groups.setdefault(held_up.get(key) or _reason(decision), []).append(("/".join(key), message))
     ordered = sorted(groups.items(), key=lambda one: (-len(one[1]), one[0]))
     return [
         {"reason": reason, "pods": len(pods), "example": pods[0][0], "message": pods[0][1]}
@@ -105,6 +110,22 @@ def _reason(decision: Decision | None) -> str:
         counted[refusals.reason] += refusals.nodes
     ranked = sorted(counted.items(), key=lambda one: (-one[1], one[0]))
     return "; ".join(reason for reason, _ in ranked[:_TOLD_REASONS]) or "there are no nodes"
+
+
+def _events(events: CollectedEvents) -> dict[str, Any]:
+    """What was told of pods, by reason: how often, and the latest."""
+    return {
+        "reasons": {
+            reason: {
+                "type": one.latest.type,
+                "count": one.count,
+                "example": f"{one.latest.about.get('namespace', '')}/{one.latest.about['name']}",
+                "message": one.latest.message,
+            }
+            for reason, one in sorted(events.reasons.items())
+        },
+        "dropped": events.dropped,
+    }
 
 
 def _waits(waits: Sequence[float]) -> dict[str, float]:

@@ -155,6 +155,12 @@ class Simulation:
         scheduler = self.cluster.scheduler
         return {key: scheduler.last_decision(key) for key in self._pods if key not in self.journal.scheduled}
 
+    @property
+    def held_up(self) -> dict[PodKey, str]:
+        """Why pods that got a node are not permitted there yet."""
+        waiting = self.cluster.scheduler.ledger.waiting
+        return {key: "; ".join(account.permits.values()) for key, account in waiting.items()}
+
     # --- pods -------------------------------------------------------------------------------------
 
     def _arrive(self, arrival: Arrival, *, again: bool = False) -> None:

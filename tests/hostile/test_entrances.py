@@ -21,7 +21,8 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import EventType, KubeError, WatchEvent, resources
 from koordpolicy.kube.admission import AdmissionRequest, Operation
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.events import Recorder, reference_to
+from koordpolicy.kube.event_correlator import reference_to
+from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.snapshot import Snapshot

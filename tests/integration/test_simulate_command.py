@@ -15,7 +15,7 @@ title: a small day
 day: 3h
 nodes: [{name: n, count: 3, cpu: 16, memory: 64Gi}]
 services: [{name: web, replicas: 5, cpu: 8, memory: 4Gi, base: 10%, peak: 40%, peakAt: 1h}]
-jobs: [{name: job, count: 8, cpu: 4, memory: 1Gi, runs: 30m, to: 2h, labels: {workload: batch}}]
+jobs: [{name: job, count: 8, cpu: 3, memory: 1Gi, runs: 30m, to: 2h, labels: {workload: batch}}]
 """
 NODES = "sn,cpu_milli,memory_mib,gpu\n" + "".join(f"n{number},16000,65536,0\n" for number in range(3))
 PODS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,qos,creation_time,deletion_time\n" + "".join(

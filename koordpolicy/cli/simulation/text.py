@@ -83,6 +83,11 @@ def _scheduling(report: Report, page: Page) -> Iterator[str]:
         f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}",
         2,
     )
+    events = [f"{number(one['count'])} {reason}" for reason, one in report["events"]["reasons"].items()]
+    if events:
+        dropped = report["events"]["dropped"]
+        more = f"; {number(dropped)} more were too many of one pod" if dropped else ""
+        yield from page.wrapped(f"Events: {', '.join(events)}{more}", 2)
     volumes = report["volumes"]
     if volumes["bound"]:
         yield from page.wrapped(

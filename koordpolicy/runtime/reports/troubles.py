@@ -9,12 +9,12 @@ import logging
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from koordpolicy.kube.events import Recorder
+from koordpolicy.kube.event_correlator import EventRecorder
 from koordpolicy.model.policy_revision import revision_name
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.policies.live import LivePolicies
+from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.reports.revision_objects import regarding
 
 LOG: Final = logging.getLogger(__name__)
@@ -53,20 +53,32 @@ class Trouble:
     unforeseen: bool = False
 
 
+class RevisionsInUse(Protocol):
+    """The revision that decides, and one that is being tried beside it, as far as there are any."""
+
+    @property
+    def active(self) -> ActiveRevision | None:
+        """The one that decides."""
+
+    @property
+    def candidate(self) -> CandidateRevision | None:
+        """The one that is tried."""
+
+
 class Troubles:
     """The troubles of a process. `now` gives nanoseconds since 1970. Only the replica that leads writes Events."""
 
     def __init__(
         self,
         metrics: Metrics,
-        live: LivePolicies,
-        recorder: Recorder,
+        revisions: RevisionsInUse,
+        recorder: EventRecorder,
         *,
         leads: Callable[[], bool],
         now: Callable[[], int],
     ) -> None:
         self._metrics = metrics
-        self._live = live
+        self._revisions = revisions
         self._recorder = recorder
         self._leads = leads
         self._now = now
@@ -106,7 +118,7 @@ class Troubles:
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows: the troubles of the revision that decides; nothing while there are none."""
-        active = self._live.active
+        active = self._revisions.active
         shown = [
             {
                 "decision": one.decision,
@@ -142,7 +154,7 @@ class Troubles:
             self._tell_revision(found)
 
     def _tell_revision(self, found: Trouble) -> None:
-        for known in (self._live.active, self._live.candidate):
+        for known in (self._revisions.active, self._revisions.candidate):
             if known is not None and known.graph.digest == found.digest:
                 about = regarding(revision_name(known.bundle, known.revision.commit or known.revision.digest))
                 message = f"{found.decision} cannot be decided, first for {found.example}: {found.text}"

@@ -10,7 +10,8 @@ import pytest
 
 from koordpolicy.kube import Forbidden, Invalid, KubeError, Resource, TooManyRequests, Unreachable
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.events import EventLimits, Recorder, reference_to
+from koordpolicy.kube.event_correlator import EventLimits, reference_to
+from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import EVENTS, PODS
 from tests.unit.kube.builders import pod
@@ -289,8 +290,8 @@ def test_memory_stays_bounded() -> None:
         at = Desk(remembered=50, queue=20)
         for number in range(500):
             at.recorder.record({"kind": "Pod", "metadata": {"name": f"p{number}"}}, "R", "m")
-        recorder = at.recorder
-        sizes = [len(kept) for kept in (recorder._entries, recorder._buckets, recorder._alike)]
+        recorder, known = at.recorder, at.recorder._correlator
+        sizes = [len(kept) for kept in (known._events, known._buckets, known._alike)]
         assert [*sizes, recorder._waiting.qsize()] == [50, 50, 50, 20]
 
     story(scene())

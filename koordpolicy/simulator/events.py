@@ -1,0 +1,69 @@
+"""Events of a simulation: told and correlated as on a real cluster, but counted where they would be written."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import Object
+from koordpolicy.kube.event_correlator import CorrelatedEvent, EventCorrelator, EventSeverity
+from koordpolicy.runtime.decisions import DecisionCounts
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.reports.troubles import Troubles
+from koordpolicy.scheduler.decision_reporter import Audience, DecisionReporter
+
+
+@dataclass(slots=True)
+class ReasonCount:
+    """How often Events of one reason were told, and the latest of them."""
+
+    count: int
+    latest: CorrelatedEvent
+
+
+class CollectedEvents:
+    """Events by reason. An `EventRecorder`: of each reason the number and the latest one are kept, however many there are.
+
+    `now` gives nanoseconds since 1970. `dropped` counts those of objects that cause more than a cluster is told.
+    """
+
+    def __init__(self, now: Callable[[], int]) -> None:
+        self.reasons: dict[str, ReasonCount] = {}
+        self.dropped = 0
+        self._correlator = EventCorrelator(CorrelatedEvent, now)
+
+    def record(
+        self,
+        regarding: Object,
+        reason: str,
+        message: str,
+        *,
+        type: EventSeverity = "Normal",
+        action: str = "",
+    ) -> None:
+        """See `EventRecorder`."""
+        event = self._correlator.note(regarding, reason, message, type=type, action=action)
+        if event is None:
+            self.dropped += 1
+        elif (known := self.reasons.get(reason)) is None:
+            self.reasons[reason] = ReasonCount(1, event)
+        else:
+            known.count += 1
+            known.latest = event
+
+
+class _NoRevisions:
+    """A simulation has a graph, and no revisions that come and go."""
+
+    active = None
+    candidate = None
+
+
+def reporter_of(
+    graph: RuleGraph, profile: str, events: CollectedEvents, now: Callable[[], int]
+) -> DecisionReporter:
+    """What tells of a simulated scheduler's decisions."""
+    metrics = Metrics("simulator")
+    troubles = Troubles(metrics, _NoRevisions(), events, leads=lambda: False, now=now)
+    return DecisionReporter(
+        Audience(metrics, DecisionCounts(metrics), troubles, events), lambda: graph, profile
+    )
