@@ -248,15 +248,20 @@ class Simulation:
         self._rim.wake()
 
     def _ask_to_stop(self, key: PodKey) -> None:
-        """A pod was deleted for another one: it is gone when its time to stop is over."""
-        running, going = self._running.get(key), self.cluster.objects.pods.get(key)
-        if going is None:  # it had not been bound yet
-            self.journal.preempted += 1
+        """A pod was deleted for another one: it is gone when its time to stop is over, at once where it has none."""
+        running = self._running.get(key)
+        if running is not None and running.stopping:
+            return
+        self.journal.preempted += 1
+        if running is None:  # it had not been bound yet
             self._submit_anew(key)
-        elif running is not None and not running.stopping:
-            self.journal.preempted += 1
-            running.stopping = True
-            self.agenda.at(going.deleted_at or self.agenda.now, lambda: self._stop(running))
+            return
+        running.stopping = True
+        going = self.cluster.objects.pods.get(key)
+        if going is None or going.deleted_at is None:
+            self._stop(running)
+        else:
+            self.agenda.at(going.deleted_at, lambda: self._stop(running))
 
     def _stop(self, running: RunningPod) -> None:
         """A pod's kubelet has stopped it, unless it has come to its end meanwhile."""
@@ -267,7 +272,8 @@ class Simulation:
         running.ticket += 1
         self._population.remove(running.slot)
         self.journal.placed -= 1
-        self.cluster.delete(*key)
+        if key in self.cluster.objects.pods:
+            self.cluster.delete(*key)
         self._submit_anew(key)
 
     def _submit_anew(self, key: PodKey) -> None:
