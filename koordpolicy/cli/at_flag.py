@@ -9,12 +9,12 @@ from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.cel.values_time import parse_timestamp
 
 
-def add_moment(parser: argparse.ArgumentParser) -> None:
-    """Declare `--at`."""
+def add_moment(parser: argparse.ArgumentParser, also: str = "") -> None:
+    """Declare `--at`; `also` goes on with what else takes place then."""
     parser.add_argument(
         "--at",
         metavar="TIME",
-        help="the moment whose PolicyExceptions count, as `2026-07-01T18:00:00Z` or `2026-07-01` (default: now)",
+        help=f"the moment whose PolicyExceptions count{also}, as `2026-07-01T18:00:00Z` or `2026-07-01` (default: now)",
     )
 
 

@@ -11,6 +11,7 @@ FINDINGS = 1
 CANNOT_RUN = 2
 TESTS_FAILED = 3
 DIFFERENT = 4
+GAVE_UP = 5
 
 
 class CannotRunError(Exception):

@@ -4,7 +4,8 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from koordpolicy.cli.command import DIFFERENT, OK, CannotRunError, Command
+from koordpolicy.cli.at_flag import add_moment, moment_of
+from koordpolicy.cli.command import DIFFERENT, GAVE_UP, OK, CannotRunError, Command
 from koordpolicy.cli.difference import RENDERERS, OnCluster, ShownDifference
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
@@ -13,7 +14,6 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.diff import Difference, affected, compare
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.runtime.clock import now_ns
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -47,17 +47,20 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", choices=list(RENDERERS), default="text", help="format of the result"
     )
     parser.add_argument(
-        "--exit-code", action="store_true", help=f"exit with {DIFFERENT} when the revisions differ"
+        "--exit-code",
+        action="store_true",
+        help=f"exit with {DIFFERENT} when the revisions differ, with {GAVE_UP} when that could not be told",
     )
+    add_moment(parser, " and at which examples take place")
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     snapshot = _snapshot(arguments.cluster)
     old, new = sides(arguments.old, arguments.new, arguments.path)
     # Exceptions come and go by time; both revisions are looked at in the same moment.
-    moment = snapshot.taken if snapshot is not None else now_ns()
+    moment = _moment(arguments.at, snapshot)
     before, after = (_at(compiled_side(side, arguments.compiler).graph, moment) for side in (old, new))
-    difference = compare(before, after)
+    difference = compare(before, after, moment=None if arguments.at is None else moment)
     shown = ShownDifference(
         old.title,
         new.title,
@@ -69,12 +72,21 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.colour(),
     )
     terminal.print(RENDERERS[arguments.output](shown))
-    return DIFFERENT if arguments.exit_code and not difference.empty else OK
+    if not arguments.exit_code or difference.empty:
+        return OK
+    return DIFFERENT if difference.differs else GAVE_UP
 
 
-def _at(graph: RuleGraph | None, moment: int) -> RuleGraph:
+def _moment(said: str | None, snapshot: Snapshot | None) -> Timestamp:
+    """The moment that is looked at: the one that is named, else that of the snapshot, else now."""
+    if said is None and snapshot is not None:
+        return Timestamp(snapshot.taken)
+    return moment_of(said)
+
+
+def _at(graph: RuleGraph | None, moment: Timestamp) -> RuleGraph:
     assert graph is not None
-    return graph.at(Timestamp(moment))
+    return graph.at(moment)
 
 
 def _snapshot(file: str | None) -> Snapshot | None:
@@ -101,7 +113,7 @@ def _on_cluster(
     estate = SnapshotEstate(snapshot)
     names = [change.decision for change in difference.decisions]
     names += [effect.decision for change in difference.decisions for effect in change.effects]
-    names += difference.unproven
+    names += [one.decision for one in difference.open]
     # A parameter decides nothing by itself; what reads it stands beside it.
     asked = [name for name in dict.fromkeys(names) if ".parameters." not in name or _alone(name, difference)]
     found = tuple(affected(old, new, estate, asked))
@@ -118,5 +130,7 @@ def _alone(name: str, difference: Difference) -> bool:
 
 
 COMMAND = Command(
-    _add, _run, epilog=f"exit code: 0 well, {DIFFERENT} different (with --exit-code), 2 could not run"
+    _add,
+    _run,
+    epilog=f"exit code: 0 well, {DIFFERENT} different and {GAVE_UP} gave up (both with --exit-code), 2 could not run",
 )

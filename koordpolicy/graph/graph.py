@@ -159,6 +159,10 @@ class RuleGraph:
         """The whole decision as one typed expression, for lowering to columns and for drawing."""
         return self._expressions.value(self.decision(name))
 
+    def index(self, name: str) -> ir.Node:
+        """The position of the deciding rule among those of the decision as one typed expression; `NO_RULE` for none."""
+        return self._expressions.index(self.decision(name))
+
     def program(self, name: str) -> RowProgram:
         """The decision as a function of its roots, without provenance: the hot path.
 

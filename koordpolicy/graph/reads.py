@@ -1,13 +1,15 @@
 """The facts behind an answer, in the words of policies: `node.capacity.cpu = 10`."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from koordpolicy.graph.answer import Answer, FactRead
 from koordpolicy.graph.notation import show
 from koordpolicy.language.cel.types import DYN, Type
 from koordpolicy.language.facts import FACTS, ROOTS, Fact
+
+_MOST_ENTRIES = 20
 
 MISSING = "missing"
 """What stands for the value of a fact that was not there."""
@@ -53,6 +55,8 @@ def shown_value(type: Type, value: object) -> str:
     element = type.params[0].record if type.name == "list" and type.params else None
     if element is not None and isinstance(value, list | tuple):
         return f"{len(value)} {_spoken(element)}{'' if len(value) == 1 else 's'}"
+    if isinstance(value, Mapping) and len(value) > _MOST_ENTRIES:
+        return f"{len(value)} entries"
     return f"the whole {type.record}" if type.record is not None else show(type, value)
 
 

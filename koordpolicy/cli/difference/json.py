@@ -25,7 +25,12 @@ def render_json(shown: ShownDifference) -> str:
             {"document": one.document, "change": str(one.how), **_place(one.span)}
             for one in difference.documents
         ],
-        "unproven": list(difference.unproven),
+        "renamed": [{"old": old, "new": new} for old, new in difference.renamed],
+        "provedEqual": list(difference.equal),
+        "gaveUp": [
+            {"decision": one.decision, "why": one.why, "edits": [_edit(edit) for edit in one.edits]}
+            for one in difference.open
+        ],
     }
     if shown.cluster is not None:
         data["cluster"] = _cluster(shown.cluster)
@@ -52,6 +57,7 @@ def _edit(edit: Edit) -> dict[str, Any]:
         "new": edit.new,
         **_place(edit.span),
         "example": None if edit.example is None else _example(edit.example),
+        "gaveUp": edit.gave_up or None,
     }
 
 

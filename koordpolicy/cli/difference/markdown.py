@@ -5,6 +5,7 @@ from html import escape
 
 from koordpolicy.cli.difference.shown import (
     MARKS,
+    PROVED,
     OnCluster,
     ShownDifference,
     applies_to,
@@ -12,6 +13,7 @@ from koordpolicy.cli.difference.shown import (
     in_order,
     telling,
     texts,
+    without_example,
 )
 from koordpolicy.diagnostics import Span
 from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Told
@@ -52,10 +54,18 @@ def _lines(shown: ShownDifference) -> Iterator[str]:
         for document in difference.documents:
             says = f" ({_plain(document.says)})" if document.says else ""
             yield f"- {document.how} {_code(document.document)}{says}, {_code(document.span.file)}"
-    if difference.unproven:
+    if difference.renamed:
         yield ""
-        names = ", ".join(_code(name) for name in difference.unproven)
-        yield f"Written differently, but no input was found on which it matters: {names}"
+        yield "Only renamed: " + ", ".join(
+            f"{_code(one)} to {_code(other)}" for one, other in difference.renamed
+        )
+    if difference.equal:
+        yield ""
+        yield f"{PROVED[0].upper()}{PROVED[1:]}: " + ", ".join(map(_code, difference.equal))
+    if difference.open:
+        yield ""
+        for left in difference.open:
+            yield f"- {_code(left.decision)}: **gave up**: {_plain(left.why)}"
     yield from _details(shown)
     if shown.cluster is not None:
         yield from _cluster(shown.cluster)
@@ -64,14 +74,13 @@ def _lines(shown: ShownDifference) -> Iterator[str]:
 def _rows(change: DecisionChange) -> Iterator[str]:
     name = _code(change.decision)
     for edit in change.edits:
-        yield _row(MARKS[edit.how], name, _scope(edit), *_pair(edit.example), _place(edit.span))
+        yield _row(MARKS[edit.how], name, _scope(edit), *_pair(edit), _place(edit.span))
         name = ""
     for effect in change.effects:
         shown = name if not change.edits else f"↳ {_code(effect.decision)}"
         why = f"for example {effect.example.on}" if effect.example.on else ""
-        yield _row(
-            "", shown, _plain(why), *_pair(effect.example), "" if change.edits else _plain(change.cause)
-        )
+        place = "" if change.edits else _plain(change.cause)
+        yield _row("", shown, _plain(why), *_answers(effect.example), place)
 
 
 def _scope(edit: Edit) -> str:
@@ -81,9 +90,11 @@ def _scope(edit: Edit) -> str:
     return scope
 
 
-def _pair(example: Example | None) -> tuple[str, str]:
-    if example is None:
-        return "", "no input was found on which this matters"
+def _pair(edit: Edit) -> tuple[str, str]:
+    return _answers(edit.example) if edit.example is not None else ("", _plain(without_example(edit)))
+
+
+def _answers(example: Example) -> tuple[str, str]:
     old, new = example.old, example.new
     apart = distance(new.type, old.value, new.value) if old.error is None and new.error is None else ""
     return _plain(told_text(old)), f"**{_plain(told_text(new))}**" + (f" ({apart})" if apart else "")

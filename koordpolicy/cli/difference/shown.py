@@ -6,6 +6,7 @@ from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How
 
 MARKS = {How.ADDED: "+", How.REMOVED: "-", How.CHANGED: "~"}
 EVERYWHERE = "everywhere"
+PROVED = "written differently, proved to decide alike"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,9 @@ def headline(difference: Difference) -> str:
     """The whole in half a sentence: `3 decisions and 1 setting change`."""
     if difference.empty:
         return "nothing changes"
+    if not difference.differs:
+        count = len(difference.open)
+        return f"it is open whether {count:,} decision{' changes' if count == 1 else 's change'}"
     counts = (
         (len(difference.decisions), "decision"),
         (len(difference.settings), "setting"),
@@ -52,6 +56,11 @@ def headline(difference: Difference) -> str:
 def applies_to(edit: Edit) -> str:
     """What a rule applies to, in words."""
     return edit.where or EVERYWHERE
+
+
+def without_example(edit: Edit) -> str:
+    """What is known of a rule's change that no example shows."""
+    return f"gave up: {edit.gave_up}" if edit.gave_up else "proved to matter on no input"
 
 
 def texts(edit: Edit) -> list[tuple[str, str]]:

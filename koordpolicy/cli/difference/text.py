@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from koordpolicy.cli.difference.shown import (
     MARKS,
+    PROVED,
     OnCluster,
     ShownDifference,
     applies_to,
@@ -13,6 +14,7 @@ from koordpolicy.cli.difference.shown import (
     outcome,
     telling,
     texts,
+    without_example,
 )
 from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.graph.describe.layout import place
@@ -61,13 +63,18 @@ class _Text:
                     f"  {self._paint(mark, _COLOURS[mark])} {safe(one.document)}{safe(says)}  "
                     + self._paint(safe(one.span.file), _DIM)
                 )
-        if difference.unproven:
+        if difference.renamed:
             yield ""
-            yield from self._wrapped(
-                "written differently, but no input was found on which it matters: "
-                + ", ".join(difference.unproven),
-                0,
-            )
+            for before, after in difference.renamed:
+                yield from self._wrapped(f"only renamed: {before} -> {after}", 0)
+        if difference.equal:
+            yield ""
+            yield from self._wrapped(f"{PROVED}: " + ", ".join(difference.equal), 0)
+        for left in difference.open:
+            yield ""
+            yield from self._wrapped(f"{left.decision}: gave up: {left.why}", 2, "", _YELLOW)
+            for edit in left.edits:
+                yield from self._edit(edit)
         if self.shown.cluster is not None:
             yield ""
             yield from self._cluster(self.shown.cluster)
@@ -85,7 +92,7 @@ class _Text:
         mark = MARKS[edit.how]
         front = f"{applies_to(edit)}: "
         if edit.example is None:
-            text = front + "no input was found on which this matters"
+            text = front + without_example(edit)
         else:
             text = front + outcome(edit.example, pair_text(edit.example.old, edit.example.new))
         yield from self._wrapped(text, 4, f"  {self._paint(mark, _COLOURS[mark])} ")

@@ -1,8 +1,9 @@
 """What changes between two revisions: decisions, settings, documents, and on whom it falls.
 
 Two graphs are compared by what they would answer, not by their texts: a decision changes when its whole
-expression does, and each change comes with an example input that was run through both graphs. What only moved
-or was laid out anew is no change.
+expression does, and each change comes with an example input that was run through both graphs. What is written
+differently without an example is proved to decide alike, or said to be open (`graph/proof`). What only moved, has
+another name or was laid out anew is no change.
 """
 
 from koordpolicy.graph.diff.affected import Affected, Estate, Shift, affected
@@ -14,6 +15,7 @@ from koordpolicy.graph.diff.changes import (
     Effect,
     Example,
     How,
+    Open,
     SettingChange,
     Told,
 )
@@ -29,6 +31,7 @@ __all__ = [
     "Estate",
     "Example",
     "How",
+    "Open",
     "SettingChange",
     "Shift",
     "Told",

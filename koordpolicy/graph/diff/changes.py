@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Any
 
 from koordpolicy.diagnostics import Span
+from koordpolicy.graph.proof.same import same_value
 from koordpolicy.graph.reads import ShownFact
 from koordpolicy.language.cel.types import Type
 
@@ -26,8 +27,10 @@ class Told:
     error: str | None = None
 
     def same(self, other: "Told") -> bool:
-        """Whether both say the same; 1, 1.0 and true are told apart."""
-        return (self.error, repr(self.value)) == (other.error, repr(other.value))
+        """Whether both say the same; 1, 1.0 and true are told apart. Two errors are alike, whatever they say."""
+        if self.error is not None or other.error is not None:
+            return self.error is not None and other.error is not None
+        return same_value(self.value, other.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,8 @@ class Edit:
 
     `where` says in words what it applies to, "" for everything. `old` and `new` are its values as written, None
     where there is no such rule.
-    `example` is an input that the rule decides and on which the answers differ; None when none was found.
+    `example` is an input that the rule decides and on which the answers differ. Without one `gave_up` says why none
+    was found, and is "" where it is proved that there is none.
     """
 
     how: How
@@ -62,6 +66,7 @@ class Edit:
     new: str | None
     span: Span
     example: Example | None
+    gave_up: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +113,20 @@ class DocumentChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Open:
+    """A decision of which it is not known whether it changes. `why` completes the sentence "gave up: ..."."""
+
+    decision: str
+    why: str
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """Everything that differs between two revisions. `old` and `new` are the digests of their graphs.
 
-    `unproven` are decisions that are written differently, but for which no input was found that tells them apart.
+    `equal` are decisions that are written differently and proved to decide alike; of those in `open` neither is
+    known. `renamed` are documents that only have another name, as pairs.
     """
 
     old: str
@@ -119,9 +134,16 @@ class Difference:
     decisions: tuple[DecisionChange, ...] = ()
     settings: tuple[SettingChange, ...] = ()
     documents: tuple[DocumentChange, ...] = ()
-    unproven: tuple[str, ...] = field(default=())
+    equal: tuple[str, ...] = field(default=())
+    open: tuple[Open, ...] = field(default=())
+    renamed: tuple[tuple[str, str], ...] = field(default=())
 
     @property
     def empty(self) -> bool:
-        """Whether the revisions mean the same."""
-        return not (self.decisions or self.settings or self.documents or self.unproven)
+        """Whether the revisions are known to mean the same."""
+        return not (self.differs or self.open)
+
+    @property
+    def differs(self) -> bool:
+        """Whether something is known to differ."""
+        return bool(self.decisions or self.settings or self.documents)

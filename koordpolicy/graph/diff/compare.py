@@ -2,66 +2,111 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
 
 from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.describe.answer import value_type
 from koordpolicy.graph.describe.decision import condition_of, unit_of, value_text
-from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Effect, Example, How, Told
-from koordpolicy.graph.diff.documents import changed_documents, changed_settings
-from koordpolicy.graph.diff.inputs import Input, inputs
+from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Effect, Example, How, Open, Told
+from koordpolicy.graph.diff.documents import changed_documents, changed_settings, renamed_documents
 from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.proof import Budget, Differ, Found, GaveUp, Proved, Verdict, decide
+from koordpolicy.graph.proof.inputs import Input, inputs
+from koordpolicy.graph.proof.situations import Situation
+from koordpolicy.graph.proof.solve import Named
 from koordpolicy.graph.reads import ShownFact, shown_facts
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.selectors import in_words
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.types import BOOL, INT
+from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.kinds import slot_values
 
 _Name = tuple[str, str]
 """A rule of a decision by its layer and document."""
 
+BUDGET: Final = Budget()
 
-def compare(old: RuleGraph, new: RuleGraph) -> Difference:
-    """What differs. Every example was asked of both graphs; the same graphs give the same result."""
+FOUND: Final = Situation("", "", {})
+"""Where an input was found rather than thought of: nothing is said of it but its facts."""
+
+
+def compare(
+    old: RuleGraph, new: RuleGraph, budget: Budget = BUDGET, moment: Timestamp | None = None
+) -> Difference:
+    """What differs. Every example was asked of both graphs; the same graphs give the same result.
+
+    `budget` is what may be spent on one decision whose difference everyday inputs do not show. Examples take place at
+    `moment` unless a difference is at another one.
+    """
     names = sorted({str(key) for key in (*old.decisions, *new.decisions)})
-    pairs = {name: pair for name in names if (pair := _Pair.of(old, new, name)).differs}
-    edited = {name: pair.edits() for name, pair in pairs.items() if pair.edited}
-    effects = {name: pair.example() for name, pair in pairs.items() if not pair.edited}
-    shown = {name: example for name, example in effects.items() if example is not None}
+    renamed = renamed_documents(old.units, new.units)
+    how = _How(known_texts(old, new), budget, None if moment is None else moment.ns)
+    pairs = {name: pair for name in names if (pair := _Pair.of(old, new, name, dict(renamed), how)).differs}
+    answers = {name: pair.verdict() for name, pair in pairs.items()}
+    edited = {
+        name: pair.edits() for name, pair in pairs.items() if pair.edited and isinstance(answers[name], Found)
+    }
+    effects = {
+        name: pair.shown()
+        for name, pair in pairs.items()
+        if not pair.edited and isinstance(answers[name], Found)
+    }
     # What changes with several parameters is told with the first of them.
-    behind = {name: min(pairs[name].parameters() & edited.keys(), default="") for name in shown}
+    behind = {name: min(pairs[name].parameters() & edited.keys(), default="") for name in effects}
     cause = _cause(old, new) or "what it reads"
     decisions = [
         DecisionChange(
             name,
             pairs[name].decision.meaning,
             found,
-            tuple(Effect(one, shown[one]) for one, why in behind.items() if why == name),
+            tuple(Effect(one, effects[one]) for one, why in behind.items() if why == name),
         )
         for name, found in edited.items()
     ]
     decisions.sort(key=lambda one: (one.edits[0].span.file, one.edits[0].span.start.line, one.decision))
     told = {edit.document for one in decisions for edit in one.edits}
     decisions += [
-        DecisionChange(
-            name,
-            pairs[name].decision.meaning,
-            (),
-            (Effect(name, shown[name]),),
-            cause,
-        )
+        DecisionChange(name, pairs[name].decision.meaning, (), (Effect(name, effects[name]),), cause)
         for name, why in behind.items()
         if not why
     ]
+    gone = {name for pair in renamed for name in pair}
     return Difference(
         old.digest,
         new.digest,
         tuple(decisions),
         changed_settings(old.units, new.units),
-        tuple(one for one in changed_documents(old.units, new.units) if one.document not in told),
-        tuple(name for name, example in effects.items() if example is None),
+        tuple(
+            one
+            for one in changed_documents(old.units, new.units)
+            if one.document not in told and one.document not in gone
+        ),
+        tuple(name for name, answer in answers.items() if isinstance(answer, Proved)),
+        tuple(
+            Open(name, answer.why, pairs[name].edits() if pairs[name].edited else ())
+            for name, answer in answers.items()
+            if isinstance(answer, GaveUp)
+        ),
+        renamed,
     )
+
+
+def known_texts(*graphs: RuleGraph) -> Named:
+    """The names of classes and bands in these graphs, where facts have them."""
+    classes = list(dict.fromkeys(name for graph in graphs for name in graph.catalogue.classes))
+    bands = list(dict.fromkeys(name for graph in graphs for name in graph.catalogue.bands))
+    return {
+        **dict.fromkeys((("pod", "qos"), ("pod", "qosLabel"), ("hostApplication", "qos")), (*classes, "")),
+        **dict.fromkeys(
+            (("pod", "band"), ("pod", "rawBand"), ("pod", "reported.band"), ("hostApplication", "band")),
+            (*bands, ""),
+        ),
+    }
 
 
 def _cause(old: RuleGraph, new: RuleGraph) -> str:
@@ -99,18 +144,44 @@ class _Tried:
         )
 
 
-class _Pair:
-    """One decision in both graphs."""
+@dataclass(frozen=True, slots=True)
+class _How:
+    """What all decisions are compared with: texts that facts have, what may be spent, the moment of examples."""
 
-    def __init__(self, old: RuleGraph, new: RuleGraph, name: str, decision: Decision) -> None:
+    named: Named
+    budget: Budget
+    moment: int | None
+
+
+class _Pair:
+    """One decision in both graphs. `renamed` leads from the old name of a document to its new one."""
+
+    def __init__(
+        self,
+        old: RuleGraph,
+        new: RuleGraph,
+        decision: Decision,
+        renamed: Mapping[str, str],
+        how: _How,
+    ) -> None:
         self.old, self.new = old, new
-        self.name = name
+        self.name = str(decision.key)
         self.decision = decision
+        self._renamed = renamed
+        self._how = how
         self._tried: list[_Tried] | None = None
+        self._verdict: Verdict | None = None
 
     @classmethod
-    def of(cls, old: RuleGraph, new: RuleGraph, name: str) -> "_Pair":
-        return cls(old, new, name, (new if name in new else old).decision(name))
+    def of(
+        cls,
+        old: RuleGraph,
+        new: RuleGraph,
+        name: str,
+        renamed: Mapping[str, str],
+        how: _How,
+    ) -> "_Pair":
+        return cls(old, new, (new if name in new else old).decision(name), renamed, how)
 
     @property
     def differs(self) -> bool:
@@ -120,11 +191,49 @@ class _Pair:
     @property
     def edited(self) -> bool:
         """Whether its own rules differ, whatever they read."""
-        return _meanings(self._rules(self.old)) != _meanings(self._rules(self.new))
+        return _meanings(self._rules(self.old, self._renamed)) != _meanings(self._rules(self.new))
+
+    def verdict(self) -> Verdict:
+        """Whether the two decide alike."""
+        if self._verdict is None:
+            differing = self._differing()
+            if differing:
+                self._verdict = Found(differing[0].made.records)
+            else:
+                self._verdict = decide(
+                    self._goal(), self._how.named, self._how.budget, everyday=False, moment=self._how.moment
+                )
+                if isinstance(self._verdict, Found):
+                    differing.append(self._asked(Input(FOUND, dict(self._verdict.records))))
+        return self._verdict
+
+    def _goal(self, of: _Name | None = None) -> Differ:
+        """An input on which the answers differ; with `of`, one that this rule decides."""
+        given = None if of is None else _decides(self.old, self.new, self.name, of)
+
+        def holds(records: Mapping[str, Any]) -> bool:
+            return of in (_rule_name(self.old, self.name, records), _rule_name(self.new, self.name, records))
+
+        return Differ(
+            self._expression(self.old),
+            self._expression(self.new),
+            partial(self._value, self.old),
+            partial(self._value, self.new),
+            given,
+            None if of is None else holds,
+        )
+
+    def _value(self, graph: RuleGraph, records: Mapping[str, Any]) -> Any:
+        """A graph's answer; raises `CelError`."""
+        if self.name not in graph:
+            default = self.decision.default
+            return default.value if isinstance(default, ir.Const) else None
+        roots = graph.decision(self.name).roots
+        return graph.program(self.name).call(*(records.get(root, {}) for root in roots))
 
     def edits(self) -> tuple[Edit, ...]:
         """What became of each rule, the winning ones first."""
-        before, after = self._rules(self.old), self._rules(self.new)
+        before, after = self._rules(self.old, self._renamed), self._rules(self.new)
         found = []
         for name, rule in after.items():
             earlier = before.get(name)
@@ -140,7 +249,7 @@ class _Pair:
     def _edit(self, how: How, name: _Name, old: Rule | None, new: Rule | None) -> Edit:
         rule, graph = (new, self.new) if new is not None else (old, self.old)
         assert rule is not None
-        example = self.example(name)
+        example, gave_up = self._example_of(name)
         return Edit(
             how,
             rule.document,
@@ -150,7 +259,29 @@ class _Pair:
             None if new is None else value_text(new),
             rule.span,
             example,
+            gave_up,
         )
+
+    def _example_of(self, name: _Name) -> tuple[Example | None, str]:
+        """An input that a rule decides and on which the graphs differ; else why there is none."""
+        verdict = self.verdict()
+        if isinstance(verdict, GaveUp):
+            return None, verdict.why
+        example = self.example(name)
+        if example is not None or isinstance(verdict, Proved):
+            return example, ""
+        alone = decide(
+            self._goal(name), self._how.named, self._how.budget, everyday=False, moment=self._how.moment
+        )
+        if isinstance(alone, Found):
+            return self._shown(self._asked(Input(FOUND, dict(alone.records)))), ""
+        return None, alone.why if isinstance(alone, GaveUp) else ""
+
+    def shown(self) -> Example:
+        """The most telling input of a decision that differs."""
+        example = self.example()
+        assert example is not None
+        return example
 
     def example(self, of: _Name | None = None) -> Example | None:
         """The most telling input that the graphs answer differently; with `of`, one that this rule decides."""
@@ -158,8 +289,9 @@ class _Pair:
             one for one in self._differing() if of is None or of in (_name(one.old_rule), _name(one.new_rule))
         ]
         best = min(fitting, key=lambda one: one.rank, default=None)
-        if best is None:
-            return None
+        return None if best is None else self._shown(best)
+
+    def _shown(self, best: _Tried) -> Example:
         facts = self._facts(self.new, best.made.records) or self._facts(self.old, best.made.records)
         roots = {fact.path.partition(".")[0] for fact in facts}
         constant = all(
@@ -177,12 +309,17 @@ class _Pair:
         if self._tried is None:
             expressions = (self._expression(self.old), self._expression(self.new))
             self._tried = []
-            for made in inputs(*expressions):
-                old, old_rule = _told(self.old, self.decision, made.records)
-                new, new_rule = _told(self.new, self.decision, made.records)
-                if not old.same(new):
-                    self._tried.append(_Tried(made, old, new, old_rule, new_rule))
+            for made in inputs(*expressions, moment=self._how.moment):
+                tried = self._asked(made)
+                if not tried.old.same(tried.new):
+                    self._tried.append(tried)
         return self._tried
+
+    def _asked(self, made: Input) -> _Tried:
+        """Both answers to an input."""
+        old, old_rule = _told(self.old, self.decision, made.records)
+        new, new_rule = _told(self.new, self.decision, made.records)
+        return _Tried(made, old, new, old_rule, new_rule)
 
     def parameters(self) -> frozenset[str]:
         """The names of all parameter decisions that either side depends on."""
@@ -201,9 +338,11 @@ class _Pair:
     def _expression(self, graph: RuleGraph) -> ir.Node:
         return graph.expression(self.name) if self.name in graph else self.decision.default
 
-    def _rules(self, graph: RuleGraph) -> dict[_Name, Rule]:
+    def _rules(
+        self, graph: RuleGraph, renamed: Mapping[str, str] = MappingProxyType({})
+    ) -> dict[_Name, Rule]:
         rules = graph.decision(self.name).rules if self.name in graph else ()
-        return {(rule.layer, rule.document): rule for rule in rules}
+        return {(rule.layer, renamed.get(rule.document, rule.document)): rule for rule in rules}
 
 
 def _meanings(rules: Mapping[_Name, Rule]) -> dict[_Name, object]:
@@ -215,6 +354,27 @@ def _meaning(rule: Rule) -> object:
     rank = rule.rank
     terms = None if rule.terms is None else (rule.terms.begins, rule.terms.ends)
     return rule.value, rule.match.test, rank.precedence, rank.narrowness, terms
+
+
+def _rule_name(graph: RuleGraph, name: str, records: Mapping[str, Any]) -> _Name | None:
+    """The rule that decides in a graph."""
+    if name not in graph:
+        return None
+    roots = graph.decision(name).roots
+    return _name(graph.deciding_rule(name, *(records.get(root, {}) for root in roots)))
+
+
+def _decides(old: RuleGraph, new: RuleGraph, name: str, rule: _Name) -> ir.Node:
+    """Whether a rule decides in one graph or the other, as an expression."""
+    found: list[ir.Node] = []
+    for graph in (old, new):
+        rules = graph.decision(name).rules if name in graph else ()
+        found += [
+            ir.Call(BOOL, "_==_", (graph.index(name), constant(INT, at)))
+            for at, one in enumerate(rules)
+            if _name(one) == rule
+        ]
+    return found[0] if len(found) == 1 else ir.Or(BOOL, tuple(found)) if found else constant(BOOL, True)
 
 
 def _name(rule: Rule | None) -> _Name | None:

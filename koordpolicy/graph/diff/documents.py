@@ -32,6 +32,29 @@ def changed_documents(old: tuple[Unit, ...], new: tuple[Unit, ...]) -> tuple[Doc
     return tuple(found)
 
 
+def renamed_documents(old: tuple[Unit, ...], new: tuple[Unit, ...]) -> tuple[tuple[str, str], ...]:
+    """Documents that have another name and are the same otherwise, as pairs. Where the name is the subject it is none."""
+    before, after = _by_key(old), _by_key(new)
+    came = [after[key] for key in sorted(after.keys() - before.keys())]
+    found = []
+    for key in sorted(before.keys() - after.keys()):
+        gone = before[key]
+        same = next((one for one in came if _is_alike(gone, one)), None)
+        if same is not None:
+            came.remove(same)
+            found.append((gone.id, same.id))
+    return tuple(found)
+
+
+def _is_alike(one: Unit, other: Unit) -> bool:
+    return (
+        one.layer_name == other.layer_name
+        and one.target == other.target
+        and one.kind.name == other.kind.name
+        and _spec(one) == _spec(other)
+    )
+
+
 def _says(unit: Unit) -> str:
     if isinstance(unit.spec, PolicyTestSpec):
         cases = len(unit.spec.cases)

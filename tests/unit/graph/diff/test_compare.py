@@ -59,8 +59,12 @@ def lines(difference: Difference) -> Iterator[str]:
         yield f"setting {setting.document} {setting.path}: {setting.old} -> {setting.new}"
     for one in difference.documents:
         yield f"{one.how} {one.document}" + (f" ({one.says})" if one.says else "")
-    for name in difference.unproven:
-        yield f"unproven {name}"
+    for pair in difference.renamed:
+        yield "renamed {} to {}".format(*pair)
+    for name in difference.equal:
+        yield f"equal {name}"
+    for left in difference.open:
+        yield f"gave up on {left.decision}: {left.why}"
 
 
 def _edit(edit: Edit) -> str:

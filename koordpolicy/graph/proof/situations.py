@@ -6,12 +6,17 @@ mean nothing else; no decision is made from them.
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.testing.facts import laid_over, read_facts
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.language.cel.values_time import parse_timestamp
 from koordpolicy.language.documents import read_documents
+from koordpolicy.language.facts.table import USUAL_TIME
+
+USUAL_MOMENT: Final = parse_timestamp(USUAL_TIME).ns
 
 _HALF_USED = """
 node:
@@ -120,15 +125,32 @@ class Situation:
 
 
 @cache
-def situations() -> tuple[Situation, ...]:
-    """The situations, the most telling first. Their records are shared: copy before changing one."""
-    return (
+def situations(moment: int | None = None) -> tuple[Situation, ...]:
+    """The situations, the most telling first. Their records are shared: copy before changing one.
+
+    They take place at a moment in nanoseconds since 1970, in the first of 2026 where none is named.
+    """
+    shift = 0 if moment is None else moment - USUAL_MOMENT
+    found = (
         Situation("a node half used", "a service's pod", _records(_HALF_USED)),
         Situation("a node half used", "a batch pod", _records(_HALF_USED, _ANOTHER_POD)),
         Situation("a node nearly idle", "a service's pod", _records(_HALF_USED, _NEARLY_IDLE)),
         Situation("a node nearly full", "a service's pod", _records(_HALF_USED, _NEARLY_FULL)),
         Situation("a node without measurements", "a pod that requests nothing", records_of({})),
     )
+    return tuple(Situation(one.node, one.pod, _shifted(one.records, shift)) for one in found)
+
+
+def _shifted(value: Any, shift: int) -> Any:
+    """The same at another time: every moment but that of nothing is moved."""
+    match value:
+        case Timestamp(ns=ns):
+            return Timestamp(ns + shift) if shift and ns else value
+        case dict():
+            return {key: _shifted(held, shift) for key, held in value.items()} if shift else value
+        case list():
+            return [_shifted(held, shift) for held in value] if shift else value
+    return value
 
 
 def _records(*texts: str) -> dict[str, Any]:

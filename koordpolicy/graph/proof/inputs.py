@@ -11,7 +11,7 @@ from typing import Any
 
 from koordpolicy.graph.analysis.example import example
 from koordpolicy.graph.analysis.region import EVERYTHING, Box, boxes
-from koordpolicy.graph.diff.situations import Situation, situations
+from koordpolicy.graph.proof.situations import Situation, situations
 from koordpolicy.graph.samples import fill
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import walk
@@ -39,21 +39,24 @@ class Input:
             parts.append(self.situation.pod)
         if roots & {"node", "zone"}:
             parts.append(self.situation.node)
-        return " on ".join(parts)
+        return " on ".join(part for part in parts if part)
 
 
-def inputs(*expressions: ir.Node) -> Iterator[Input]:
-    """At most `MOST_INPUTS` inputs: first each region that a rule matches, in every situation, then its boundaries."""
+def inputs(*expressions: ir.Node, moment: int | None = None) -> Iterator[Input]:
+    """At most `MOST_INPUTS` inputs: first each region that a rule matches, in every situation, then its boundaries.
+
+    They take place at `moment`, in nanoseconds since 1970.
+    """
     regions = [EVERYTHING, *_distinct(_regions(expressions))][: _MOST_REGIONS + 1]
     edges = _distinct(_edges(expressions))[:_MOST_EDGES]
-    yield from islice(_all(regions, edges), MOST_INPUTS)
+    yield from islice(_all(regions, edges, moment), MOST_INPUTS)
 
 
-def _all(regions: list[Box], edges: list[Box]) -> Iterator[Input]:
-    for situation in situations():
+def _all(regions: list[Box], edges: list[Box], moment: int | None) -> Iterator[Input]:
+    for situation in situations(moment):
         for region in regions:
             yield from _within(region, situation)
-    for situation in situations():
+    for situation in situations(moment):
         for region in regions:
             for edge in edges:
                 met = region.meet(edge)

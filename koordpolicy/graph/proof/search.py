@@ -1,0 +1,247 @@
+"""Directed search: everyday inputs, values that the expressions name, and steps towards the edge of a comparison."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from koordpolicy.graph.proof.chance import Chance
+from koordpolicy.graph.proof.domain import bounds_of
+from koordpolicy.graph.proof.goal import Goal, arguments
+from koordpolicy.graph.proof.inputs import inputs
+from koordpolicy.graph.proof.pools import Pools, is_missable, value_type_of
+from koordpolicy.graph.proof.reads import Reads, reads_of
+from koordpolicy.graph.proof.situations import situations
+from koordpolicy.graph.proof.verdict import Records
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import number
+from koordpolicy.language.cel.lower.row import RowProgram, compile_row
+from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.language.facts import ROOTS
+
+_ORDERED: Final = frozenset(("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "max", "min"))
+_NUMBERS: Final = frozenset(("int", "double", "google.protobuf.Duration", "google.protobuf.Timestamp"))
+_MOST_COMPARISONS: Final = 40
+_MOST_FACTS: Final = 8
+_MOST_STEPS: Final = 90
+
+
+class Search:
+    """Looks for an input that meets a goal; counts what it tries."""
+
+    def __init__(
+        self, goal: Goal, reads: Reads, pools: Pools, rng: Chance, moment: int | None = None
+    ) -> None:
+        self.goal = goal
+        self.reads = reads
+        self.pools = pools
+        self.rng = rng
+        self.situations = situations(moment)
+        self._moment = moment
+        self.tried = 0
+        self._regions: list[Records] | None = None
+
+    def everyday(self) -> Iterator[Records]:
+        """Everyday inputs, and the boundaries of what the expressions compare, that meet the goal."""
+        for made in inputs(*self.goal.expressions, moment=self._moment):
+            if self._meets(made.records):
+                yield made.records
+
+    def drawn(self, most: int) -> Records | None:
+        """An input among so many that are drawn at random."""
+        bases = self._bases()
+        for _ in range(most):
+            records = self.change(self.rng.choice(bases))
+            if self._meets(records):
+                return records
+        return None
+
+    def stepped(self, most: int, bases: Iterable[Records] | None = None) -> Records | None:
+        """An input at the edge of some comparison: one number after the other is moved until both sides are equal."""
+        stop = self.tried + most
+        comparisons = self._comparisons()
+        for base in bases if bases is not None else self._starts():
+            for program, facts in comparisons:
+                for records in self._towards(program, facts, base):
+                    if self._meets(records):
+                        return records
+                    if self.tried >= stop:
+                        return None
+        return None
+
+    def near(self, records: Records, most: int) -> Records | None:
+        """An input like this one but for a fact or two."""
+        for _ in range(most):
+            changed = self.change(records, few=True)
+            if self._meets(changed):
+                return changed
+        return None
+
+    def change(self, base: Records, *, few: bool = False) -> Records:
+        """The records with some facts drawn anew."""
+        rng = self.rng
+        places = list(self.reads.facts)
+        if not places:
+            return base
+        count = 1 if few and rng.share() < 0.5 else min(len(places), rng.choice((1, 2, 3, 4, 6, len(places))))
+        records = dict(base)
+        copied: set[str] = set()
+        for root, path in rng.sample(places, count):
+            kind = value_type_of(root, path)
+            if kind is None:
+                continue
+            if not path:
+                records[root] = self.pools.value(rng, root, "", kind)
+                continue
+            record = records.get(root)
+            if root not in copied:
+                record = records[root] = dict(record) if isinstance(record, Mapping) else {}
+                copied.add(root)
+            assert isinstance(record, dict)
+            self._set(record, root, path, kind)
+        return records
+
+    def _set(self, record: dict[str, Any], root: str, path: str, kind: Type) -> None:
+        rng = self.rng
+        if is_missable(root, path) and rng.share() < 0.2:
+            record.pop(path, None)
+        elif kind.is_number and rng.share() < 0.15:
+            alike = [
+                record[other]
+                for known, other in self.reads.facts
+                if known == root and other in record and value_type_of(known, other) == kind
+            ]
+            value = rng.choice(alike) if alike else self.pools.value(rng, root, path, kind)
+            low, high = bounds_of(root, path, kind)
+            record[path] = value if not low <= value + 1 <= high else value + rng.choice((0, 1, 0))
+        else:
+            record[path] = self.pools.value(rng, root, path, kind)
+
+    def _meets(self, records: Records) -> bool:
+        self.tried += 1
+        return self.goal.met(records)
+
+    def _bases(self) -> list[Records]:
+        """Where draws begin: the situations, and inputs within the regions of conditions."""
+        if self._regions is None:
+            found = [situation.records for situation in self.situations]
+            within = [
+                made.records for made in islice(inputs(*self.goal.expressions, moment=self._moment), 200)
+            ]
+            self._regions = [*found, *found, *within]
+        return self._regions
+
+    def _starts(self) -> list[Records]:
+        bases = self._bases()
+        starts: list[Records] = [situation.records for situation in self.situations[:3]]
+        starts += [self.change(self.rng.choice(bases)) for _ in range(12)]
+        return starts
+
+    def _comparisons(self) -> list[tuple[RowProgram, list[tuple[str, str]]]]:
+        """Differences of what is compared, as programs, and the numbers that they read."""
+        table = number(list(self.goal.expressions))
+        found: list[tuple[RowProgram, list[tuple[str, str]]]] = []
+        for at in reversed(range(len(table.nodes))):
+            node = table.nodes[at]
+            if len(found) >= _MOST_COMPARISONS or table.free[at] or not isinstance(node, ir.Call):
+                continue
+            sides = [arg for arg in node.args if arg.type.name in _NUMBERS]
+            if node.overload.partition("(")[0] not in _ORDERED or len(sides) != 2:
+                continue
+            facts = list(_numbers_read(node))[:_MOST_FACTS]
+            if facts:
+                roots = [name for name in ROOTS if name in {root for root, _ in self.reads.facts}]
+                try:
+                    program = compile_row(roots, {"left": sides[0], "right": sides[1]})
+                except ValueError:
+                    continue
+                found.append((program, facts))
+        return found
+
+    def _towards(
+        self, program: RowProgram, facts: Sequence[tuple[str, str]], base: Records
+    ) -> Iterator[Records]:
+        """Records on the way to equal sides, each nearer than those before, with the neighbours of the last."""
+        records, apart = base, _apart(program, base)
+        if apart is None:
+            return
+        steps = 0
+        for root, path in facts:
+            step = max(1, abs(int(apart)))
+            while steps < _MOST_STEPS and step >= 1 and apart:
+                steps += 1
+                better = None
+                for signed in (step, -step):
+                    moved = _moved(records, root, path, signed)
+                    if moved is None:
+                        continue
+                    distance = _apart(program, moved)
+                    if distance is not None and abs(distance) < abs(apart):
+                        better = (moved, distance)
+                        break
+                if better is None:
+                    step //= 2
+                else:
+                    records, apart = better
+                    yield records
+                    step = max(1, min(step, abs(int(apart)) or 1))
+        for root, path in facts:
+            for signed in (1, -1, 2):
+                moved = _moved(records, root, path, signed)
+                if moved is not None:
+                    yield moved
+
+
+def _numbers_read(node: ir.Node) -> Iterator[tuple[str, str]]:
+    for root, path in reads_of([node]).facts:
+        kind = value_type_of(root, path)
+        if kind is not None and kind.name in _NUMBERS:
+            yield root, path
+
+
+def _apart(program: RowProgram, records: Records) -> float | None:
+    """How far the sides are apart; None where one has no value."""
+    answers = program.call(*arguments(program.roots, records))
+    left, right = _plain(answers["left"]), _plain(answers["right"])
+    if left is None or right is None:
+        return None
+    difference = left - right
+    return difference if difference == difference and abs(difference) < 2**70 else None
+
+
+def _plain(value: object) -> float | None:
+    if isinstance(value, Duration | Timestamp):
+        return value.ns
+    if isinstance(value, CelError) or not isinstance(value, int | float):
+        return None
+    return value
+
+
+def _moved(records: Records, root: str, path: str, step: int) -> Records | None:
+    """The records with a number moved; None where it is absent, or would leave its bounds."""
+    record = records.get(root)
+    held = record.get(path) if path and isinstance(record, Mapping) else record if not path else None
+    kind = value_type_of(root, path)
+    if kind is None:
+        return None
+    low, high = bounds_of(root, path, kind)
+    moved: Any
+    plain: float
+    match held:
+        case Duration(ns=ns):
+            moved, plain = Duration(ns + step), ns + step
+        case Timestamp(ns=ns):
+            moved, plain = Timestamp(ns + step), ns + step
+        case bool():
+            return None
+        case int() | float():
+            moved = plain = held + step
+        case _:
+            return None
+    if not low <= plain <= high:
+        return None
+    if not path:
+        return {**records, root: moved}
+    assert isinstance(record, Mapping)
+    return {**records, root: {**record, path: moved}}

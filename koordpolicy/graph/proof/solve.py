@@ -1,0 +1,77 @@
+"""Deciding a question: the search, then the solver, each within the budget."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from koordpolicy.graph.proof.chance import Chance
+from koordpolicy.graph.proof.goal import Differ, Goal
+from koordpolicy.graph.proof.pools import Pools
+from koordpolicy.graph.proof.reads import differing, reads_of
+from koordpolicy.graph.proof.search import Search
+from koordpolicy.graph.proof.smaller import smaller
+from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Records, Verdict
+from koordpolicy.language.cel.constants import text_of
+
+Named = Mapping[tuple[str, str], Iterable[str]]
+"""Texts that facts are known to have, by record and path: the names of classes and bands."""
+
+_FIRST: Final = 1_000
+"""Inputs that are drawn before the solver is asked."""
+
+
+def decide(
+    goal: Goal, named: Named, budget: Budget, *, everyday: bool = True, moment: int | None = None
+) -> Verdict:
+    """An input that meets the goal, the proof that there is none, or why neither was found.
+
+    The same question has the same answer: what is drawn follows from the expressions. Without `everyday` inputs the
+    caller has tried these already. They take place at `moment`, in nanoseconds since 1970.
+    """
+    if isinstance(goal, Differ) and goal.left == goal.right:
+        return Proved()
+    parts = differing(*goal.pairs[0]) if len(goal.pairs) == 1 else ()
+    reads = reads_of((*parts, *goal.expressions))
+    seed = hashlib.sha256(
+        "\n".join(map(str, (*reads.facts, *reads.integers, *map(text_of, reads.texts)))).encode()
+    )
+    rng = Chance(seed.digest())
+    search = Search(goal, reads, Pools(reads, named), rng, moment)
+    first = next(search.everyday(), None) if everyday else None
+    found = first or search.drawn(_FIRST)
+    if found is None:
+        # Z3 takes a tenth of a second to load: only what is left open needs it.
+        from koordpolicy.graph.proof.solver import solve  # noqa: PLC0415
+
+        answer = solve(goal, budget, search)
+        if isinstance(answer, Proved):
+            return answer
+        found = answer.records if isinstance(answer, Found) else None
+        if found is None:
+            found = search.stepped(budget.inputs // 2) or search.drawn(budget.inputs - _FIRST)
+        if found is None:
+            assert isinstance(answer, GaveUp)
+            return answer
+    return Found(simplified(goal, found, search))
+
+
+def simplified(goal: Goal, found: Records, search: Search) -> Records:
+    """The input as ordinary as can be: like the everyday one that needs the fewest changes."""
+    best = found
+    for situation in search.situations[:2]:
+        made = smaller(found, situation.records, goal.met)
+        if best is found or _distance(made, situation.records) < _distance(best, situation.records):
+            best = made
+    return best
+
+
+def _distance(records: Records, base: Records) -> int:
+    """In how many facts two inputs differ."""
+    count = 0
+    for root, value in records.items():
+        usual = base.get(root)
+        if isinstance(value, Mapping) and isinstance(usual, Mapping):
+            count += sum(value.get(path) != usual.get(path) for path in {*value, *usual})
+        else:
+            count += value != usual
+    return count

@@ -1,0 +1,137 @@
+"""Asking the solver: first for a proof over lists of any length, then for an example over short ones."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import z3
+
+from koordpolicy.graph.proof.encode import Encoder, TooLarge
+from koordpolicy.graph.proof.goal import Fails, Goal
+from koordpolicy.graph.proof.reads import reads_of
+from koordpolicy.graph.proof.search import Search
+from koordpolicy.graph.proof.terms import Bool, Formula, both, either, no, unlike
+from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Verdict
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.ir_walk import inline_binds, number
+
+_MOST_MODELS: Final = 4
+_LEMMA: Final = 200_000
+_NEAR: Final = 150
+_SECONDS: Final = 20
+"""A last resort, far beyond what the budget of work takes."""
+
+
+def solve(goal: Goal, budget: Budget, search: Search) -> Verdict:
+    """A proof that no input meets the goal, or an input that the engine confirms."""
+    pairs = [(inline_binds(left), inline_binds(right)) for left, right in goal.pairs]
+    try:
+        with_any = _Question(goal, pairs, None)
+        answer = with_any.ask(budget.work)
+        if answer == z3.unsat:
+            return Proved()
+        if answer == z3.sat and not with_any.encoder.gaps:
+            found = _confirmed(goal, with_any, search, budget)
+            if found is not None:
+                return found
+        with_few = _Question(goal, pairs, budget.elements)
+        answer = with_few.ask(budget.work)
+        if answer == z3.sat:
+            found = _confirmed(goal, with_few, search, budget)
+            if found is not None:
+                return found
+        return GaveUp(_why(with_any, with_few, answer, budget))
+    except TooLarge:
+        return GaveUp(f"the expressions have too many parts for the solver ({budget.words})")
+    except (RecursionError, z3.Z3Exception) as error:
+        return GaveUp(f"the solver could not take the expressions ({type(error).__name__})")
+
+
+def _why(with_any: "_Question", with_few: "_Question", answer: Any, budget: Budget) -> str:
+    gaps = list(dict.fromkeys((*with_any.encoder.gaps, *with_few.encoder.gaps)))
+    if answer == z3.unsat:
+        return f"no difference for lists of up to {budget.elements} elements, none proved for longer ones"
+    if gaps:
+        named = ", ".join(gaps[:3]) + (f" and {len(gaps) - 3} more" if len(gaps) > 3 else "")
+        return f"the solver knows too little of {named} ({budget.words})"
+    return f"the budget was spent ({budget.words})"
+
+
+class _Question:
+    """A goal as a formula: satisfiable where an input may meet it."""
+
+    def __init__(self, goal: Goal, pairs: list[tuple[ir.Node, ir.Node]], elements: int | None) -> None:
+        trees = [side for pair in pairs for side in pair]
+        given = None if goal.given is None else inline_binds(goal.given)
+        if given is not None:
+            trees.append(given)
+        reads = reads_of(trees)
+        self.encoder = Encoder(number(trees), tuple(reads.keys), elements, self._never)
+        self.solver = z3.Solver()
+        self.solver.set("random_seed", 1)
+        self.solver.set("timeout", _SECONDS * 1000)
+        wanted = [self._wanted(goal, left, right) for left, right in pairs]
+        self.formula = either(*wanted)
+        if given is not None:
+            held = self.encoder.outcome(given)
+            if isinstance(held.value, Bool):
+                self.formula = both(self.formula, no(held.err), no(held.null), held.value.term)
+        self.solver.add(*self.encoder.facts, self.formula)
+
+    def _wanted(self, goal: Goal, left: ir.Node, right: ir.Node) -> Formula:
+        outcome = self.encoder.outcome(left)
+        if isinstance(goal, Fails):
+            if not isinstance(outcome.value, Bool):
+                self.encoder.gap("a condition of an unknown type")
+                return no(outcome.err)
+            return both(no(outcome.err), no(outcome.null), no(outcome.value.term))
+        return unlike(outcome, self.encoder.outcome(right))
+
+    @staticmethod
+    def _never(facts: list[Formula], formula: Formula) -> bool:
+        """Whether a formula can never hold, by a little work."""
+        solver = z3.Solver()
+        solver.set("rlimit", _LEMMA)
+        solver.set("timeout", _SECONDS * 1000)
+        solver.add(*facts, formula)
+        return bool(solver.check() == z3.unsat)
+
+    def ask(self, work: int) -> Any:
+        """Whether the formula can hold, by so much work."""
+        self.solver.set("rlimit", work)
+        return self.solver.check()
+
+    def models(self, work: int) -> Iterator[Any]:
+        """Models, each with other facts than those before."""
+        for _ in range(_MOST_MODELS):
+            model = self.solver.model()
+            yield model
+            told = [
+                symbol() != model[symbol]
+                for symbol in model.decls()
+                if symbol.arity() == 0 and _is_plain(symbol)
+            ]
+            if not told:
+                return
+            self.solver.add(z3.Or(*told))
+            if self.ask(work) != z3.sat:
+                return
+
+
+def _is_plain(symbol: Any) -> bool:
+    return symbol.range().kind() in (z3.Z3_BOOL_SORT, z3.Z3_INT_SORT, z3.Z3_REAL_SORT)
+
+
+def _confirmed(goal: Goal, question: _Question, search: Search, budget: Budget) -> Found | None:
+    """An input made of the solver's models, or near to one, that the engine confirms."""
+    for model in question.models(budget.work // 4):
+        for situation in search.situations[:2]:
+            try:
+                records = question.encoder.unknowns.records(model, situation.records)
+            except (ValueError, OverflowError, z3.Z3Exception):
+                continue
+            if goal.met(records):
+                return Found(records)
+            near = search.stepped(_NEAR, [records]) or search.near(records, _NEAR)
+            if near is not None:
+                return Found(near)
+    return None

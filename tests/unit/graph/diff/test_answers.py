@@ -1,0 +1,92 @@
+"""Which of the three answers a comparison gives, and what its example says."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from koordpolicy.graph.diff import Difference, compare
+from koordpolicy.graph.proof import Budget
+from koordpolicy.language.cel.values_time import parse_timestamp
+from tests.unit.graph.diff.test_compare import graph, lines
+
+CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("answers.yaml"))
+
+
+def compared(case: dict[str, Any]) -> Difference:
+    old, new = (graph({"a": case["text"].replace("$", case[side])}) for side in ("old", "new"))
+    return compare(old, new)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+def test_answer(case: dict[str, Any]) -> None:
+    difference = compared(case)
+    assert not difference.open
+    assert ("equal" if difference.equal else "differs") == case["answer"]
+    assert difference.differs == (case["answer"] == "differs")
+    for change in difference.decisions:
+        [edit] = change.edits
+        assert edit.example is not None
+        assert not edit.example.old.same(edit.example.new)
+        if "facts" in case:
+            assert [f"{fact.path} = {fact.value}" for fact in edit.example.facts] == case["facts"]
+
+
+def test_gives_up_and_says_why() -> None:
+    """Where neither an input nor a proof is found, nothing is claimed, and the budget is named."""
+    rule = (
+        "kind: AdmissionRule\n"
+        'spec: {require: {cel: "pod.name.lowerAscii().upperAscii() == $"}, message: no, reason: low}'
+    )
+
+    old, new = (
+        graph({"a": rule.replace("$", side)})
+        for side in ("pod.name.upperAscii()", "pod.name.upperAscii().upperAscii()")
+    )
+    difference = compare(old, new, Budget(inputs=1_500, work=100_000))
+    assert not difference.differs
+    assert not difference.empty
+    [left] = difference.open
+    assert left.decision == "AdmissionRule/one.require"
+    assert "`upperAscii`" in left.why
+    assert "1,500 inputs" in left.why
+
+
+def test_a_renamed_document_is_no_change() -> None:
+    """It is told of, and that is all."""
+    text = "kind: CPUSuppress\nmetadata: {name: $}\nspec: {match: {nodes: {matchLabels: {pool: a}}}, minimumCPUs: 3}"
+    test = "kind: PolicyTest\nmetadata: {name: $}\nspec: {cases: [{name: it, expect: {CPUSuppress.parameters.threshold: 65%}}]}"
+    old, new = (
+        graph({"a": text.replace("$", name), "b": test.replace("$", name)}) for name in ("first", "other")
+    )
+    difference = compare(old, new)
+    assert difference.empty
+    assert list(lines(difference)) == [
+        "renamed CPUSuppress/first to CPUSuppress/other",
+        "renamed PolicyTest/first to PolicyTest/other",
+    ]
+
+
+def test_what_lacks_a_class_fails() -> None:
+    """A class that goes leaves a rule without an answer, where it used to refuse."""
+    text = (
+        "kind: QoSClass\nmetadata: {name: own}\n"
+        "spec: {value: OWN, description: own, permittedBands: [prod], defaultBand: prod, wholeCPUs: false, "
+        "cpuBinding: Shared, protectionOrder: 5}"
+    )
+    difference = compare(graph({"a": text}), graph({}))
+    told = {effect.decision: effect.example for change in difference.decisions for effect in change.effects}
+    example = told["AdmissionRule/permitted-bands.require"]
+    assert example.old.error is None
+    assert example.new.error is not None
+
+
+def test_examples_take_place_at_the_moment_that_is_named() -> None:
+    """Unless the difference is at another one."""
+    text = "kind: CPUSuppress\nspec: {minimum: {cel: \"now > timestamp('2020-01-01T00:00:00Z') ? cpu('$') : cpu('2')\"}}"
+    old, new = (graph({"a": text.replace("$", cores)}) for cores in "34")
+    [change] = compare(old, new, moment=parse_timestamp("2031-05-06T07:08:09Z")).decisions
+    example = change.edits[0].example
+    assert example is not None
+    assert [fact.value for fact in example.facts] == ["2031-05-06T07:08:09Z"]
