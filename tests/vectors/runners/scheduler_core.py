@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from koordpolicy.algorithms.backoff import backoff as backoff_time
 from koordpolicy.algorithms.node_affinity import matches
 from koordpolicy.algorithms.normalize import normalized
@@ -280,7 +282,7 @@ def loadaware_filter(given: Given) -> Given:
     passes = _both_ways(found, f"filters[{LOAD_AWARE}].require", bool(accepted[0]))
     if passes:
         return {"pass": True}
-    ((reason, _),) = reasons_of(found.cycle, step, [0], found.cache.table).items()
+    (reason,) = reasons_of(found.cycle, step, np.array([0]), found.cache.table).each()
     return {"pass": False, "reason": _both_ways(found, f"filters[{LOAD_AWARE}].reason", reason)}
 
 
