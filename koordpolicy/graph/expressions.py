@@ -106,11 +106,18 @@ class Texts:
 
 def _fix(problem: Problem | SyntaxProblem, document: Document, path: Path, *, safe: bool) -> Fix | None:
     """The replacement that a problem in the text at `path` has, as an edit of the file, where it has one."""
-    text = document.positions.text(path)
-    if problem.replacement is None or text is None:
+    if problem.replacement is None:
         return None
-    edit = replaced(text, problem.start, problem.end, problem.replacement)
-    return None if edit is None else Fix(f"write `{problem.replacement}`", *edit, safe=safe)
+    return fix_within(document, path, problem.start, problem.end, problem.replacement, safe=safe)
+
+
+def fix_within(
+    document: Document, path: Path, start: int, end: int, replacement: str, *, safe: bool
+) -> Fix | None:
+    """The edit of the file that replaces a stretch of the text at `path`; None where it cannot be written there."""
+    text = document.positions.text(path)
+    edit = None if text is None else replaced(text, start, end, replacement)
+    return None if edit is None else Fix(f"write `{replacement}`", *edit, safe=safe)
 
 
 def literal_fix(problem: LiteralProblem, document: Document, path: Path) -> Fix | None:

@@ -12,6 +12,7 @@ from koordpolicy.graph.meaning.plugins import plugins
 from koordpolicy.graph.meaning.ranges import ranges
 from koordpolicy.graph.meaning.required import required
 from koordpolicy.graph.meaning.rollouts import rollouts
+from koordpolicy.graph.meaning.slots import slots
 from koordpolicy.graph.state import State
 
 CHECKS: tuple[Callable[[State], None], ...] = (
@@ -22,6 +23,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     comparisons,
     required,
     rollouts,
+    slots,
     ranges,
     orders,
     formulas,  # last: it runs what all the others have found sound

@@ -1,39 +1,121 @@
-"""Values that a decision may have whatever the input: constants of its rules, and of parameters they only pass on."""
+"""Values that a decision may have, as far as they are known before anything is asked."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from koordpolicy.graph.decide import parameter_key
+from koordpolicy.diagnostics import Span
+from koordpolicy.graph.analysis.possible import PossibleValue, PossibleValues
+from koordpolicy.graph.expressions import Path
+from koordpolicy.graph.references import walk
 from koordpolicy.graph.rules import Decision, Rule
-from koordpolicy.graph.state import State
-from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.values import Optional
+from koordpolicy.graph.state import State, Unit, texts_of
+from koordpolicy.language.cel import ast, ir
+from koordpolicy.language.cel.checker import Problem, check
+from koordpolicy.language.cel.environment import Environment
+from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.parser import parse
+from koordpolicy.language.cel.syntax import SyntaxProblem
+from koordpolicy.language.documents import Document
+from koordpolicy.language.facts import FACTS
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A value that a decision may have, whose rule says so, and the place of it."""
+
+    rule: Rule
+    value: object
+    span: Span
 
 
 def constants_of(state: State, decision: Decision) -> Iterator[tuple[Rule, object]]:
-    """Each constant with the rule that says it; nothing for what depends on facts. None is no value."""
+    """The constants that rules have whatever the input, each with the rule that says it; nothing for other rules.
+
+    A parameter that a rule only passes on counts as the rules of the parameter.
+    """
     for rule in decision.rules:
-        value = _unwrapped(rule.value)
-        if isinstance(value, ir.Ref) and value.space == "parameters":
-            parameter = state.decisions.get(parameter_key(rule.key, value.name))
-            for inner in parameter.rules if parameter is not None else ():
-                yield from _constant(inner)
-        else:
-            yield from _constant(rule)
+        found = possible_of(state, rule)
+        if _is_passed_on(rule.value) or len(found) == 1:
+            yield from ((one.rule, one.value) for one in found if one.known and _is_passed_on(one.rule.value))
 
 
-def _unwrapped(node: ir.Node) -> ir.Node:
-    """What a conversion to an optional or a double holds."""
-    while isinstance(node, ir.Call) and len(node.args) == 1 and node.overload in _CONVERSIONS:
-        node = node.args[0]
-    return node
+def _is_passed_on(node: ir.Node) -> bool:
+    """Whether an expression is a constant or a parameter, converted perhaps."""
+    while isinstance(node, ir.Cast) or (isinstance(node, ir.Call) and len(node.args) == 1):
+        node = node.operand if isinstance(node, ir.Cast) else node.args[0]
+    return isinstance(node, ir.Const | ir.Ref)
 
 
-_CONVERSIONS = frozenset(("optional.of(T)", "double(int)", "double(uint)"))
+def values_of(state: State, decision: Decision) -> Iterator[Said]:
+    """All constants that a decision may have, in whichever arm of its expressions; of lists their elements."""
+    for rule in decision.rules:
+        for one in elements_of(state, rule):
+            if one.known:
+                yield Said(one.rule, one.value, place_of(state, one).span)
 
 
-def _constant(rule: Rule) -> Iterator[tuple[Rule, object]]:
-    value = _unwrapped(rule.value)
-    if isinstance(value, ir.Const):
-        held = value.value.value if isinstance(value.value, Optional) else value.value
-        if held is not None:
-            yield rule, held
+def elements_of(state: State, rule: Rule) -> tuple[PossibleValue, ...]:
+    """What a rule's value can be; of lists the elements."""
+    found = PossibleValues(state.decisions, state.constants)
+    return tuple(dict.fromkeys(found.elements(possible_of(state, rule))))
+
+
+def possible_of(state: State, rule: Rule) -> tuple[PossibleValue, ...]:
+    """What a rule's value can be."""
+    return PossibleValues(state.decisions, state.constants).of(rule)
+
+
+@dataclass(frozen=True, slots=True)
+class TextPlace:
+    """Where a value stands. `path` leads to its text where that is an expression, and `start` and `end` are offsets in it."""
+
+    span: Span
+    document: Document
+    path: Path | None = None
+    start: int = 0
+    end: int = 0
+
+
+def place_of(state: State, one: PossibleValue) -> TextPlace:
+    """Where a value stands in an expression of the document that says it; else where the rule stands.
+
+    Offsets of a node are those of its own text, which may be that of a variable: the text tells which one it is.
+    """
+    unit, own = unit_of(state, one.rule), one.rule.span
+    places = []
+    for path, text in texts_of(unit):
+        found = _stretch(text, one)
+        if found is not None:
+            span = unit.document.positions.text_span(path, *found)
+            places.append(TextPlace(span, unit.document, path, *found))
+    inside = [place for place in places if own.start <= place.span.start and place.span.end <= own.end]
+    return next(iter(inside or (places if one.known else ())), TextPlace(own, unit.document))
+
+
+def unit_of(state: State, rule: Rule) -> Unit:
+    """The document that a rule stands in."""
+    return next(unit for unit in state.units if unit.layer_name == rule.layer and unit.id == rule.document)
+
+
+def _stretch(text: str, one: PossibleValue) -> tuple[int, int] | None:
+    """Where in a text the literal or computation stands that a value comes from; None where that is another text."""
+    start, piece = one.node.start, text[one.node.start : one.node.end]
+    try:
+        tree = parse(piece) if piece.strip() else None
+    except SyntaxProblem:
+        return None
+    if tree is None:
+        return None
+    for part in walk(tree):
+        if isinstance(part, ast.Literal) and part.value == one.value:
+            return start + part.start, start + part.end
+    problems: list[Problem] = []
+    node = fold(check(tree, _PLAIN, problems, piece))
+    computed = isinstance(node, ir.Const) and not problems
+    if computed == isinstance(one.node, ir.Const):
+        return one.node.start, one.node.end
+    return None
+
+
+_PLAIN = Environment(functions=FUNCTIONS, facts=FACTS)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from koordpolicy.diagnostics import Severity, Span
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.catalogue import NO_BAND
-from koordpolicy.graph.meaning.constants import constants_of
+from koordpolicy.graph.meaning.constants import values_of
 from koordpolicy.graph.state import State
 
 _ENTRY = re.compile(r"(?P<list>filters|scores)\[(?P<name>[^\]]*)\]\.(?P<rest>.+)\Z")
@@ -24,23 +24,24 @@ def _plugins(state: State) -> None:
         entry = _ENTRY.match(key.field) if key.kind == "SchedulingProfile" else None
         if key.kind == "SchedulingProfile" and key.field == "preemption.plugin":
             preempting = {name for name, one in state.plugins.items() if one.preempts}
-            for rule, name in constants_of(state, decision):
-                if name not in preempting:
-                    what = f"no plugin `{name}` makes room for pods"
-                    report_unknown(state, rule.span, what, str(name), preempting)
+            for said in values_of(state, decision):
+                if said.value not in preempting:
+                    what = f"no plugin `{said.value}` makes room for pods"
+                    report_unknown(state, said.span, what, str(said.value), preempting)
         if entry is None:
             continue
         able = {name for name, one in state.plugins.items() if getattr(one, entry["list"])}
         if entry["rest"] == "plugin":
             verb = "filters" if entry["list"] == "filters" else "scores"
-            for rule, name in constants_of(state, decision):
+            for said in values_of(state, decision):
+                name = str(said.value)
                 if name not in able:
                     what = (
                         f"no plugin `{name}` {verb}"
                         if name in state.plugins
                         else f"there is no plugin `{name}`"
                     )
-                    report_unknown(state, rule.span, what, str(name), able)
+                    report_unknown(state, said.span, what, name, able)
         elif entry["rest"].startswith("parameters."):
             _plugin_parameter(state, key.target, entry)
 
@@ -52,7 +53,7 @@ def _plugin_parameter(state: State, target: str, entry: re.Match[str]) -> None:
         (d for key, d in state.decisions.items() if key.target == target and key.field == prefix + "plugin"),
         None,
     )
-    named = [name for _, name in constants_of(state, chosen)] if chosen is not None else []
+    named = [said.value for said in values_of(state, chosen)] if chosen is not None else []
     known = [state.plugins[str(name)] for name in named if str(name) in state.plugins]
     parameter = entry["rest"].removeprefix("parameters.")
     if not known or any(parameter in one.parameters for one in known):
@@ -90,14 +91,15 @@ def _profiles(state: State) -> None:
     for key, decision in state.decisions.items():
         if key.kind != "ColocationProfile":
             continue
-        for rule, name in constants_of(state, decision):
+        for said in values_of(state, decision):
+            name = said.value
             if not isinstance(name, str):
                 continue
             if key.field in tables and name not in tables[key.field][1]:
                 what, known = tables[key.field]
-                report_unknown(state, rule.span, f"there is no {what} `{name}`", name, known)
+                report_unknown(state, said.span, f"there is no {what} `{name}`", name, known)
             elif key.field in foreign and name not in foreign[key.field][1]:
-                _report_slip(state, rule.span, name, *foreign[key.field])
+                _report_slip(state, said.span, name, *foreign[key.field])
 
 
 def _report_slip(state: State, place: Span, name: str, phrase: str, known: Iterable[str]) -> None:

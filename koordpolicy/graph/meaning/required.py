@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from koordpolicy.diagnostics import Span
+from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.state import State, Unit
 
 NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -39,11 +40,16 @@ def required(state: State) -> None:
             _report(
                 state, unit.document.span, f"`{target}` has no {_either(needs[:2])}", needs[:2], "document"
             )
-    for target, field, place in _items(state):
+    items = list(_items(state))
+    for target, field, place in items:
         list_name, name = field
         needs = ITEM_NEEDS[list_name]
         if not any((target, f"{list_name}[{name}].{one}") in said for one in needs):
-            _report(state, place, f"`{name}` of `{target}` has {_lacks(needs)}", needs, "entry")
+            whole = (other for t, (n, other), _ in items if (t, n) == (target, list_name) and other != name)
+            close = nearest(
+                name, (o for o in whole if any((target, f"{list_name}[{o}].{n}") in said for n in needs))
+            )
+            _report(state, place, f"`{name}` of `{target}` has {_lacks(needs)}", needs, "entry", close)
 
 
 def _items(state: State) -> Iterator[tuple[str, tuple[str, str], Span]]:
@@ -66,6 +72,9 @@ def _either(fields: tuple[str, ...], word: str = "and no") -> str:
     return f" {word} ".join(f"`{field}`" for field in fields)
 
 
-def _report(state: State, place: Span, problem: str, needs: tuple[str, ...], what: str) -> None:
+def _report(
+    state: State, place: Span, problem: str, needs: tuple[str, ...], what: str, close: str | None = None
+) -> None:
     names = " or ".join(f"`{field}`" for field in needs)
-    state.found.add("KP311", place, problem, help=f"say {names}; without it the {what} has no effect")
+    help = f"say {names}; without it the {what} has no effect"
+    state.found.add("KP311", place, problem, help=f"did you mean `{close}`? Else {help}" if close else help)

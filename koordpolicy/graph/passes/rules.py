@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics, Severity
+from koordpolicy.graph.bounds import permitted_of
 from koordpolicy.graph.expressions import Path, Texts, Vocabulary, literal_fix
 from koordpolicy.graph.fits import fitted
 from koordpolicy.graph.passes.exceptions import report_broad
@@ -12,6 +13,7 @@ from koordpolicy.graph.rules import Rule, RuleMatch
 from koordpolicy.graph.scope import Scope, conjunction, inline, match_of, scope_of, true_or_false
 from koordpolicy.graph.state import Draft, State, Unit, texts_of
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.casts import limited
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.ir_walk import refs_of
 from koordpolicy.language.cel.types import DYN, Type, list_of
@@ -144,7 +146,10 @@ def _one(draft: Draft, raw: object, path: Path, scope: Scope, texts: Texts) -> i
     if fitting is None:  # the checker knows more ways to fit, and how to say that there is none
         fitting = texts.check(raw.text, scope.vocabulary, document, (*path, "cel"), wanted)
         fitting = fitting if fitting is None or not optional else _wrapped(fitting, wanted, slot.type)
-    return None if fitting is None else inline(fitting, scope.variables)
+    if fitting is None:
+        return None
+    inlined, permitted = inline(fitting, scope.variables), permitted_of(draft.key, slot)
+    return inlined if permitted is None else limited(inlined, permitted)
 
 
 def _wrapped(node: ir.Node, wanted: Type, whole: Type) -> ir.Node | None:

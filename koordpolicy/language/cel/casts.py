@@ -10,10 +10,12 @@ from dataclasses import replace
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
-from koordpolicy.language.cel.errors import CelError, WrongType
+from koordpolicy.language.cel.errors import CelError, NotPermitted, WrongType
 from koordpolicy.language.cel.meter import UNMETERED, Meter, charge
+from koordpolicy.language.cel.permitted import Permitted, elements
 from koordpolicy.language.cel.types import DOUBLE, Type
-from koordpolicy.language.cel.values import NONE, Optional, UInt, Value, key_value, type_name
+from koordpolicy.language.cel.values import NONE, Duration, Optional, UInt, Value, key_value, type_name
+from koordpolicy.language.cel.values_time import format_duration
 from koordpolicy.language.cel.wording import short, wished
 
 Cast = Callable[..., Value]
@@ -38,13 +40,28 @@ def cast(node: ir.Node, wanted: Type) -> ir.Node:
     return ir.Cast(wanted, node, start=node.start, end=node.end)
 
 
+def limited(node: ir.Node, permitted: Permitted) -> ir.Node:
+    """The expression as one whose values its place takes, checked at run time where only that can tell.
+
+    A constant that is not permitted keeps its cast, which fails when it is reached.
+    """
+    match node:
+        case ir.Const(value=value) if permitted.admits(value):
+            return node
+        case ir.Cond():
+            then, otherwise = limited(node.then, permitted), limited(node.otherwise, permitted)
+            return replace(node, then=then, otherwise=otherwise)
+    return ir.Cast(node.type, node, permitted, start=node.start, end=node.end)
+
+
 def is_open(kind: Type) -> bool:
     """Whether a type leaves open, in itself or in its parts, what only run time can tell."""
     return kind.name in _OPEN or any(map(is_open, kind.params))
 
 
-def caster(wanted: Type) -> Cast:
-    """The function that gives back a value of the type, and raises WrongType for any other.
+def caster(wanted: Type, permitted: Permitted | None = None) -> Cast:
+    """The function that gives back a value of the type, and raises WrongType for any other, and NotPermitted for one
+    that is not `permitted`.
 
     A whole number stands for a double, and a value for an optional of it, as they do where types are known. Values that share parts are visited part by
     part, each once.
@@ -57,6 +74,8 @@ def caster(wanted: Type) -> Cast:
             value = Optional(value)
         stranger = _stranger(value, wanted, meter)
         if stranger is None:
+            if permitted is not None and not permitted.admits(value):
+                raise NotPermitted(f"{shown(value, permitted)} is not permitted: write {permitted.words}")
             return value
         what = "the value is" if stranger[0] is value else "a part of the value is"
         given = short(Type(type_name(stranger[0])))
@@ -65,6 +84,15 @@ def caster(wanted: Type) -> Cast:
     whole, optional = wanted.name == DOUBLE.name, wanted.name == "optional_type"
     return apply
 
+
+def shown(value: Value, permitted: Permitted) -> str:
+    """The part of a value that is not permitted, short."""
+    strange = next((one for one in elements(value) if not permitted.admits(one)), value)
+    text = format_duration(strange) if isinstance(strange, Duration) else str(strange)
+    return f"`{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}`"
+
+
+_SHOWN = 60
 
 CAST = 24
 """Units of looking at the type of a part."""

@@ -6,6 +6,7 @@ CelError
 └── EvaluationError        absorbed by a decisive operand of `&&`, `||`, `all`, `exists`
     ├── NoSuchOverload     operand types that no operator or function takes
     ├── WrongType          a value of any type (dyn) that is not of the type its place declares
+    ├── NotPermitted       a value of the right type that its place does not take
     ├── NoSuchKey          a key of a map, or an index of a list, that is not there
     ├── MissingFact        a fact nobody supplied: missing or stale data
     ├── DivisionByZero     integer division or remainder by zero
@@ -66,6 +67,12 @@ class WrongType(EvaluationError):
     """A value that only run time knows is not of the type that its place declares."""
 
     kind = "wrong_type"
+
+
+class NotPermitted(EvaluationError):
+    """A value of the right type that its place does not take: no choice of a slot, out of its range."""
+
+    kind = "not_permitted"
 
 
 class NoSuchKey(EvaluationError):

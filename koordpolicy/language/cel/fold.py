@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.casts import cast
+from koordpolicy.language.cel.casts import cast, caster
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.defects import guarded
 from koordpolicy.language.cel.errors import CelError
@@ -156,7 +156,12 @@ def _widened(chosen: ir.Node, whole: ir.Node) -> ir.Node:
 
 
 def _cast(node: ir.Cast) -> ir.Node:
-    operand = node.operand
+    operand, permitted = node.operand, node.permitted
+    if permitted is not None:
+        if not isinstance(operand, ir.Const):
+            return node
+        value = operand.value
+        return _attempt(node, lambda: caster(node.type, permitted)(value))
     if isinstance(operand, ir.Call) and operand.overload == "dyn(A)" and operand.args[0].type == node.type:
         return operand.args[0]  # what `dyn` hid is known
     return cast(operand, node.type) if isinstance(operand, ir.Const) else node

@@ -8,6 +8,7 @@ back end gives each node CEL's error semantics. Which operands are lazy is said 
 
 from dataclasses import dataclass, field
 
+from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import Type
 
 
@@ -159,9 +160,12 @@ class OrElse(Node):
 
 @dataclass(frozen=True, slots=True)
 class Cast(Node):
-    """The operand's value, which is an error (`WrongType`) unless it is of this node's type: see `casts`."""
+    """The operand's value, which is an error (`WrongType`) unless it is of this node's type, and (`NotPermitted`) unless
+    its place takes it: see `casts`.
+    """
 
     operand: Node
+    permitted: Permitted | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,8 +198,10 @@ def _own_parts(node: ir.Node) -> object:
             return node.path
         case ir.Var():
             return node.name, node.local
-        case ir.And() | ir.Or() | ir.Cond() | ir.Cast():
+        case ir.And() | ir.Or() | ir.Cond():
             return None  # nothing but operands
+        case ir.Cast():
+            return node.permitted
         case ir.HasField():
             return node.paths
         case ir.Select():

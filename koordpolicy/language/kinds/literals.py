@@ -5,12 +5,13 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
 
+from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.types import DOUBLE, DURATION, DYN, INT, TIMESTAMP, UINT, Type, Unit
 from koordpolicy.language.cel.values import UInt
@@ -113,7 +114,7 @@ def _number_problem(form: Form, literal: float) -> LiteralProblem | None:
         return LiteralProblem(f"`{literal}` is not a whole number", f"write {form.words}")
     too_small = form.minimum is not None and literal < form.minimum
     if too_small or (form.maximum is not None and literal > form.maximum):
-        return LiteralProblem(f"`{literal}` is out of range", f"write {form.words}, {_range(form)}")
+        return LiteralProblem(f"`{literal}` is out of range", f"write {form.words}, {range_words(form)}")
     return None
 
 
@@ -122,7 +123,8 @@ def _decimal(number: float) -> str:
     return f"{number:.6f}".rstrip("0").rstrip(".")
 
 
-def _range(form: Form) -> str:
+def range_words(form: Form) -> str:
+    """Between what the numbers of a form lie."""
     least = form.minimum is not None and form.minimum > -MOST_UNITS
     most = form.maximum is not None and form.maximum < MOST_UNITS
     if least and most:
@@ -134,13 +136,7 @@ def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
     if form.choices:
         if literal in form.choices:
             return None
-        meant = same_word(literal, form.choices)
-        return LiteralProblem(
-            f"`{shortened(literal)}` is not permitted here",
-            f"write {form.words}",
-            replacement=meant,
-            safe=meant is not None,
-        )
+        return choice_problem(literal, form.choices, form.words)
     if not form.text:
         return _wrong_type(form, literal)
     if len(literal) > LONGEST_TEXT:
@@ -154,6 +150,15 @@ def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
             f"`{shortened(literal)}` is not {_noun(form)}", _expression_hint(literal) or f"write {form.words}"
         )
     return None
+
+
+def choice_problem(text: str, choices: Sequence[str], words: str) -> LiteralProblem:
+    """Why a text that is none of the choices does not fit, with the one that was probably meant."""
+    same = same_word(text, choices)
+    close = same or nearest(text, choices)
+    help = f"did you mean `{close}`? Write {words}" if close else f"write {words}"
+    message = f"`{shortened(text)}` is not permitted here"
+    return LiteralProblem(message, help, replacement=close, safe=same is not None)
 
 
 def _wrong_type(form: Form, literal: object) -> LiteralProblem:

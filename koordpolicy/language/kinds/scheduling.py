@@ -116,6 +116,7 @@ class LoadWindow(PolicyModel):
             roots=_NODE,
             choices=("last", "avg", "p50", "p90", "p95", "p99"),
             default="last",
+            unknown="what no node reports: the load counts as not measured",
         ),
     ] = None
     window: Annotated[

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from math import inf
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -10,9 +11,10 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
+from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import BOOL, Type
 from koordpolicy.language.kinds.forms import Form, any_of, form_of
-from koordpolicy.language.kinds.literals import LiteralProblem, described, form_problem
+from koordpolicy.language.kinds.literals import LiteralProblem, described, form_problem, range_words
 
 LONGEST_EXPRESSION = 10_000
 """How many characters an expression may have. The checker's own limit may be lower."""
@@ -72,7 +74,8 @@ class Slot:
     `also` are further types that an expression may give. `choices` are the permitted texts of a
     string, `minimum` and `maximum` bound plain numbers, `pattern` a string, which `words` describe. With `many` the field
     is a list of such values that make one decision together. `roots` are the names an expression
-    may use; `None` means those of the kind. `default` is what holds where no rule says anything, as
+    may use; `None` means those of the kind. `unknown` says what a text means that is none of the choices and that only
+    run time knows; where it is empty such a value is refused. `default` is what holds where no rule says anything, as
     it would be written; `None` for none.
     """
 
@@ -88,6 +91,7 @@ class Slot:
     pattern: str | None = None
     words: str = ""
     many: bool = False
+    unknown: str = ""
 
     @property
     def form(self) -> Form:
@@ -105,6 +109,21 @@ class Slot:
             most = form.maximum if self.maximum is None else self.maximum
             return replace(form, minimum=least, maximum=most)
         return form
+
+    @property
+    def permitted(self) -> Permitted | None:
+        """What values are held to beyond their type, whether written down or computed; None for nothing."""
+        form = self.form
+        words = (form.element or form).words
+        if self.choices:
+            return Permitted(words, choices=self.choices)
+        if self.pattern:
+            return Permitted(words, pattern=self.pattern)
+        if self.minimum is None and self.maximum is None:
+            return None
+        low = -inf if self.minimum is None else self.minimum
+        high = inf if self.maximum is None else self.maximum
+        return Permitted(f"{words}, {range_words(form)}", low=low, high=high)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         form = self.form

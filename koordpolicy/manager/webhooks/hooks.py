@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.graph import RuleGraph
@@ -17,11 +16,9 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import PODS
 from koordpolicy.manager.webhooks.mutation import Mutation, PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
-from koordpolicy.manager.webhooks.rules import Rules, Violation
+from koordpolicy.manager.webhooks.rules import ENFORCE, Rules, Violation
 from koordpolicy.model.protocol import CONTROL_PLANE
 from koordpolicy.model.reading import integer, mapping, text
-
-ENFORCE: Final = "enforce"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import Json
 
 _KIND: Final = "AdmissionRule"
+ENFORCE: Final = "enforce"
+"""The enforcement that refuses, which holds too where none can be told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +70,14 @@ class Rules:
                 problem = f"the rule cannot be decided: {error}"
             # A mistake in a text beside the verdict must not change the verdict.
             reason, message = about.value_or("reason", None), about.value_or("message", None)
+            try:
+                enforcement = str(about.value("enforcement"))
+            except CelError as error:
+                enforcement = ENFORCE  # a mistake must not make less of a refusal
+                problem = problem or f"how the rule is enforced cannot be told: {error}"
             yield Violation(
                 name,
                 reason or name,
                 problem or message or f"the rule `{name}` does not hold",
-                about.value("enforcement"),
+                enforcement,
             )

@@ -3,7 +3,7 @@
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.checker.bounds import warn_if_decided
 from koordpolicy.language.cel.checker.context import Context
-from koordpolicy.language.cel.checker.operands import call, no_operator, settled, sign_of
+from koordpolicy.language.cel.checker.operands import as_number, as_text, call, no_operator, settled, sign_of
 from koordpolicy.language.cel.checker.quantities import clash, operand, take_unit, zero_as
 from koordpolicy.language.cel.types import BOOL, DOUBLE, STRING
 from koordpolicy.language.cel.wording import open_type, short, spoken
@@ -65,8 +65,9 @@ def check_equality(context: Context, node: ast.CallExpr, args: list[ir.Node]) ->
             verdict = f"`{sign_of(node)}` wants numbers of one type"
             help = "convert one side, or wrap it in `dyn()` to compare across number types"
         elif STRING in (left, right):
-            other = args[1] if left == STRING else args[0]
-            help = f"compare texts: `string({context.text(other)})`"
+            text, other = (args[0], args[1]) if left == STRING else (args[1], args[0])
+            numeric = context.type(other).is_number
+            help = as_number(context, text, context.type(other)) if numeric else as_text(context, other)
         return context.fail(
             "KP205",
             f"`{context.text(args[0])}` is {spoken(left)}, `{context.text(args[1])}` is {spoken(right)}: {verdict}",

@@ -11,6 +11,7 @@ from koordpolicy.language.cel.checker.context import Context, Problem, Watch
 from koordpolicy.language.cel.checker.macros import check_macro
 from koordpolicy.language.cel.checker.messages import check_message
 from koordpolicy.language.cel.checker.names import check_ident, check_index, check_select, error_at
+from koordpolicy.language.cel.checker.operands import as_text
 from koordpolicy.language.cel.checker.operators import OPERATORS, check_operator
 from koordpolicy.language.cel.checker.quantities import (
     as_double,
@@ -233,5 +234,5 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
         elif given.is_number and wanted.is_number and wanted.unit is None:
             help = f"convert it: `{wanted.name}({text})`"
         elif wanted.name == "string":
-            help = f"convert it: `string({text})`"
+            help = as_text(context, node)
     return context.fail(code, message, node.start, node.end, help, replacement)

@@ -1,8 +1,12 @@
 """Making and refusing the calls that operators become."""
 
+import re
+
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker.context import Context
-from koordpolicy.language.cel.types import DURATION, INT, STRING, TIMESTAMP, Type
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.library.quantities import parse_quantity
+from koordpolicy.language.cel.types import DURATION, INT, STRING, TIMESTAMP, Type, Unit
 from koordpolicy.language.cel.wording import open_type, spoken
 
 _VERBS = {"_+_": "added", "_-_": "subtracted", "_*_": "multiplied", "_/_": "divided", "_%_": "divided"}
@@ -37,11 +41,12 @@ def no_operator(
             f"`{context.text(args[0])}` is {spoken(left)}, `{context.text(args[1])}` is {spoken(right)}: "
             f"they cannot be {verb}"
         )
-    return context.fail("KP205", message, node.start, node.end, _conversion(context, left, right, args))
+    return context.fail("KP205", message, node.start, node.end, _conversion(context, node.function, args))
 
 
-def _conversion(context: Context, left: Type, right: Type, args: list[ir.Node]) -> str | None:
+def _conversion(context: Context, operator: str, args: list[ir.Node]) -> str | None:
     """How two operands of different types might be brought together."""
+    left, right = context.type(args[0]), context.type(args[1])
     if left.is_number and right.is_number:
         target = "double" if "double" in (left.name, right.name) else "int"
         narrow = args[0] if left.name != target else args[1]
@@ -62,10 +67,53 @@ def _conversion(context: Context, left: Type, right: Type, args: list[ir.Node]) 
             return f"convert it: `duration({text})`"
         if one == DURATION and other.is_number:
             return f"write a duration: `duration('{text}s')`" if isinstance(node, ir.Const) else None
-    for one, node in ((left, args[1]), (right, args[0])):
-        if one == STRING and left != right:
-            return f"convert it: `string({context.text(node)})`"
-    return None
+    if STRING not in (left, right) or left == right:
+        return None
+    written, counted = (args[0], args[1]) if left == STRING else (args[1], args[0])
+    if context.type(counted).is_number and operator != "_+_":
+        return as_number(context, written, context.type(counted))
+    return as_text(context, counted)
+
+
+def as_text(context: Context, node: ir.Node) -> str:
+    """How a value becomes a text, with what the text then counts."""
+    text, unit = context.text(node), context.type(node).unit
+    if unit is Unit.PERCENT:
+        return f"write it as a text: `percentText({text})`"
+    counted = _COUNTED.get(unit) if unit is not None else None
+    return f"convert it: `string({text})`" + (f", which gives {counted}" if counted else "")
+
+
+_COUNTED = {Unit.CPU: "millicores", Unit.BYTES: "bytes", Unit.BANDWIDTH: "bits per second"}
+
+
+def as_number(context: Context, node: ir.Node, wanted: Type) -> str | None:
+    """How a text becomes a number of a type, so that the numbers are compared: texts have another order."""
+    text, unit = context.text(node), wanted.unit
+    written = node.value.strip() if isinstance(node, ir.Const) and isinstance(node.value, str) else None
+    reader = {Unit.CPU: "cpu", Unit.BYTES: "memory", Unit.BANDWIDTH: "bandwidth"}.get(unit) if unit else None
+    if reader is not None:
+        return f"write the quantity: `{reader}({text})`" if written is None or _is_quantity(written) else None
+    if written is None:
+        number = f"{wanted.name}({text})"
+        return f"read the number from the text: `{f'{unit}({number})' if unit else number}`"
+    plain = written.removesuffix("%") if unit is Unit.PERCENT else written
+    if not _NUMBER.fullmatch(plain) or (wanted.name != "double" and "." in plain):
+        return None
+    if unit is not None:
+        return f"write `{'percent' if unit is Unit.PERCENT else 'amount'}({plain})`"
+    return f"write the number: `{plain}{'.0' if wanted.name == 'double' and '.' not in plain else ''}`"
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}(\.[0-9]{1,9})?")
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        parse_quantity(text)
+    except CelError:
+        return False
+    return True
 
 
 def sign_of(node: ast.CallExpr) -> str:

@@ -52,7 +52,9 @@ def compute(body: Body, node: ir.Node, operands: tuple[int, ...]) -> str:
             return _or_else(body, node, operands)
         case ir.Cast():
             body.may_fail = True
-            check = body.program.constant(caster(node.type), ("cast", node.type))
+            check = body.program.constant(
+                caster(node.type, node.permitted), ("cast", node.type, node.permitted)
+            )
             return f"{check}({body.text(operands[0])}{', meter' if node.type.params else ''})"
         case ir.OptMap():
             return _opt_map(body, node, operands)

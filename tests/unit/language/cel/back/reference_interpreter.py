@@ -16,6 +16,7 @@ from koordpolicy.language.cel.errors import (
     MissingFact,
     NoSuchKey,
     NoSuchOverload,
+    NotPermitted,
     Overflow,
     Unbound,
     WrongType,
@@ -78,12 +79,14 @@ def interpret(node: ir.Node, scope: Scope) -> Any:  # noqa: C901, PLR0912 - one 
             if found is not NONE:
                 return found.value if unwrap else found
             return interpret(other, scope) if unwrap else _optional(interpret(other, scope))
-        case ir.Cast(type=wanted, operand=operand):
+        case ir.Cast(type=wanted, operand=operand, permitted=permitted):
             value = interpret(operand, scope)
             if wanted == DOUBLE and type_name(value) in ("int", "uint"):
                 return float(value)
             if wanted.name != "dyn" and type_name(value) != wanted.name:
                 raise WrongType("another type")
+            if permitted is not None and not permitted.admits(value):
+                raise NotPermitted("another value")
             return value
         case ir.Select():
             return _select(interpret(node.operand, scope), node.field, node.optional, node.test)

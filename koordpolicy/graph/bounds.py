@@ -1,0 +1,99 @@
+"""Bounds of values that would do harm or nothing at all outside them, though their type and slot take any."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+from types import MappingProxyType
+
+from koordpolicy.graph.notation import show
+from koordpolicy.graph.rules import DecisionKey
+from koordpolicy.language.cel.permitted import Permitted
+from koordpolicy.language.cel.types import DURATION, PERCENT, Type
+from koordpolicy.language.cel.values import Duration
+from koordpolicy.language.kinds import Slot
+
+_MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Bounds of a decision's value, in points for percentages and nanoseconds for durations.
+
+    `why` completes the sentence "because ...". Without `low_fits` the lower bound itself is outside.
+    """
+
+    kind: str
+    field: str
+    type: Type
+    why: str
+    low: float = -inf
+    high: float = inf
+    low_fits: bool = True
+
+    @property
+    def permitted(self) -> Permitted:
+        """The same for values that are computed."""
+        return Permitted(self.words, low=self.low, high=self.high, low_fits=self.low_fits)
+
+    @property
+    def words(self) -> str:
+        """What to write."""
+        low = (
+            ""
+            if self.low == -inf
+            else f"{'at least' if self.low_fits else 'more than'} {self._shown(self.low)}"
+        )
+        high = "" if self.high == inf else f"at most {self._shown(self.high)}"
+        return " and ".join(part for part in (low, high) if part)
+
+    def _shown(self, bound: float) -> str:
+        return show(self.type, Duration(int(bound)) if self.type == DURATION else bound)
+
+
+def _share(kind: str, field: str, why: str, *, low: float = 0.0, low_fits: bool = True) -> Range:
+    return Range(kind, field, PERCENT, why, low=low, high=100.0, low_fits=low_fits)
+
+
+def _time(kind: str, field: str, why: str, *, low: float = 0.0, low_fits: bool = False) -> Range:
+    return Range(kind, field, DURATION, why, low=low, low_fits=low_fits)
+
+
+RANGES: tuple[Range, ...] = (
+    _share("ColocationProfile", "probability", "it is a share of the matching pods"),
+    _share("SchedulingProfile", "sampling", "it is a share of the nodes"),
+    _share(
+        "CPUSuppress",
+        "growth.step",
+        "best-effort work would never get back the CPU that was taken from it",
+        low_fits=False,
+    ),
+    _share("CPUSuppress", "growth.deadband", "no change would ever be written"),
+    _time("CPUSuppress", "interval", "the agent would do nothing else"),
+    _time("CPUSuppress", "onMissing.after", "every measurement would count as missing"),
+    _time(
+        "CPUSuppress",
+        "minimumQuota",
+        "the kernel runs nothing on a smaller quota",
+        low=_MILLISECOND,
+        low_fits=True,
+    ),
+    _time("Overcommit", "onMissing.after", "every metric would count as missing"),
+    _time("Overcommit", "publish.atLeastEvery", "every node would be written all the time"),
+    _share("Overcommit", "publish.whenChangedBy", "no change would ever be written"),
+)
+"""What the values of the built-in kinds must lie between."""
+
+_BY_FIELD: Mapping[tuple[str, str], Range] = MappingProxyType({(one.kind, one.field): one for one in RANGES})
+
+
+def range_of(key: DecisionKey) -> Range | None:
+    """The range of a decision's value; None where any will do."""
+    return _BY_FIELD.get((key.kind, key.field))
+
+
+def permitted_of(key: DecisionKey, slot: Slot) -> Permitted | None:
+    """What the values of a slot are held to at run time; None for nothing beyond their type."""
+    bounds = range_of(key)
+    if bounds is not None:
+        return bounds.permitted
+    return None if slot.unknown else slot.permitted
