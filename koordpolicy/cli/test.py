@@ -4,15 +4,21 @@ import argparse
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from pathlib import Path
+from time import monotonic
 
-from koordpolicy.cli.bundle import add_paths, compiled
+from koordpolicy.cli.bundle import OWN, add_paths, compiled
 from koordpolicy.cli.command import FINDINGS, OK, TESTS_FAILED, CannotRunError, Command
 from koordpolicy.cli.results import RENDERERS, ShownRun
 from koordpolicy.cli.results.opinion import opinion_text
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.graph import Compilation, RuleGraph
+from koordpolicy.graph import Compilation, Layer, RuleGraph
+from koordpolicy.graph.mutation.score import Score, score
 from koordpolicy.graph.testing import Results, run_tests, updated
 from koordpolicy.graph.testing.referee import second_opinion
+from koordpolicy.source import read_tree
+
+_MOST_MUTANTS = 300
+_MUTATION_TIME = 300
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +35,31 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-v", "--verbose", action="store_true", help="list the cases that passed too")
     parser.add_argument(
         "--coverage", action="store_true", help="show coverage by kind, and the branches that no case takes"
+    )
+    parser.add_argument(
+        "--mutate",
+        action="store_true",
+        help="change the policies in one place at a time, and list the changes that no test notices",
+    )
+    parser.add_argument(
+        "--max-mutants",
+        type=int,
+        metavar="N",
+        default=_MOST_MUTANTS,
+        help=f"changes to try at most; a fixed sample where there are more (default: {_MOST_MUTANTS})",
+    )
+    parser.add_argument(
+        "--mutation-time",
+        type=int,
+        metavar="SECONDS",
+        default=_MUTATION_TIME,
+        help=f"begin no more changes after that time (default: {_MUTATION_TIME})",
+    )
+    parser.add_argument(
+        "--min-mutation-score",
+        type=float,
+        metavar="PERCENT",
+        help=f"with `--mutate`: exit with {FINDINGS} where tests notice a smaller share of the changes",
     )
     parser.add_argument(
         "--update", action="store_true", help="write the actual values into the tests where they differ"
@@ -48,6 +79,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if not run.cases and not len(run.found):
         chosen = f" has `{arguments.filter}` in its name" if arguments.filter else "s here"
         raise CannotRunError(f"no test{chosen}; a `PolicyTest` document holds the cases")
+    mutation = _mutation(arguments, compilation, run) if arguments.mutate and run.passed else None
     shown = ShownRun(
         run,
         compilation.sources,
@@ -55,12 +87,20 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         colour=terminal.colour(),
         verbose=arguments.verbose,
         coverage=arguments.coverage,
+        mutation=mutation,
     )
     terminal.print(RENDERERS[arguments.output](shown))
     disagrees = arguments.referee and _referee(arguments, compilation, graph, terminal)
     if not run.passed:
         return TESTS_FAILED
-    return FINDINGS if run.found.has_errors or disagrees else OK
+    low = mutation is not None and mutation.percent < (arguments.min_mutation_score or 0)
+    return FINDINGS if run.found.has_errors or disagrees or low else OK
+
+
+def _mutation(arguments: argparse.Namespace, compilation: Compilation, run: Results) -> Score:
+    ends = monotonic() + arguments.mutation_time
+    own = Layer(OWN, read_tree(arguments.paths).files)
+    return score(arguments.compiler, own, compilation, run, arguments.max_mutants, lambda: monotonic() < ends)
 
 
 def _referee(

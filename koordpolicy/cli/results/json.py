@@ -6,6 +6,7 @@ from koordpolicy import __version__
 from koordpolicy.cli.results.shown import ShownRun
 from koordpolicy.diagnostics import Diagnostic, Span
 from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.graph.mutation.score import Fate, Score
 from koordpolicy.graph.notation import written
 from koordpolicy.graph.testing.coverage import Coverage, Share
 from koordpolicy.graph.testing.findings import facts_of
@@ -15,7 +16,7 @@ FORMAT_VERSION = 1
 
 
 def render_json(shown: ShownRun) -> str:
-    """`cases` with their outcomes in order, `counts`, `findings` about the tests themselves, `coverage`.
+    """`cases` with their outcomes in order, `counts`, `findings` about the tests themselves, `mutation`, `coverage`.
 
     Values are written as in policies; an expected failure is `{"error": text}`. Lines and columns count from 1.
     """
@@ -27,6 +28,7 @@ def render_json(shown: ShownRun) -> str:
         "counts": {"passed": len(run.cases) - failed, "failed": failed},
         "cases": [_case(case) for case in run.cases],
         "findings": [_finding(found) for found in run.found if found.code != "KP501"],
+        "mutation": None if shown.mutation is None else _mutation(shown.mutation),
         "coverage": None if run.coverage is None else _coverage(run.coverage),
     }
     return json_text(document, indent=2, only_ascii=True) + "\n"
@@ -91,6 +93,28 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
                 "cases": cases,
             }
             for branch, cases in coverage.cases.items()
+        ],
+    }
+
+
+def _mutation(score: Score) -> dict[str, Any]:
+    return {
+        "percent": round(score.percent, 2),
+        "counts": {fate.value: score.count(fate) for fate in Fate},
+        "tried": len(score.fates),
+        "all": score.all,
+        "survivors": [
+            {
+                "id": mutant.id,
+                **_place(mutant.span),
+                "document": mutant.unit.id,
+                "operator": mutant.operator.value,
+                "before": mutant.before,
+                "after": mutant.after,
+                "reached": score.fates[mutant] is Fate.UNNOTICED,
+                "noticedBy": mutant.operator.noticed_by,
+            }
+            for mutant in score.survivors
         ],
     }
 

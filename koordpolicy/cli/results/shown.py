@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from koordpolicy.diagnostics import Span
+from koordpolicy.graph.mutation.score import Score
 from koordpolicy.graph.testing import Results
 
 
@@ -12,7 +13,7 @@ class ShownRun:
     """A run and how much of it to show.
 
     `sources` are the texts of the files by path. `verbose` lists the cases that passed too, `coverage` the
-    rules that no case reached. `width` is in columns, `colour` for text alone.
+    branches that no case took, `mutation` what became of mutants, where that was asked for. `width` is in columns, `colour` for text alone.
     """
 
     run: Results
@@ -21,6 +22,7 @@ class ShownRun:
     colour: bool = False
     verbose: bool = False
     coverage: bool = False
+    mutation: Score | None = None
 
 
 def place(span: Span) -> str:

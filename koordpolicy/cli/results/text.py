@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
+from koordpolicy.cli.results.mutants import mutation_lines
 from koordpolicy.cli.results.shown import ShownRun, place
 from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.diagnostics.render import render
@@ -43,6 +44,8 @@ class _Text:
             yield text.rsplit("\n\n", 1)[0] + "\n"  # the count of findings is told with that of the cases
         if self.shown.coverage and self.shown.run.coverage is not None:
             yield from self._coverage(self.shown.run.coverage)
+        if self.shown.mutation is not None:
+            yield from mutation_lines(self.shown.mutation, self.shown.width)
         yield self._summary()
 
     def _failed(self, case: CaseResult) -> Iterator[str]:

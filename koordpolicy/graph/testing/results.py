@@ -1,11 +1,12 @@
 """What came of running tests, as values; drawing them is for the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Span
 from koordpolicy.graph.answer import Answer
+from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.testing.branches import Branch, Expression
 from koordpolicy.graph.testing.coverage import Coverage
 from koordpolicy.language.cel.types import Type
@@ -57,11 +58,16 @@ class Outcome:
         return not self.difference
 
 
+def _never(_graph: RuleGraph, _decisions: Collection[str]) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class CaseResult:
     """One case: the test document it stands in, its outcomes, and what is wrong with the case itself.
 
-    `branches` are those that it took, `expressions` those that it evaluated, where coverage was asked for.
+    `branches` are those that it took, `expressions` those that it evaluated, where coverage was asked for. `holds` tells
+    whether another graph still gives what is expected of some of the decisions.
     """
 
     suite: str
@@ -71,6 +77,7 @@ class CaseResult:
     found: tuple[Diagnostic, ...] = ()
     branches: frozenset[Branch] = frozenset()
     expressions: frozenset[Expression] = frozenset()
+    holds: Callable[[RuleGraph, Collection[str]], bool] = field(default=_never, repr=False, compare=False)
 
     @property
     def passed(self) -> bool:

@@ -1,7 +1,8 @@
 """Running PolicyTests on a graph."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from koordpolicy.diagnostics import Diagnostics
@@ -18,6 +19,7 @@ from koordpolicy.graph.testing.facts import Said, laid_over, read_facts
 from koordpolicy.graph.testing.findings import report_coverage, report_failure, report_literal
 from koordpolicy.graph.testing.overlay import overlay
 from koordpolicy.graph.testing.results import CaseResult, Expectation, Failure, Outcome, Results
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.types import DYN, Type
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.documents.document import Path
@@ -113,9 +115,10 @@ class _Case:
         problems = Diagnostics()
         expectations = list(self._expectations(problems))
         records, said = self._inputs(expectations, problems)
-        outcomes = (
+        found = (
             [] if records is None else [self._outcome(one, records, said, problems) for one in expectations]
         )
+        outcomes = tuple(outcome for outcome in found if outcome is not None)
         self.found.extend(problems)
         branches, expressions = self._taken(expectations, records, said)
         unit = self.suite.unit
@@ -123,11 +126,28 @@ class _Case:
             unit.document.name,
             self.case.name,
             unit.document.positions.value((*self.path, "name")),
-            tuple(outcome for outcome in outcomes if outcome is not None),
+            outcomes,
             tuple(problems),
             branches,
             expressions,
+            partial(self._holds, outcomes, records or {}, said),
         )
+
+    def _holds(
+        self,
+        outcomes: Iterable[Outcome],
+        records: Mapping[str, Any],
+        said: Said,
+        graph: RuleGraph,
+        decisions: Collection[str],
+    ) -> bool:
+        """Whether another graph gives what is expected of these decisions, which were compared before."""
+        asked = [outcome for outcome in outcomes if outcome.expectation.decision in decisions]
+        try:
+            supposed = self._supposed(graph, [outcome.expectation for outcome in asked], said, Diagnostics())
+            return all(_agrees(outcome, supposed, records) for outcome in asked)
+        except UnknownDecision:
+            return False
 
     def _taken(
         self, expectations: Iterable[Expectation], records: Mapping[str, Any] | None, said: Said
@@ -251,6 +271,18 @@ def _difference(one: Expectation, answer: Answer, wanted: object, tolerance: Tol
     if answer.error is not None:
         return "it fails"
     return "" if agrees(wanted, answer.value, tolerance) else "the value is another"
+
+
+def _agrees(outcome: Outcome, graph: RuleGraph, records: Mapping[str, Any]) -> bool:
+    """Whether a graph gives what was expected, of the type that it had."""
+    one = outcome.expectation
+    try:
+        value = graph.value(one.decision, **records)
+    except CelError as error:
+        return isinstance(one.wanted, Failure) and one.wanted.text in str(error)
+    if isinstance(one.wanted, Failure):
+        return False
+    return agrees(expected_value(outcome.type, one.wanted), value, tolerance_of(outcome.type, one.tolerance))
 
 
 def _unsaid(answer: Answer, said: Said) -> frozenset[str]:
