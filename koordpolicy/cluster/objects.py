@@ -7,6 +7,8 @@ from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
+from koordpolicy.cluster.totals import ClusterTotals
+from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
@@ -19,7 +21,7 @@ class ClusterObjects:
     handlers makes of them.
     """
 
-    __slots__ = ("_metrics", "_nodes", "_on", "_pods", "state")
+    __slots__ = ("_metrics", "_nodes", "_on", "_over", "_pods", "_totals", "state")
 
     def __init__(self) -> None:
         self.state = ClusterState()
@@ -27,6 +29,8 @@ class ClusterObjects:
         self._metrics: dict[str, NodeMetric] = {}
         self._pods: dict[PodKey, Pod] = {}
         self._on: dict[str, dict[PodKey, Pod]] = {}
+        self._over: set[PodKey] = set()
+        self._totals = ClusterTotals(self.sight)
 
     @property
     def nodes(self) -> Mapping[str, Node]:
@@ -51,6 +55,10 @@ class ClusterObjects:
             () if topology is None else topology.zones,
         )
 
+    def cluster_facts(self) -> Record:
+        """The cluster as a whole: how many nodes there are, how many pods that are not over, and their sums."""
+        return self._totals.facts(len(self._pods) - len(self._over))
+
     # --- events ---------------------------------------------------------------------------------
 
     def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
@@ -60,10 +68,12 @@ class ClusterObjects:
     def set_node(self, node: Node) -> None:
         """A node is new or has changed."""
         self._nodes[node.name] = node
+        self._totals.changed(node.name)
 
     def remove_node(self, name: str) -> None:
         """A node is gone."""
         self._nodes.pop(name, None)
+        self._totals.changed(name)
 
     def set_metric(self, metric: NodeMetric) -> None:
         """A node has reported."""
@@ -83,7 +93,12 @@ class ClusterObjects:
         if before is not None and before.node_name != pod.node_name:
             self._leave(before)
         self._pods[pod.key] = pod
+        if pod.terminal:
+            self._over.add(pod.key)
+        else:
+            self._over.discard(pod.key)
         if pod.node_name:
+            self._totals.changed(pod.node_name)
             self._on.setdefault(pod.node_name, {})[pod.key] = pod
 
     def hold_back(self, pod: Pod) -> None:
@@ -93,12 +108,14 @@ class ClusterObjects:
     def remove_pod(self, key: PodKey) -> None:
         """A pod is gone."""
         before = self._pods.pop(key, None)
+        self._over.discard(key)
         if before is not None:
             self._leave(before)
 
     def _leave(self, pod: Pod) -> None:
         there = self._on.get(pod.node_name)
         if there is not None:
+            self._totals.changed(pod.node_name)
             there.pop(pod.key, None)
             if not there:
                 del self._on[pod.node_name]

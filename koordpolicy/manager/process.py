@@ -171,7 +171,8 @@ class Manager:
                 name = f"{KIND}/{one.resource}.{amount}"
                 counts.add(name, revision, failed=failed)
                 if log is not None and log.wants(name) and name in graph:
-                    answer = graph.ask(name, **roots_of(graph, one.resource, record, now_ns()))
+                    cluster = self.controller.cluster_of(graph)
+                    answer = graph.ask(name, **roots_of(graph, one.resource, record, now_ns(), cluster))
                     log.record(answer, {"node": str(record.get("name", ""))}, revision)
 
 

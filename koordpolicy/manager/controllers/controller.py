@@ -12,7 +12,7 @@ from koordpolicy.kube.port import Cluster, MergePatch
 from koordpolicy.kube.resources import Resource
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
-from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate
+from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate, reads_cluster
 from koordpolicy.model.facts import Record
 
 
@@ -83,12 +83,17 @@ class OvercommitController:
             return None
         graph, now = self.policies(name, sight.node.labels), self.now()
         record = node_record(sight, graph.catalogue, TIMES, now)
-        calculations = [calculate(graph, resource, record, now) for resource in graph.subjects(KIND)]
+        cluster = self.cluster_of(graph)
+        calculations = [calculate(graph, resource, record, now, cluster) for resource in graph.subjects(KIND)]
         self.heard(graph, record, calculations)
         topology = self.objects.state.zones[name].raw if sight.zones else None
         settled = self._settled.get(name)
-        plan = plan_node(graph, sight.node, record, calculations, topology, settled, now)
+        plan = plan_node(graph, sight.node, record, calculations, topology, settled, now, cluster)
         return Reconciliation(name, calculations, plan)
+
+    def cluster_of(self, graph: RuleGraph) -> Record:
+        """The record `cluster`, as far as the policies of a graph read it."""
+        return self.objects.cluster_facts() if reads_cluster(graph) else {}
 
     def done(self, decided: Reconciliation) -> None:
         """Note that the writes of a decision were carried out."""

@@ -57,10 +57,11 @@ def plan_node(
     topology: Json | None,
     written: int | None,
     now: int,
+    cluster: Record | None = None,
 ) -> NodePlan:
     """The plan for a node.
 
-    `record` holds the node's facts, `topology` is its NodeResourceTopology. `written` is when the node was
+    `record` holds the node's facts, `cluster` those of the whole, `topology` is its NodeResourceTopology. `written` is when the node was
     last settled, None for never; times in nanoseconds since 1970. Small changes wait until one resource
     changed enough or that time is long ago; then all are written.
     """
@@ -72,7 +73,7 @@ def plan_node(
     for one in calculations:
         if one.outcome is PublishAction.KEEP:
             continue
-        rules = PublishPolicy.of(graph, one.resource, record, now)
+        rules = PublishPolicy.of(graph, one.resource, record, now, cluster or {})
         names = band_resources(graph, one.resource)
         if not names:
             problems.append(f"{one.resource}: there is no band with resources of that name")

@@ -9,6 +9,7 @@ from koordpolicy.algorithms.records import usage_of
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import bands_up_to
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.node import amount_facts
@@ -89,6 +90,16 @@ def roots_of(
         "now": TIMES.timestamp(now),
         "cluster": cluster or {},
     }
+
+
+def reads_cluster(graph: RuleGraph) -> bool:
+    """Whether any formula asks for the cluster as a whole, whose sums cost something."""
+    return graph.once(("reads cluster", KIND), lambda: _reads_cluster(graph))
+
+
+def _reads_cluster(graph: RuleGraph) -> bool:
+    names = [str(key) for key in graph.decisions if key.kind == KIND]
+    return any(root == "cluster" for name in names for root, _ in facts_of(graph.expression(name)))
 
 
 def _used_above(node: Record, graph: RuleGraph, resource: str) -> Record:

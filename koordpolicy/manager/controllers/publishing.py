@@ -27,9 +27,11 @@ class PublishPolicy:
         return written is not None and self.refresh is not None and now - written > self.refresh
 
     @classmethod
-    def of(cls, graph: RuleGraph, resource: str, record: Record, now: int) -> "PublishPolicy":
+    def of(
+        cls, graph: RuleGraph, resource: str, record: Record, now: int, cluster: Record
+    ) -> "PublishPolicy":
         """Ask the policies about a node's record; what they cannot say here they do not say."""
-        about = graph.about(KIND, resource, {"node": record, "now": TIMES.timestamp(now)})
+        about = graph.about(KIND, resource, {"node": record, "now": TIMES.timestamp(now), "cluster": cluster})
         changed, refresh, normalizes, deducts = (
             about.value_or(f"publish.{field}", None)
             for field in ("whenChangedBy", "atLeastEvery", "normalizeCPU", "deductThirdParty")

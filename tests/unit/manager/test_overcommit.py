@@ -205,3 +205,30 @@ def test_a_node_that_is_gone() -> None:
     small.reconcile()
     small.store.delete(resources.NODES, "n")
     assert small.reconcile() is None
+
+
+def test_formulas_read_the_cluster_as_a_whole() -> None:
+    share = "node.capacity.cpu * double(cluster.nodes) / double(cluster.pods) + cluster.requested.cpu"
+    small = cluster(
+        {"cpu": {"cel": share}, "memory": {"cel": "cluster.allocatable.memory - cluster.requested.memory"}}
+    )
+    small.node("other")
+    pod = {
+        "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "20", "memory": "5Gi"}}}]
+    }
+    for name, more in {"here": {"nodeName": "n"}, "there": {"nodeName": "other"}, "waits": {}}.items():
+        small.create(resources.PODS, {"metadata": {"name": name}, "spec": {**pod, **more}})
+    for name, phase in {"over": "Succeeded", "waits-no-more": "Failed"}.items():
+        spec = {**pod, "nodeName": "other"}
+        small.create(resources.PODS, {"metadata": {"name": name}, "spec": spec})
+        over = MergePatch({"status": {"phase": phase}})
+        small.store.patch(resources.PODS, name, over, namespace="default", subresource="status")
+    small.reconcile()
+    # 100 x 2 nodes / 3 pods + 40 requested; 200Gi - 10Gi
+    assert small.offered()["batch-cpu"] == "106666"
+    assert small.offered()["batch-memory"] == str(190 * 2**30)
+    small.store.delete(resources.NODES, "other")
+    small.reconcile()
+    # 100 x 1 node / 3 pods + 20: a pod whose node is gone counts still, what it requests there does not
+    assert small.offered()["batch-cpu"] == "53333"
+    assert small.offered()["batch-memory"] == str(95 * 2**30)
