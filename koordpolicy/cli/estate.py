@@ -10,7 +10,8 @@ from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.algorithms.records import pod_record, usage_of
 from koordpolicy.cluster.cache import ClusterCache
-from koordpolicy.cluster.event_handlers import replay
+from koordpolicy.cluster.cache_listener import CacheListener
+from koordpolicy.cluster.event_handlers import ClusterListener, replay
 from koordpolicy.cluster.loads import LoadPolicy
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import view_of
@@ -65,7 +66,8 @@ class SnapshotEstate:
         if target.startswith(f"{PROFILE}/"):
             cache = self._cache(graph, target)
             for name in self._sights:
-                yield name, {**common, "node": cache.table.row(cache.table.index(name))}
+                if name in cache:
+                    yield name, {**common, "node": cache.table.row(cache.table.index(name))}
             return
         read = self._reader(graph, target)
         for name, sight in self._sights.items():
@@ -101,7 +103,7 @@ class SnapshotEstate:
         read = self._reader(graph, target)
         for pod in self._objects.pods.values():
             sight = self._sights.get(pod.node_name)
-            if sight is None or pod.terminal:
+            if sight is None or pod.terminal or (cache is not None and pod.node_name not in cache):
                 continue
             node = read(sight) if cache is None else _without(cache, pod)
             yield "/".join(pod.key), {**common, **self._of(pod, graph), "node": node}
@@ -128,15 +130,12 @@ class SnapshotEstate:
         """The scheduler's own table of the cluster, for one of its profiles."""
         policy = LoadPolicy(graph, target.partition("/")[2])
         cache = ClusterCache(policy, graph.catalogue, _node_facts(graph, target))
-        for sight in self._sights.values():
-            cache.set_node(sight.node)
-            if sight.metric is not None:
-                cache.set_metric(sight.metric)
-            for pod in sight.pods:
-                if not pod.terminal:
-                    view = view_of(pod, graph.catalogue, policy.estimate)
-                    cache.place(view, sight.node.name, self._snapshot.taken)
-        cache.renew_metrics(self._snapshot.taken)
+        taken = self._snapshot.taken
+        listener = CacheListener(
+            cache, lambda pod: view_of(pod, graph.catalogue, policy.estimate), lambda: taken
+        )
+        self._replay(listener)
+        cache.renew_metrics(taken)
         return cache
 
     def _of(self, pod: Pod, graph: RuleGraph) -> dict[str, Any]:
@@ -171,11 +170,15 @@ class SnapshotEstate:
     def _objects(self) -> ClusterObjects:
         """The objects of the snapshot, read."""
         found = ClusterObjects()
-        for resource, obj, why in replay(self._snapshot.of, found, _READ):
+        self._replay(found)
+        return found
+
+    def _replay(self, listener: ClusterListener) -> None:
+        """Let a listener know the snapshot, and note what it cannot read."""
+        for resource, obj, why in replay(self._snapshot.of, listener, _READ):
             metadata = obj["metadata"]
             name = f"{metadata.get('namespace') or ''}/{metadata['name']}".lstrip("/")
             self.unreadable[f"{resource} {name}"] = why.reason
-        return found
 
     @cached_property
     def _sights(self) -> dict[str, NodeSight]:
