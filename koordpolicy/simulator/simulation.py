@@ -277,8 +277,9 @@ class Simulation:
         self._submit_anew(key)
 
     def _submit_anew(self, key: PodKey) -> None:
-        """The owner of a pod that is gone makes a new one, which begins from the beginning."""
-        self._arrive(self._arrivals.pop(key), again=True)
+        """The owner of a pod that is gone makes a new one, which begins from the beginning, after what is going on now."""
+        arrival = self._arrivals.pop(key)
+        self.agenda.at(self.agenda.now, lambda: self._arrive(arrival, again=True))
         self._rim.wake()
 
     def _explain(self, decision: Decision, pod: Pod) -> None:
