@@ -1,5 +1,7 @@
 """A cache that event handlers feed by themselves has the rows of a scheduler's, whatever happens."""
 
+from typing import Any
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,7 +57,7 @@ def test_who_is_over_or_waits_is_on_no_node() -> None:
         ("b", {}, {"nodeName": "n0", "containers": 1}, 1),  # cannot be read, and takes what it can have
         ("b", {}, {"containers": 1}, 0),
     ):
-        raw = pod(name, said).raw
+        raw: dict[str, Any] = dict(pod(name, said).raw)
         unreadable = handle(handler, listener, {**raw, "spec": {**raw["spec"], **spec}})
         assert (unreadable is not None) is ("containers" in spec)
         assert cache.pod_count == there
