@@ -20,6 +20,9 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 settings.register_profile("long", settings.get_profile("default"), max_examples=5_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
 
+# What one test compiles, with the code as it changed that, no other test shall take.
+os.environ.setdefault("KOORDPOLICY_CACHE", "off")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(

@@ -1,7 +1,6 @@
 """`koordpolicy check`: the gate in CI."""
 
 import argparse
-from collections.abc import Iterator
 
 from koordpolicy.cli.at_flag import add_moment, moment_of
 from koordpolicy.cli.bundle import OWN, add_paths, compile_tree, demand_files
@@ -13,9 +12,8 @@ from koordpolicy.cli.max_cost import add_max_cost
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render
-from koordpolicy.graph import Compilation, RuleGraph
+from koordpolicy.graph import Compilation
 from koordpolicy.graph.exceptions import judge_exceptions
-from koordpolicy.graph.plan import Plan, Way, plans
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.kinds.bundle import PolicyTestSpec
 from koordpolicy.source import Tree
@@ -71,9 +69,11 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if text:
         terminal.print(text)
     if arguments.explain_cost and compilation.graph is not None:
+        from koordpolicy.cli.costs import cost_lines  # noqa: PLC0415  # NumPy, for what few ask for
+
         # Beside a format for programs the table would be noise in it.
         tell = terminal.print if arguments.output == "text" else terminal.say
-        for line in _costs(compilation.graph, terminal.width):
+        for line in cost_lines(compilation.graph, terminal.width):
             tell(line)
     if arguments.output == "text" and compilation.graph is not None:
         for line in told_exceptions(compilation.units, moment, terminal.width):
@@ -94,27 +94,6 @@ def _summary(compilation: Compilation, *, tested: bool) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-def _costs(graph: RuleGraph, width: int) -> Iterator[str]:
-    """The dearest decisions first; constants are only counted."""
-    found = plans(graph)
-    shown = [plan for plan in found if plan.way is not Way.CONSTANT]
-    ways = max((len(plan.way) for plan in shown), default=0)
-    yield f"{'steps':>10}  {'evaluated':<{ways}}  decision"
-    for plan in shown:
-        yield f"{plan.cost:>10,}  {plan.way:<{ways}}  {plan.decision}"
-        yield from _remarks(plan, width)
-    yield f"and {_count(len(found) - len(shown), 'constant')}"
-    yield ""
-
-
-def _remarks(plan: Plan, width: int) -> Iterator[str]:
-    indent = " " * 12
-    if plan.loop and plan.cost >= 1000:
-        yield f"{indent}walks {plan.loop}"[:width]
-    for reason in plan.reasons:
-        yield f"{indent}one by one: {reason}"[:width]
 
 
 COMMAND = Command(_add, _run, epilog="exit code: 0 no errors, 1 findings, 2 could not run")

@@ -126,7 +126,6 @@ def _named(words: Sequence[str]) -> Sequence[str]:
 
 def _compiler(max_cost: int | None) -> "Compiler":
     """What compiles for a command; imported only when the words make sense, and under `seldom`."""
-    from koordpolicy.graph import Compiler  # noqa: PLC0415  # see above
-    from koordpolicy.runtime.policies.packs import find_pack  # noqa: PLC0415
+    from koordpolicy.runtime.policies.pack_cache import pack_remembering  # noqa: PLC0415  # see above
 
-    return Compiler(find_pack) if max_cost is None else Compiler(find_pack, max_cost)
+    return pack_remembering(max_cost)

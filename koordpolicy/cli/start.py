@@ -26,6 +26,9 @@ def process() -> int:
         from koordpolicy.cli.main import main  # noqa: PLC0415  # the longest part of a short command
         from koordpolicy.runtime.collector import seldom  # noqa: PLC0415
 
+        os.environ.setdefault(
+            "PYDANTIC_DISABLE_PLUGINS", "__all__"
+        )  # looking for some takes longer than most imports
         with seldom():
             return main(ready=heed_interrupts if heeds else None)
     except KeyboardInterrupt:

@@ -11,7 +11,8 @@ T = TypeVar("T")
 class Cache:
     """Results by content. Entries that a compilation did not use are dropped after it.
 
-    Holds plain values only, so sharing them between graphs is safe.
+    Holds plain values only, under keys that mean the same in every process: sharing them between graphs, and between
+    processes, is safe.
     """
 
     _kept: dict[Hashable, object] = field(default_factory=dict)
@@ -38,6 +39,10 @@ class Cache:
         self._kept, self._used = self._used, {}
         made, self._made = self._made, {}
         return made
+
+    def kept(self) -> Mapping[Hashable, object]:
+        """All that the last compilation used, whoever made it."""
+        return self._kept
 
     def learn(self, made: Mapping[Hashable, object]) -> None:
         """Take what another compiler has made, for the next compilation."""

@@ -88,8 +88,12 @@ class Compiler:
         """What the last compilation had to make, as plain values: for `learn` of a compiler in another process."""
 
     def learn(self, made: Mapping[Hashable, object]) -> None:
-        """Take over what another compiler has made, so that the next compilation need not."""
+        """Take over what another compiler has made, so that the next compilation, or the present one, need not."""
         self._cache.learn(made)
+
+    def kept(self) -> Mapping[Hashable, object]:
+        """What the last compilation used, whoever made it, checks included; for `learn` in another process."""
+        return self._cache.kept()
 
     def compile(self, own: Layer, progress: Progress = silent, *, checked: bool = False) -> Compilation:
         """Run all passes. Everything that is wrong is found in one run.

@@ -1,5 +1,6 @@
 """From the text of an expression in a document to its typed form, findings placed in the file."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -24,10 +25,10 @@ Probe = Callable[[ir.Node, str, Document, Path], ir.Node]
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    """An environment with a hash of everything that was added to it, to remember results by."""
+    """An environment with a digest of everything that was added to it, to remember results by, in other processes too."""
 
     environment: Environment
-    key: int = 0
+    key: str = ""
 
     def extended(
         self,
@@ -43,7 +44,8 @@ class Vocabulary:
             tuple(sorted(named.items())),
         )
         environment = self.environment.extended(roots, spaces, functions)
-        return replace(self, environment=environment, key=hash((self.key, added)))
+        key = hashlib.sha256(f"{self.key}{added!r}".encode("utf-8", "surrogatepass")).hexdigest()
+        return replace(self, environment=environment, key=key)
 
 
 def _name(entry: tuple[str, object]) -> str:

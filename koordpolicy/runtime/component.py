@@ -45,9 +45,9 @@ from koordpolicy.runtime.requests import RequestCounts
 from koordpolicy.runtime.rollout.process import cluster_gate
 from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
 from koordpolicy.runtime.trial import Trials
-from koordpolicy.source import open_source
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.sync import GitSync, SyncSettings
+from koordpolicy.source.paths import open_source
 from koordpolicy.source.revision import Source
 
 LOG: Final = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from pathlib import Path
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.trial import TrialLimits, Trials, start_trials
-from koordpolicy.source import open_source
+from koordpolicy.source.paths import open_source
 from tests.benchmarks.compiling import FILES, generated
 from tests.benchmarks.measure import Row
 

@@ -14,7 +14,7 @@ from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.rollout.gate import GateContext, RolloutGate
 from koordpolicy.runtime.rollout.state import Phase
 from koordpolicy.runtime.rollout.store import FileStore
-from koordpolicy.source import open_source
+from koordpolicy.source.paths import open_source
 from tests.unit.runtime.scenes import running, until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "04-careful-rollout"

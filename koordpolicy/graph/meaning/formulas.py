@@ -96,16 +96,24 @@ def formulas(state: State) -> None:
 def _hold(state: State, law: Law, decision: Decision, expressions: Expressions, graph: RuleGraph) -> None:
     told: set[Rule] = set()
     for rule in decision.rules[:MAX_RULES]:
-        below = rules_behind((parameter_key(rule.key, name) for name in rule.parameters), state.decisions)
+        below = rules_behind(
+            (parameter_key(rule.key, name) for name in sorted(rule.parameters)), state.decisions
+        )
         key = ("formula", rule, *below, *state.constants.values())
-        program = state.cache.get(key, partial(_program, decision, expressions, rule))
-        for records in _examples(state, [rule, *below], expressions):
-            if _breaks(law, program, decision, records):
-                _report(state, law, decision, graph, records, told)
+        for records in state.cache.get(key, partial(_breaking, law, decision, expressions, rule, below)):
+            _report(state, law, decision, graph, records, told)
 
 
-def _program(decision: Decision, expressions: Expressions, rule: Rule) -> RowProgram:
-    return compile_row(decision.roots, expressions.resolved(rule.value, rule.key))
+def _breaking(
+    law: Law, decision: Decision, expressions: Expressions, rule: Rule, below: list[Rule]
+) -> tuple[Mapping[str, Any], ...]:
+    """The examples on which a rule breaks its law, which has its decision to itself."""
+    program = compile_row(decision.roots, expressions.resolved(rule.value, rule.key))
+    return tuple(
+        records
+        for records in _examples([rule, *below], expressions)
+        if _breaks(law, program, decision, records)
+    )
 
 
 def _breaks(law: Law, program: RowProgram, decision: Decision, records: Mapping[str, Any]) -> bool:
@@ -167,7 +175,7 @@ def _labels(records: Mapping[str, Any]) -> tuple[Note, ...]:
     )
 
 
-def _examples(state: State, rules: list[Rule], expressions: Expressions) -> Iterator[Mapping[str, Any]]:
+def _examples(rules: list[Rule], expressions: Expressions) -> Iterator[Mapping[str, Any]]:
     """The idle node, and for each rule with a match one that it applies to."""
     base = idle()
     yield base

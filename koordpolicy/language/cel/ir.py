@@ -23,9 +23,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Const(Node):
-    """A constant as a run-time value (see `values`). `key` makes 1, 1.0 and true differ."""
+    """A constant as a run-time value (see `values`). `key` makes 1, 1.0 and true differ, and stands for the value in texts."""
 
-    value: object = field(default=None, compare=False)
+    value: object = field(default=None, compare=False, repr=False)
     key: str = ""
 
 

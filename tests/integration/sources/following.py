@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from koordpolicy.source import Revision, Source, SourceTrouble, Timing
+from koordpolicy.source import Revision, Source, SourceTrouble
+from koordpolicy.source.paths import Timing
 
 EVENTS_ONLY = Timing(quiet=0.05, longest=0.5, poll=600)
 """Nothing is noticed without an event."""

@@ -16,8 +16,9 @@ from koordpolicy.diagnostics.render import RENDERERS
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.lastgood import LastGood, StoreError
 from koordpolicy.runtime.policies.live import LivePolicies
-from koordpolicy.source import open_source, read_tree
+from koordpolicy.source import read_tree
 from koordpolicy.source.git.repository import RepositorySource
+from koordpolicy.source.paths import open_source
 from koordpolicy.source.revision import digest_of
 from tests.integration.sources.following import POLLING, fill, following
 from tests.integration.sources.repositories import Upstream

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.source import Revision, SourceTrouble, Timing, open_source, paths
+from koordpolicy.source import Revision, SourceTrouble, paths
 from koordpolicy.source import survey as surveying
 from koordpolicy.source import texts as reading
+from koordpolicy.source.paths import Timing, open_source
 from tests.integration.sources.following import (
     EVENTS_ONLY,
     POLLING,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from koordpolicy.source import open_source
+from koordpolicy.source.paths import open_source
 from tests.integration.sources.following import EVENTS_ONLY, GitSyncLayout, fill, following
 
 SWAPPED = "b" * 40

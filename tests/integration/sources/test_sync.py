@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.source import Revision, SourceTrouble, Timing, open_source
+from koordpolicy.source import Revision, SourceTrouble
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.surroundings import GitCredentials
 from koordpolicy.source.git.sync import Attempt, GitSync, SyncOutcome, SyncSettings
 from koordpolicy.source.git.trouble import SyncError
+from koordpolicy.source.paths import Timing, open_source
 from tests.integration.sources.following import EVENTS_ONLY, following
 from tests.integration.sources.repositories import (
     ENVIRONMENT,

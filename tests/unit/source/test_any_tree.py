@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.escaping import is_plain
 from koordpolicy.diagnostics.render import RENDERERS, render
-from koordpolicy.source import Revision, SourceTrouble, Timing, open_source, read_tree
+from koordpolicy.source import Revision, SourceTrouble, read_tree
+from koordpolicy.source.paths import Timing, open_source
 from koordpolicy.source.revision import digest_of
 
 _SECONDS = 30.0

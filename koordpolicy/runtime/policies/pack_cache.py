@@ -1,0 +1,121 @@
+"""What compiling the built-in pack made, kept on disk from one command to the next.
+
+It is kept as Python keeps its own compiled modules: in a directory of the user's, under a key of all that it was made
+from (the pack's texts, the size and time of every file of the program, the versions below it), and as a pickle, which
+can do whatever its author pleases. So only what nobody but the user can have written is read: a regular file of the
+user's, which no one else may write, in a directory of which the same holds. Whatever else is there is left alone, and
+the pack compiled anew. The user's own policies are never kept.
+"""
+
+import hashlib
+import os
+import pickle
+import stat
+import sys
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import pydantic
+
+import koordpolicy
+from koordpolicy.files import replace_file
+from koordpolicy.graph import Compiler, Layer
+from koordpolicy.runtime.policies.packs import BARE, OWN, find_pack
+
+SWITCH: Final = "KOORDPOLICY_CACHE"
+"""The variable of the environment that turns this off, with the value `off`."""
+
+_MOST_FILES: Final = 3
+"""Packs, or versions of the program, that are kept at a time: a megabyte each."""
+
+_MOST_BYTES: Final = 64 * 2**20
+_OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+def pack_remembering(max_cost: int | None = None) -> Compiler:
+    """A compiler that need not compile the built-in pack; `max_cost` as its own, in units."""
+
+    def find(name: str) -> Layer | None:
+        layer = find_pack(name)
+        if layer is not None:
+            compiler.learn(results_of(layer, cache_directory()))
+        return layer
+
+    compiler = Compiler(find) if max_cost is None else Compiler(find, max_cost)
+    return compiler
+
+
+def cache_directory() -> Path | None:
+    """Where it is kept; None where it is not to be, or cannot."""
+    if os.environ.get(SWITCH) == "off":
+        return None
+    home = os.environ.get("XDG_CACHE_HOME", "")
+    with suppress(OSError, RuntimeError):  # where nobody has a home, or it cannot be written
+        # By the specification a relative path is as good as none.
+        base = Path(home) if os.path.isabs(home) else Path.home() / ".cache"  # noqa: PTH117 - as text, not resolved
+        directory = base / "koordpolicy" / "packs"
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if _is_ours(directory.lstat()) and directory.is_dir():
+            return directory
+    return None
+
+
+def results_of(pack: Layer, directory: Path | None) -> Mapping[Hashable, object]:
+    """What compiling the pack makes, by what it was made of: from the directory, else made and put there."""
+    if directory is None:
+        return {}
+    file = directory / f"{_key(pack)}.pickle"
+    known = _read(file)
+    if known is not None:
+        return known
+    compiler = Compiler(lambda name: pack if name == pack.name else None)
+    compiler.compile(Layer(OWN, dict([BARE])))
+    made = compiler.kept()
+    with suppress(OSError):  # a full disk costs time, and nothing else
+        replace_file(file, pickle.dumps(made, pickle.HIGHEST_PROTOCOL))
+        _forget_old(directory)
+    return made
+
+
+def _read(file: Path) -> Mapping[Hashable, object] | None:
+    try:
+        # Not through a link, nor waiting for whoever writes a pipe; and what is looked at is what is read.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
+            status = os.fstat(opened.fileno())
+            if not (stat.S_ISREG(status.st_mode) and _is_ours(status) and status.st_size <= _MOST_BYTES):
+                return None
+            found = pickle.load(opened)  # noqa: S301 - nobody else can have written it
+    except (OSError, EOFError, pickle.UnpicklingError, ValueError, MemoryError):
+        return None  # none yet, or cut off
+    return found if isinstance(found, dict) else None
+
+
+def _is_ours(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & _OTHERS_WRITE
+
+
+def _forget_old(directory: Path) -> None:
+    kept = sorted(directory.glob("*.pickle"), key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    for file in kept[_MOST_FILES:]:
+        file.unlink(missing_ok=True)
+
+
+def _key(pack: Layer) -> str:
+    """A digest of all that the results depend on."""
+    lines = [sys.version, sys.implementation.cache_tag or "", koordpolicy.__version__, pydantic.VERSION]
+    lines += _program(os.path.dirname(koordpolicy.__file__))  # noqa: PTH120 - hundreds of paths a command
+    lines += [f"{file}\0{text}" for file, text in sorted(pack.files.items())]
+    return hashlib.sha256("\0\0".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _program(directory: str) -> Iterator[str]:
+    """Every Python file below with what tells that it changed, as Python itself goes by."""
+    with os.scandir(directory) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.name.endswith(".py"):
+                status = entry.stat()
+                yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}"
+            elif entry.is_dir(follow_symlinks=False) and entry.name != "__pycache__":
+                yield from _program(entry.path)

@@ -1,0 +1,173 @@
+"""The built-in pack, compiled once for many commands: always the same answer, and nothing read that others wrote."""
+
+import os
+import pickle
+import stat
+from pathlib import Path
+
+import pytest
+
+from koordpolicy.graph import Compilation, Compiler, Layer
+from koordpolicy.runtime.policies import pack_cache
+from koordpolicy.runtime.policies.pack_cache import SWITCH, cache_directory, pack_remembering
+from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.source import read_tree
+
+EXAMPLES = Path(__file__).parents[4] / "examples"
+BUNDLES = ("02-tune-one-pool", "03-own-filter")
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(SWITCH, raising=False)
+    found = cache_directory()
+    assert found is not None
+    assert found.is_relative_to(tmp_path)
+    return found
+
+
+def layer(bundle: str, change: str = "") -> Layer:
+    files = read_tree([str(EXAMPLES / bundle)]).files
+    before, _, after = change.partition("=>")
+    return Layer(
+        "bundle", {file: text.replace(before, after) if change else text for file, text in files.items()}
+    )
+
+
+def outcome(compilation: Compilation) -> tuple[object, ...]:
+    graph = compilation.graph
+    units = [(unit.document.file, unit.document.data, unit.spec, unit.layer) for unit in compilation.units]
+    rules = [
+        (rule.id, rule.rank, rule.span, rule.match, rule.value, rule.parameters, rule.variables)
+        for decision in (() if graph is None else graph.decisions.values())
+        for rule in decision.rules
+    ]
+    return list(compilation.found), units, rules, graph and graph.digest
+
+
+@pytest.mark.parametrize("change", ["", "spec:=>spek:", "node.=>nude.", "80%=>800%"])
+@pytest.mark.parametrize("bundle", BUNDLES)
+def test_with_it_everything_is_as_without(directory: Path, bundle: str, change: str) -> None:
+    own = layer(bundle, change)
+    without = outcome(Compiler(find_pack).compile(own))
+    first = outcome(pack_remembering().compile(own))
+    second = outcome(pack_remembering().compile(own))
+    assert first == second == without
+
+
+def test_what_is_there_is_taken(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pack_remembering().compile(layer(BUNDLES[0]))
+
+    def again(*_: object) -> None:
+        raise AssertionError("the pack was compiled again")
+
+    monkeypatch.setattr(pack_cache, "Compiler", again)
+    compiler = Compiler(find_pack)
+    pack = find_pack("koordinator")
+    assert pack is not None
+    compiler.learn(pack_cache.results_of(pack, directory))
+    compiler.compile(layer(BUNDLES[0]))
+    made = [
+        key
+        for key in compiler.made
+        if isinstance(key, tuple) and key[0] in ("read", "schema", "parse", "check")
+    ]
+    assert 0 < len(made) < 20
+
+
+def test_another_program_or_another_pack_has_another_file(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pack = find_pack("koordinator")
+    assert pack is not None
+    pack_cache.results_of(pack, directory)
+    pack_cache.results_of(
+        Layer("koordinator", {**pack.files, "koordinator/more.yaml": "# more\n"}), directory
+    )
+    assert len(list(directory.iterdir())) == 2
+    program = tmp_path / "program"
+    program.mkdir()
+    (program / "__init__.py").write_text("")
+    monkeypatch.setattr("koordpolicy.__file__", str(program / "__init__.py"))
+    pack_cache.results_of(pack, directory)
+    (program / "module.py").write_text("a = 1\n")
+    pack_cache.results_of(pack, directory)
+    assert len(list(directory.iterdir())) == 3, "the oldest are forgotten"
+
+
+class Trap:
+    """What a pickle of somebody else's may do."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os.mkdir, (str(Path(os.environ["XDG_CACHE_HOME"]) / "sprung"),)
+
+
+def spoilt_writable(file: Path) -> None:
+    file.write_bytes(pickle.dumps({"a": Trap()}))
+    file.chmod(0o622)
+
+
+def spoilt_link(file: Path) -> None:
+    other = file.parent.parent / "other"
+    other.write_bytes(pickle.dumps({"a": Trap()}))
+    other.chmod(0o600)
+    file.unlink()
+    file.symlink_to(other)
+
+
+def spoilt_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file, 0o600)
+
+
+def spoilt_cut(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1000])
+
+
+def spoilt_empty(file: Path) -> None:
+    file.write_bytes(b"")
+
+
+def spoilt_garbage(file: Path) -> None:
+    file.write_bytes(b"\x80\x05garbage")
+
+
+@pytest.mark.parametrize(
+    "spoil", [spoilt_writable, spoilt_link, spoilt_pipe, spoilt_cut, spoilt_empty, spoilt_garbage]
+)
+def test_what_is_spoilt_is_made_anew(directory: Path, spoil: object) -> None:
+    assert callable(spoil)
+    pack_remembering().compile(layer(BUNDLES[0]))
+    (file,) = directory.iterdir()
+    spoil(file)
+    assert outcome(pack_remembering().compile(layer(BUNDLES[0]))) == outcome(
+        Compiler(find_pack).compile(layer(BUNDLES[0]))
+    )
+    assert not (directory.parents[1] / "sprung").exists()
+    (file,) = directory.iterdir()
+    status = file.lstat()
+    assert stat.S_ISREG(status.st_mode)
+    assert stat.S_IMODE(status.st_mode) == 0o600
+
+
+def test_a_directory_that_others_may_write_is_left_alone(directory: Path) -> None:
+    directory.chmod(0o777)
+    assert cache_directory() is None
+    pack_remembering().compile(layer(BUNDLES[0]))
+    assert list(directory.iterdir()) == []
+
+
+def test_a_directory_that_is_a_link_is_left_alone(directory: Path) -> None:
+    directory.rename(directory.with_name("elsewhere"))
+    directory.symlink_to(directory.with_name("elsewhere"))
+    assert cache_directory() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [(SWITCH, "off"), ("XDG_CACHE_HOME", "/dev/null"), ("XDG_CACHE_HOME", "/proc/none")]
+)
+def test_it_can_be_off(directory: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    assert cache_directory() is None
+    assert pack_remembering().compile(layer(BUNDLES[0])).graph is not None
