@@ -71,6 +71,16 @@ class Profile:
     """`pod_facts` without the spec, which has no fact of its own; first what tells pods apart soonest."""
 
     @property
+    def looks_beyond_in_time(self) -> bool:
+        """Whether a filter that looks beyond nodes reads the time."""
+        return any(step.looks_beyond and step.reads_time for step in self.filters)
+
+    @property
+    def reads_time(self) -> bool:
+        """Whether a filter's answer may change with nothing but the time."""
+        return any(step.reads_time for step in self.filters)
+
+    @property
     def fallback(self) -> tuple[Fallback, ...]:
         """The pieces of expressions that are evaluated node by node."""
         programs = [*([] if self.evaluate is None else [self.evaluate]), *self.reasons.values()]

@@ -19,6 +19,7 @@ def evaluate(
     table: NodeTable,
     rows: Rows | None = None,
     *,
+    filters_only: bool = False,
     local_only: bool = False,
     timed_only: bool = False,
     known: Evaluation | None = None,
@@ -26,9 +27,9 @@ def evaluate(
 ) -> Evaluation:
     """Ask all filters and scores about all nodes, or about some rows. Raises CycleProblem.
 
-    `local_only` asks only filters whose verdict about a node follows from its row, and no scores: for
-    tables of nodes that are only supposed. `timed_only` asks only filters that read the time, and no scores: for
-    what was asked before as of another moment. Plugins whose cache keys differ from those of what is `known` of
+    `filters_only` asks no scores. `local_only` asks only filters whose verdict about a node follows from its row, and no
+    scores: for tables of nodes that are only supposed. `timed_only` asks only filters that read the time, and no scores:
+    for what was asked before as of another moment. Plugins whose cache keys differ from those of what is `known` of
     all nodes are asked about all of them again; what is known by plugins that read none of the `changed`
     facts (None: any may have changed) is taken over.
     """
@@ -40,7 +41,7 @@ def evaluate(
     try:
         program = profile.evaluate if nodes.count else None
         found = {} if program is None else program.call_all(table, records, rows)
-        keys = {} if local_only else cache_keys_of(cycle)
+        keys = {} if local_only or (timed_only and not profile.looks_beyond_in_time) else cache_keys_of(cycle)
 
         def seen(step: Step) -> NodeView | None:
             """The nodes that the plugin of a step that looks beyond rows is asked about; None where it has nothing to say."""
@@ -64,7 +65,7 @@ def evaluate(
                     answer.verdicts = plugin.filter(cycle.view, view, step.values(records))
                 if step.expression:
                     answer.accepted = _accepted(found.get(step.place))
-        for at, step in enumerate(() if local_only or timed_only else profile.scores):
+        for at, step in enumerate(() if filters_only or local_only or timed_only else profile.scores):
             if known is not None and step.settled(changed):
                 scores.append(known.scores[at])
             elif weight := step.weighs(records):

@@ -67,7 +67,8 @@ class Nominations:
         with cache.trial():
             for view in beside:
                 cache.place(view, node, now)
-            return passes(evaluate(cycle, cache.table, np.array([cache.table.index(node)])))
+            rows = np.array([cache.table.index(node)])
+            return passes(evaluate(cycle, cache.table, rows, filters_only=True))
 
 
 def passes(evaluation: Evaluation) -> bool:

@@ -43,7 +43,9 @@ class Moment:
 
     def evaluate(self, table: NodeTable, rows: Rows | None = None, *, local_only: bool = False) -> Evaluation:
         """What the filters say that matter then. Raises CycleProblem."""
-        return evaluate(self.cycle, table, rows, local_only=local_only, timed_only=self.later)
+        return evaluate(
+            self.cycle, table, rows, filters_only=True, local_only=local_only, timed_only=self.later
+        )
 
 
 class PreemptionPolicy:
@@ -78,7 +80,7 @@ class PreemptionPolicy:
     def moments(self, cycle: Cycle) -> "tuple[Moment, ...]":
         """The cycle as of now, and as of when those who go will be gone, if time alone can change its answer."""
         present = Moment(cycle)
-        if not any(step.reads_time for step in cycle.profile.filters):
+        if not cycle.profile.reads_time:
             return (present,)
         ahead = _number(self._ahead, cycle.records)
         if not isinstance(ahead, Duration) or ahead.ns <= 0:

@@ -1,7 +1,7 @@
 """Who has to go from one node, found by asking all filters of the node as it would be."""
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
 from koordpolicy.scheduler.preemption.nominations import Nominations, passes
-from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
+from koordpolicy.scheduler.preemption.policy import Moment, PreemptionPolicy
 from koordpolicy.scheduler.preemption.pools import Pool
 
 
@@ -31,8 +31,9 @@ class WhatIf:
 
     def enough(self, cycle: Cycle, node: str, victims: tuple[PodView, ...]) -> bool:
         """Whether the node passes all filters once these are gone. Raises CycleProblem."""
+        moments = self._policy.moments(cycle)
         with self._cache.trial():
-            return self._passes_without(cycle, node, [view.pod.key for view in victims])
+            return self._passes_without(moments, node, [view.pod.key for view in victims])
 
     def victims(
         self, cycle: Cycle, node: str, pool: Pool, broken: list[bool] | None
@@ -41,11 +42,12 @@ class WhatIf:
         keys = pool.keys
         if not keys:
             return None
+        moments = self._policy.moments(cycle)
         with self._cache.trial():
             put_back = self._put_back(node)
-            if not self._passes_without(cycle, node, keys):
+            if not self._passes_without(moments, node, keys):
                 return None
-            found = reprieve(keys, broken or [False] * len(keys), self._stays(cycle, node, put_back))
+            found = reprieve(keys, broken or [False] * len(keys), self._stays(moments, node, put_back))
         return found if found.keys else None
 
     def beside(
@@ -54,22 +56,23 @@ class WhatIf:
         """Who has to go where some go in any case, whom the pool need not hold. Raises CycleProblem."""
         budgets = dict(zip(pool.keys, broken or [False] * len(pool.keys), strict=True))
         others = [key for key in pool.keys if key not in going]
+        moments = self._policy.moments(cycle)
         with self._cache.trial():
             put_back = self._put_back(node)
             self._cache.displace(*going)
-            if self._fits(cycle, node):
+            if self._fits(moments, node):
                 return Victims(tuple(going), sum(budgets.get(key, False) for key in going))
             self._cache.displace(*others)
-            if not self._fits(cycle, node):
+            if not self._fits(moments, node):
                 return None
-            stays = self._stays(cycle, node, put_back)
+            stays = self._stays(moments, node, put_back)
             more = reprieve(others, [budgets[key] for key in others], stays)
         return Victims((*going, *more.keys), more.violations + sum(budgets.get(key, False) for key in going))
 
     def refusals(self, cycle: Cycle, node: str, pool: Pool) -> Counter[str]:
         """Why the node refuses the pod when all who may go are gone, once for each reason. Raises CycleProblem."""
         beside = self._nominations.respected(cycle, node)
-        cache, table = self._cache, self._cache.table
+        cache, table, moments = self._cache, self._cache.table, self._policy.moments(cycle)
         for there in (beside, ()) if beside else ((),):
             now = self._newest(node)
             with cache.trial():
@@ -77,22 +80,22 @@ class WhatIf:
                 for view in there:
                     cache.place(view, node, now)
                 rows = np.array([table.index(node)])
-                for moment in self._policy.moments(cycle):
+                for moment in moments:
                     found, _ = why_refused(moment.cycle, moment.evaluate(table, rows), rows, table)
                     if found:
                         return found
         return Counter()
 
-    def _passes_without(self, cycle: Cycle, node: str, keys: Collection[PodKey]) -> bool:
+    def _passes_without(self, moments: Sequence[Moment], node: str, keys: Collection[PodKey]) -> bool:
         """Whether the node passes without these pods, and then beside those that it is promised to, too."""
         cache, now = self._cache, self._newest(node)
         cache.displace(*keys)
-        if not self._fits(cycle, node):
+        if not self._fits(moments, node):
             return False
-        beside = self._nominations.respected(cycle, node)
+        beside = self._nominations.respected(moments[0].cycle, node)
         for view in beside:
             cache.place(view, node, now)
-        return not beside or self._fits(cycle, node)
+        return not beside or self._fits(moments, node)
 
     def _newest(self, node: str) -> int:
         """Since when the newest pod of a node is there."""
@@ -109,22 +112,24 @@ class WhatIf:
 
         return put_back
 
-    def _stays(self, cycle: Cycle, node: str, put_back: Callable[[PodKey], None]) -> Callable[[PodKey], bool]:
+    def _stays(
+        self, moments: Sequence[Moment], node: str, put_back: Callable[[PodKey], None]
+    ) -> Callable[[PodKey], bool]:
         """Whether a pod that is gone can stay after all, as it does then."""
 
         def stays(key: PodKey) -> bool:
             put_back(key)
-            if self._fits(cycle, node):
+            if self._fits(moments, node):
                 return True
             self._cache.displace(key)
             return False
 
         return stays
 
-    def _fits(self, cycle: Cycle, node: str) -> bool:
+    def _fits(self, moments: Sequence[Moment], node: str) -> bool:
         table = self._cache.table
         rows = np.array([table.index(node)])
-        return all(passes(moment.evaluate(table, rows)) for moment in self._policy.moments(cycle))
+        return all(passes(moment.evaluate(table, rows)) for moment in moments)
 
 
 def why_refused(
