@@ -64,7 +64,7 @@ class Victim:
 
 
 @dataclass(frozen=True, slots=True)
-class Preemption:
+class PostFilterResult:
     """Who goes from which node, so that a pod fits there.
 
     `violations` is how many of the victims a disruption budget would have kept; `cleared` are pods of
@@ -75,6 +75,21 @@ class Preemption:
     victims: tuple[Victim, ...]
     violations: int = 0
     cleared: tuple[PodKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NoCandidate:
+    """Why nobody goes: how many nodes for which reason; or one text where no node was looked at."""
+
+    counts: Mapping[str, int]
+    ineligible: str = ""
+
+    def message(self, nodes: int) -> str:
+        """As Kubernetes' scheduler says it, after the reasons of the filters."""
+        if self.ineligible:
+            return f"preemption: {self.ineligible}"
+        listed = ", ".join(sorted(f"{count} {reason}" for reason, count in self.counts.items() if count))
+        return f"preemption: 0/{nodes} nodes are available: {listed}" if listed else ""
 
 
 NO_CLAIMS: Final[Mapping[str, object]] = MappingProxyType({})
@@ -100,7 +115,7 @@ class Decision:
     refusals: tuple[Refusals, ...] = ()
     best: tuple[Candidate, ...] = ()
     failure: Failure | None = None
-    preemption: Preemption | None = None
+    preemption: PostFilterResult | None = None
     remark: str = ""
     promised: str = ""
     advice: tuple[str, ...] = ()

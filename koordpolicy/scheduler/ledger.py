@@ -28,7 +28,7 @@ from typing import Final
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.scheduler.decision import Decision, Preemption
+from koordpolicy.scheduler.decision import Decision, PostFilterResult
 from koordpolicy.scheduler.plugins.base import Write
 
 LOG: Final = logging.getLogger(__name__)
@@ -161,7 +161,7 @@ class Ledger:
         """All promises by node."""
         return self._by_node
 
-    def made_room(self, view: PodView, found: Preemption) -> None:
+    def made_room(self, view: PodView, found: PostFilterResult) -> None:
         """Some pods leave a node for another one, which it is promised to from now on, and to no weaker one."""
         for key in found.cleared:
             self.retract(key)

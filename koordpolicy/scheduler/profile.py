@@ -44,7 +44,7 @@ class Profile:
     """All of it. `evaluate` gives the outputs `filter:NAME` and `score:NAME`, `reasons` gives `NAME`.
 
     `node_facts` and `pod_facts` are what all of it reads; `fallback` is what no column program can say.
-    `beyond` are the steps whose plugins look beyond nodes, with their places and cache_keys; `mixed` says
+    `post_filters` are the plugins that are asked when no node takes a pod, in their order; `beyond` are the steps whose plugins look beyond nodes, with their places and cache_keys; `mixed` says
     that one of them has an expression too, so that the two cannot be brought up to date apart.
     """
 
@@ -60,7 +60,7 @@ class Profile:
     ties: PreparedDecision
     sampling: PreparedDecision
     confirming: PreparedDecision
-    preempts: bool
+    post_filters: tuple[Plugin, ...]
     node_facts: frozenset[str]
     pod_facts: frozenset[str]
     reads_now: bool
@@ -69,6 +69,11 @@ class Profile:
     mixed: bool = False
     fingerprint_facts: tuple[str, ...] = ()
     """`pod_facts` without the spec, which has no fact of its own; first what tells pods apart soonest."""
+
+    @property
+    def preempts(self) -> bool:
+        """Whether room is made for pods at all."""
+        return bool(self.post_filters)
 
     @property
     def looks_beyond_in_time(self) -> bool:
@@ -160,7 +165,7 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
         ties=maker.prepared("ties"),
         sampling=maker.prepared("sampling"),
         confirming=maker.prepared("queue.confirmWithin"),
-        preempts=about.value("preemption.plugin") is not None,
+        post_filters=_post_filters(about.value("preemption.plugin"), filters, plugins),
         node_facts=frozenset(maker.reads["node"]),
         pod_facts=frozenset(maker.reads["pod"]),
         reads_now=bool(maker.reads["now"]),
@@ -168,6 +173,20 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
         beyond=(*_beyond("filter", filters), *_beyond("score", scores)),
         mixed=any(step.expression and step.looks_beyond for step in scores),
         fingerprint_facts=tuple(sorted(maker.reads["pod"] - {SPEC}, key=_telling)),
+    )
+
+
+def _post_filters(
+    named: object, filters: Sequence[Step], plugins: Mapping[str, Plugin]
+) -> tuple[Plugin, ...]:
+    """The plugins among the filters, and the one that preemption names, that have a post-filter: in the order of the table."""
+    if named is not None and (str(named) not in plugins or plugins[str(named)].post_filter is None):
+        raise ProfileError(f"there is no plugin `{named}` that makes room for pods")
+    asked = [step.plugin for step in filters]
+    return tuple(
+        plugin
+        for name, plugin in plugins.items()
+        if plugin.post_filter is not None and (name == named or any(one is plugin for one in asked))
     )
 
 

@@ -39,12 +39,12 @@ from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
-from koordpolicy.scheduler.decision import Decision, Failure, Refusals
+from koordpolicy.scheduler.decision import Decision, Failure, NoCandidate, Refusals
 from koordpolicy.scheduler.diagnosis import Diagnosis, Limits
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.ledger import Ledger, Stage
-from koordpolicy.scheduler.preemption import NoCandidate, PreemptionEvaluator
+from koordpolicy.scheduler.post_filters import PostFilters
 from koordpolicy.scheduler.profile import place_of, records_for
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.scheduler.select_host import Draw, HostSelection, select_host
@@ -113,7 +113,7 @@ class Scheduler:
         state = ClusterState(self._undo_log) if before is None else before.state.again()
         self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, state)
         self._evaluations = EvaluationCache()
-        self._preemption = PreemptionEvaluator(graph, profile, self.cache, self.ledger, self._selection.draw)
+        self._post_filters = PostFilters(graph, self.profile, self.cache, self.ledger, self._selection.draw)
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
         self._binding.begin(self.profile)
         limits = Limits.of(graph, profile)
@@ -366,10 +366,10 @@ class Scheduler:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest
                 return None, Decision(pod.key, pod.uid, "", len(table), 0, (refused,), digest=digest)
-            evaluation = self._preemption.counted(cycle, evaluations.get(cycle, table))
+            evaluation = self._post_filters.counted(cycle, evaluations.get(cycle, table))
             promised = self.ledger.promised_to(pod.key)
             decision = select_host(cycle, evaluation, table, self._selection, promised)
-            while decision.placed and not self._preemption.passes_beside(cycle, decision.node):
+            while decision.placed and not self._post_filters.passes_beside(cycle, decision.node):
                 evaluation = evaluation.refusing(table.index(decision.node))
                 decision = select_host(cycle, evaluation, table, self._selection)
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
@@ -384,7 +384,7 @@ class Scheduler:
 
     def leaving_beside(self, cycle: Cycle, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem."""
-        return self._preemption.beside(cycle, node, going)
+        return self._post_filters.beside(cycle, node, going)
 
     def assume(self, pod: Pod, node: str) -> None:
         """Somebody else has decided that a pod goes to a node."""
@@ -414,7 +414,7 @@ class Scheduler:
             decision = self._with_room_made(cycle, evaluation, decision)
             if decision.preemption is not None or decision.problem:
                 return decision
-            if (route := shard.route_to(pod, self._preemption.could(*everywhere), table)) is not None:
+            if (route := shard.route_to(pod, self._post_filters.could(*everywhere), table)) is not None:
                 return replace(decision, route=route)
         except CycleProblem as problem:
             return self._problem(cycle.view.pod, problem)
@@ -428,13 +428,13 @@ class Scheduler:
         Without `following` nothing follows from it.
         """
         try:
-            found = self._preemption.find(cycle, evaluation)
+            found = self._post_filters.find(cycle, evaluation)
         except CycleProblem as problem:
             return self._problem(cycle.view.pod, problem)
         if found is None:
             return decision
         if following:
-            self._preemption.follow(cycle, found)
+            self._post_filters.follow(cycle, found)
         if isinstance(found, NoCandidate):
             return replace(decision, remark=found.message(decision.nodes))
         return replace(decision, preemption=found)

@@ -11,8 +11,7 @@ from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.evaluation.evaluation import Evaluation
-from koordpolicy.scheduler.step import Step
+from koordpolicy.scheduler.plugins.base import FilterResults, FilterStep
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +22,7 @@ class FirstRefusal:
     expression, there are no `reasons` here: `reasons_of` asks for them.
     """
 
-    step: Step
+    step: FilterStep
     nodes: Mask
     unresolvable: Mask
     refused: Mask
@@ -48,7 +47,7 @@ class FirstRefusals:
     """
 
     def __init__(
-        self, evaluation: Evaluation, places: Rows | None = None, filters: int | None = None
+        self, evaluation: FilterResults, places: Rows | None = None, filters: int | None = None
     ) -> None:
         self._filters = evaluation.filters[:filters]
         self._places: Rows | slice = slice(None) if places is None else places
@@ -73,6 +72,22 @@ class FirstRefusals:
                     yield FirstRefusal(one.step, nodes, unresolvable, nodes[np.newaxis])
 
 
+def unresolvable(cycle: Cycle, results: FilterResults) -> Mask:
+    """The nodes whose first refusal is one that fewer pods there would not change.
+
+    All are where a filter refuses the pod without a look at nodes.
+    """
+    state, found = cycle.state, np.zeros(results.nodes, np.bool_)
+    for one in results.filters:
+        plugin = None if one.verdicts is None else one.step.plugin
+        refuses_as_such = None if plugin is None else plugin.unresolvable
+        if refuses_as_such is not None and state is not None and refuses_as_such(cycle.view, state):
+            return np.ones(results.nodes, np.bool_)
+    for first in FirstRefusals(results):
+        found |= first.unresolvable
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Reasons:
     """Why some nodes are refused: the `texts` that are said of any, and the place in these of what is said of each node."""
@@ -94,7 +109,7 @@ class Reasons:
         return [self.texts[place] for place in self.places.tolist()]
 
 
-def reasons_of(cycle: Cycle, step: Step, rows: Rows, table: NodeTable) -> Reasons:
+def reasons_of(cycle: Cycle, step: FilterStep, rows: Rows, table: NodeTable) -> Reasons:
     """Why a filter's expression refused the nodes of some rows, one at least: the reasons that policy gives.
 
     Where it gives none, or where all of them together cost too much, what holds of one node stands for all of these.
@@ -122,7 +137,7 @@ def reasons_of(cycle: Cycle, step: Step, rows: Rows, table: NodeTable) -> Reason
     return Reasons(tuple(texts), places)
 
 
-def _without_reason(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str:
+def _without_reason(cycle: Cycle, step: FilterStep, row: int, table: NodeTable) -> str:
     """What stands for the reason of nodes for which policy gives none.
 
     Where the filter could not be evaluated, what went wrong on one of them speaks for all.
@@ -131,7 +146,7 @@ def _without_reason(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str
     return f"{text}: {error}" if error else text
 
 
-def error_on(cycle: Cycle, step: Step, row: int, table: NodeTable) -> str:
+def error_on(cycle: Cycle, step: FilterStep, row: int, table: NodeTable) -> str:
     """What went wrong where a filter's expression could not be evaluated about a node; empty where it could."""
     if cycle.profile.evaluate is None:
         return ""

@@ -1,6 +1,7 @@
 """What a plugin is, and how it reads its parameters."""
 
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar
@@ -8,15 +9,19 @@ from typing import Any, Final, Protocol, TypeVar
 import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
+from koordpolicy.algorithms.eviction import Victims
 from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import Object, Patch, Resource
-from koordpolicy.model.pod import PodKey
+from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult
 
 T = TypeVar("T")
 
@@ -178,6 +183,194 @@ Prebind = Callable[[Any, Any, Port, Sleep], Awaitable[None]]
 waits, only while it patches."""
 
 
+# --- when no node is left -------------------------------------------------------------------------
+
+
+class FilterStep(Protocol):
+    """A filter of a profile."""
+
+    @property
+    def name(self) -> str:
+        """Its name in the profile."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """`filter:NAME`."""
+        ...
+
+    @property
+    def plugin(self) -> "Plugin | None":
+        """Its plugin, if it has one."""
+        ...
+
+    @property
+    def looks_beyond(self) -> bool:
+        """Whether the plugin looks beyond a node's own row."""
+        ...
+
+    @property
+    def depends_on_pods(self) -> bool:
+        """Whether other pods on a node can change the answer about it."""
+        ...
+
+    def values(self, records: Mapping[str, Any]) -> Parameters:
+        """The values of the plugin's parameters for a pod. Raises CelError."""
+        ...
+
+
+class FilterResult(Protocol):
+    """What one filter says of nodes: the verdicts of its plugin, what its expression accepts; None of what was not asked."""
+
+    @property
+    def step(self) -> FilterStep:
+        """Which filter."""
+        ...
+
+    @property
+    def verdicts(self) -> Verdicts | None:
+        """What the plugin says."""
+        ...
+
+    @property
+    def accepted(self) -> Mask | None:
+        """What the expression says."""
+        ...
+
+
+class FilterResults(Protocol):
+    """What all filters say about so many nodes, in their order."""
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes."""
+        ...
+
+    @property
+    def filters(self) -> Sequence[FilterResult]:
+        """Filter by filter."""
+        ...
+
+    @property
+    def cache_keys(self) -> Mapping[str, Hashable]:
+        """The cache keys, by place, of the plugins that look beyond nodes and have something to say."""
+        ...
+
+    def feasible(self) -> Mask | None:
+        """The nodes that no filter refuses; None where that is all."""
+        ...
+
+
+class FilterRun(Protocol):
+    """The filters of a cycle in which no node was left, to be asked again: of nodes as they are in a trial."""
+
+    @property
+    def view(self) -> PodView:
+        """The pod."""
+        ...
+
+    @property
+    def records(self) -> Mapping[str, Any]:
+        """The facts that expressions read, by root, those of nodes excepted."""
+        ...
+
+    @property
+    def filters(self) -> Sequence[FilterStep]:
+        """The filters in their order."""
+        ...
+
+    @property
+    def moments(self) -> "Sequence[FilterRun]":
+        """This one, and the same as of when those who go will be gone, if time alone can change the answers."""
+        ...
+
+    def nominated(self, node: str) -> tuple[PodView, ...]:
+        """The pods that count as being on a node for this one, since the node is promised to them."""
+        ...
+
+    def evaluate(
+        self, table: NodeTable, rows: Rows | None = None, *, local_only: bool = False
+    ) -> FilterResults:
+        """What the filters say of all nodes of a table, or of some rows; `local_only` those alone that follow from rows.
+
+        Raises CycleProblem.
+        """
+        ...
+
+    def unresolvable(self, results: FilterResults) -> Mask:
+        """The nodes on which fewer pods would not help, by who refuses them first."""
+        ...
+
+    def why_refused(
+        self, results: FilterResults, table: NodeTable, rows: Rows, filters: int | None = None
+    ) -> tuple[Counter[str], Mask]:
+        """How many nodes are refused for which reason by whom refuses them first, and which ones nobody refuses.
+
+        `results` speak of the nodes of these rows; only the first so many filters count.
+        """
+        ...
+
+
+class Promises(Protocol):
+    """Which nodes are promised to whom, and who leaves: a part of the ledger."""
+
+    def promised_to(self, key: PodKey) -> str | None:
+        """The node that is promised to a pod."""
+        ...
+
+    def promised_on(self, node: str) -> Mapping[PodKey, PodView]:
+        """The pods that a node is promised to."""
+        ...
+
+    def leaves(self, pod: Pod) -> bool:
+        """Whether a pod was chosen to leave its node."""
+        ...
+
+
+class PostFilterHost(Protocol):
+    """What a post-filter knows of its scheduler."""
+
+    @property
+    def graph(self) -> RuleGraph:
+        """What policy says."""
+        ...
+
+    @property
+    def profile(self) -> str:
+        """Of which profile."""
+        ...
+
+    @property
+    def cache(self) -> ClusterCache:
+        """The nodes with the pods on them; changed in trials alone."""
+        ...
+
+    @property
+    def promises(self) -> Promises:
+        """Who waits for which node."""
+        ...
+
+    def draw(self, count: int, /) -> int:
+        """A number from 0 to `count` - 1."""
+        ...
+
+
+class PostFilter(Protocol):
+    """What makes room for a pod that no node took. Nothing follows from what it says: the scheduler sees to that."""
+
+    def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
+        """Who goes for the pod, from which node; or why nobody does. `results` are about all nodes. Raises CycleProblem."""
+        ...
+
+    def could(self, run: FilterRun, results: FilterResults) -> str | None:
+        """The node on which room could be made, whether or not the pod waits for one already. Raises CycleProblem."""
+        ...
+
+    def beside(self, run: FilterRun, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
+        """Who goes from one node when some go in any case; None if all were in vain. Raises CycleProblem."""
+        ...
+
+
 class Anew:
     """A cache_key that equals nothing: what depends on all pods of the cluster is not remembered."""
 
@@ -224,6 +417,9 @@ class Plugin:
     taken). A plugin with `adopt` holds it as long as the pod is there, others until the cluster
     shows the pod on its node. `concerns` says of which pods they are asked at all (None: of all).
 
+    `post_filter` makes, once for each revision, what is asked when no node takes a pod: the first of the profile's that makes room, in
+    the order of the table.
+
     `advice` says what would help against the filter, `status` what is shown of the state. `of_kubernetes` says that
     kube-scheduler has the same plugin by default.
     """
@@ -251,13 +447,15 @@ class Plugin:
     permit: Permit | None = None
     prebind: Prebind | None = None
     status: Callable[[Any], Mapping[str, Any]] | None = None
+    post_filter: Callable[[PostFilterHost], PostFilter] | None = None
     advice: Helper | None = None
     of_kubernetes: bool = False
 
     @property
     def decides_late(self) -> bool:
-        """Whether it may refuse a pod beside filters."""
-        return self.reserve is not None or self.permit is not None or self.gate is not None
+        """Whether it has a say beside filters."""
+        parts = (self.reserve, self.permit, self.gate, self.post_filter)
+        return any(part is not None for part in parts)
 
 
 def one_reason(refused: Mask, reason: str) -> Verdicts:

@@ -13,6 +13,7 @@ from koordpolicy.scheduler.plugins import (
     packing,
     placement,
     ports,
+    preemption,
     resources,
     spread,
     volumes,
@@ -38,6 +39,7 @@ PLUGINS: Mapping[str, Plugin] = MappingProxyType(
         "NodeResourcesFitPlus": packing.NODE_RESOURCES_FIT_PLUS,
         "ScarceResourceAvoidance": packing.SCARCE_RESOURCE_AVOIDANCE,
         "AmplifiedCPU": packing.AMPLIFIED_CPU,
+        "DefaultPreemption": preemption.DEFAULT_PREEMPTION,
     }
 )
 """All plugins, in the order of the manual."""

@@ -18,7 +18,7 @@ from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.neighbours import PodTerm
 from koordpolicy.model.pod_ports import HostPort
-from koordpolicy.scheduler.decision import Preemption, Victim
+from koordpolicy.scheduler.decision import PostFilterResult, Victim
 from koordpolicy.scheduler.ledger import Ledger
 from tests.unit.scheduler.world import START, metric, node, pod, policies
 
@@ -98,7 +98,7 @@ class World:
             case ("retract", at):
                 self.ledger.retract(KEYS[at])
             case ("make room", at, other, name):
-                made = Preemption(name, (Victim(KEYS[other], f"uid-p{other}"),), cleared=(KEYS[other],))
+                made = PostFilterResult(name, (Victim(KEYS[other], f"uid-p{other}"),), cleared=(KEYS[other],))
                 self.ledger.made_room(_view(at, 0), made)
             case ("plan", at):
                 self.cache.state.volumes.plan(_PLANS[at])

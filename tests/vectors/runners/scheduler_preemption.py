@@ -11,7 +11,8 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.preemption.policy import PreemptionPolicy, candidate_facts
+from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy, candidate_facts
+from koordpolicy.scheduler.pod_predicate import PodPredicate
 from koordpolicy.scheduler.profile import records_for
 from tests.vectors.policies import graph
 from tests.vectors.runners.runner import Runner
@@ -93,7 +94,7 @@ def nominated_pods(given: Given) -> Given:
             "crossSchedulerNomination": given["cross_scheduler_nomination"],
         }
     )
-    policy = PreemptionPolicy(compiled, PROFILE)
+    respects = PodPredicate(compiled, f"SchedulingProfile/{PROFILE}.preemption.respects", "nominated")
     gang = {_GANG: "job"}
     me = _view(_pod({**given["pod"], "labels": gang}))
     added = []
@@ -104,7 +105,7 @@ def nominated_pods(given: Given) -> Given:
             scheduler_name=one["scheduler"],
             priority=one["priority"],
         )
-        if policy.respects(records_for(me.facts, {}, {}, _NOW), _view(pod)):
+        if respects.bound(records_for(me.facts, {}, {}, _NOW))(_view(pod)):
             added.append(one["name"])
     # The reference lists those of its own schedulers first; a node is the same in any order.
     own = {one["name"] for one in given["nominated"] if one["scheduler"] in given["local_profiles"]}

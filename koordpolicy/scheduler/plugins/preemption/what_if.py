@@ -1,78 +1,67 @@
 """Who has to go from one node, found by asking all filters of the node as it would be."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 
 import numpy as np
 
-from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims, reprieve
 from koordpolicy.cluster.cache import ClusterCache
-from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
-from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
-from koordpolicy.scheduler.preemption.nominations import Nominations, passes
-from koordpolicy.scheduler.preemption.policy import Moment, PreemptionPolicy
-from koordpolicy.scheduler.preemption.pools import Pool
+from koordpolicy.scheduler.plugins.base import FilterRun
+from koordpolicy.scheduler.plugins.preemption.pools import Pool
 
 
 class WhatIf:
     """Asks of one node at a time, whether it passes now and still does once those who go are gone."""
 
-    __slots__ = ("_cache", "_nominations", "_policy")
+    __slots__ = ("_cache",)
 
-    def __init__(self, cache: ClusterCache, nominations: Nominations, policy: PreemptionPolicy) -> None:
+    def __init__(self, cache: ClusterCache) -> None:
         self._cache = cache
-        self._nominations = nominations
-        self._policy = policy
 
-    def enough(self, cycle: Cycle, node: str, victims: tuple[PodView, ...]) -> bool:
+    def enough(self, run: FilterRun, node: str, victims: tuple[PodView, ...]) -> bool:
         """Whether the node passes all filters once these are gone. Raises CycleProblem."""
-        moments = self._policy.moments(cycle)
         with self._cache.trial():
-            return self._passes_without(moments, node, [view.pod.key for view in victims])
+            return self._passes_without(run, node, [view.pod.key for view in victims])
 
     def victims(
-        self, cycle: Cycle, node: str, pool: Pool, broken: list[bool] | None
+        self, run: FilterRun, node: str, pool: Pool, broken: list[bool] | None
     ) -> Victims[PodKey] | None:
         """Who has to go; None where it is no use that anybody does. Raises CycleProblem."""
         keys = pool.keys
         if not keys:
             return None
-        moments = self._policy.moments(cycle)
         with self._cache.trial():
             put_back = self._put_back(node)
-            if not self._passes_without(moments, node, keys):
+            if not self._passes_without(run, node, keys):
                 return None
-            found = reprieve(keys, broken or [False] * len(keys), self._stays(moments, node, put_back))
+            found = reprieve(keys, broken or [False] * len(keys), self._stays(run, node, put_back))
         return found if found.keys else None
 
     def beside(
-        self, cycle: Cycle, node: str, pool: Pool, broken: list[bool] | None, going: Collection[PodKey]
+        self, run: FilterRun, node: str, pool: Pool, broken: list[bool] | None, going: Collection[PodKey]
     ) -> Victims[PodKey] | None:
         """Who has to go where some go in any case, whom the pool need not hold. Raises CycleProblem."""
         budgets = dict(zip(pool.keys, broken or [False] * len(pool.keys), strict=True))
         others = [key for key in pool.keys if key not in going]
-        moments = self._policy.moments(cycle)
         with self._cache.trial():
             put_back = self._put_back(node)
             self._cache.displace(*going)
-            if self._fits(moments, node):
+            if self._fits(run, node):
                 return Victims(tuple(going), sum(budgets.get(key, False) for key in going))
             self._cache.displace(*others)
-            if not self._fits(moments, node):
+            if not self._fits(run, node):
                 return None
-            stays = self._stays(moments, node, put_back)
+            stays = self._stays(run, node, put_back)
             more = reprieve(others, [budgets[key] for key in others], stays)
         return Victims((*going, *more.keys), more.violations + sum(budgets.get(key, False) for key in going))
 
-    def refusals(self, cycle: Cycle, node: str, pool: Pool) -> Counter[str]:
+    def refusals(self, run: FilterRun, node: str, pool: Pool) -> Counter[str]:
         """Why the node refuses the pod when all who may go are gone, once for each reason. Raises CycleProblem."""
-        beside = self._nominations.respected(cycle, node)
-        cache, table, moments = self._cache, self._cache.table, self._policy.moments(cycle)
+        beside = run.nominated(node)
+        cache, table = self._cache, self._cache.table
         for there in (beside, ()) if beside else ((),):
             now = self._newest(node)
             with cache.trial():
@@ -80,22 +69,22 @@ class WhatIf:
                 for view in there:
                     cache.place(view, node, now)
                 rows = np.array([table.index(node)])
-                for moment in moments:
-                    found, _ = why_refused(moment.cycle, moment.evaluate(table, rows), rows, table)
+                for moment in run.moments:
+                    found, _ = moment.why_refused(moment.evaluate(table, rows), table, rows)
                     if found:
                         return found
         return Counter()
 
-    def _passes_without(self, moments: Sequence[Moment], node: str, keys: Collection[PodKey]) -> bool:
+    def _passes_without(self, run: FilterRun, node: str, keys: Collection[PodKey]) -> bool:
         """Whether the node passes without these pods, and then beside those that it is promised to, too."""
         cache, now = self._cache, self._newest(node)
         cache.displace(*keys)
-        if not self._fits(moments, node):
+        if not self._fits(run, node):
             return False
-        beside = self._nominations.respected(moments[0].cycle, node)
+        beside = run.nominated(node)
         for view in beside:
             cache.place(view, node, now)
-        return not beside or self._fits(moments, node)
+        return not beside or self._fits(run, node)
 
     def _newest(self, node: str) -> int:
         """Since when the newest pod of a node is there."""
@@ -113,34 +102,20 @@ class WhatIf:
         return put_back
 
     def _stays(
-        self, moments: Sequence[Moment], node: str, put_back: Callable[[PodKey], None]
+        self, run: FilterRun, node: str, put_back: Callable[[PodKey], None]
     ) -> Callable[[PodKey], bool]:
         """Whether a pod that is gone can stay after all, as it does then."""
 
         def stays(key: PodKey) -> bool:
             put_back(key)
-            if self._fits(moments, node):
+            if self._fits(run, node):
                 return True
             self._cache.displace(key)
             return False
 
         return stays
 
-    def _fits(self, moments: Sequence[Moment], node: str) -> bool:
+    def _fits(self, run: FilterRun, node: str) -> bool:
         table = self._cache.table
         rows = np.array([table.index(node)])
-        return all(passes(moment.evaluate(table, rows)) for moment in moments)
-
-
-def why_refused(
-    cycle: Cycle, evaluation: Evaluation, rows: Rows, table: NodeTable, filters: int | None = None
-) -> tuple[Counter[str], Mask]:
-    """How many nodes the first filter that refuses them refuses for which reason, and which ones none refuses.
-
-    `evaluation` speaks of the nodes of these rows; only the first so many filters count.
-    """
-    found: Counter[str] = Counter()
-    folded = FirstRefusals(evaluation, filters=filters)
-    for first in folded:
-        found.update(first.counts(cycle, table, rows))
-    return found, folded.left
+        return all(moment.evaluate(table, rows).feasible() is None for moment in run.moments)

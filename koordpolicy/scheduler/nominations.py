@@ -1,28 +1,40 @@
 """Pods that wait for others to leave a node, and how they count for those who look at it meanwhile."""
 
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import prepared
+from koordpolicy.cluster.trial_rows import Change, TrialRows
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Duration
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation, Filtered, evaluate
 from koordpolicy.scheduler.ledger import Ledger
 from koordpolicy.scheduler.plugins import Verdicts
-from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
-from koordpolicy.scheduler.preemption.trial_rows import Change, TrialRows
+from koordpolicy.scheduler.pod_predicate import PodPredicate
+from koordpolicy.scheduler.profile import KIND
+
+_FARTHEST: Final = 86_400 * NANOSECONDS
+"""How far ahead filters are asked at most."""
 
 
 class Nominations:
     """How pods count that a node is promised to."""
 
-    __slots__ = ("_cache", "_ledger", "_policy", "_trial_rows")
+    __slots__ = ("_ahead", "_cache", "_ledger", "_respects", "_trial_rows")
 
-    def __init__(self, cache: ClusterCache, policy: PreemptionPolicy, ledger: Ledger) -> None:
+    def __init__(self, graph: RuleGraph, profile: str, cache: ClusterCache, ledger: Ledger) -> None:
+        target = f"{graph.about(KIND, profile).target}.preemption"
+        self._respects = PodPredicate(graph, f"{target}.respects", "nominated")
+        self._ahead = prepared(graph, f"{target}.lookAhead")
         self._cache = cache
-        self._policy = policy
         self._ledger = ledger
         self._trial_rows = TrialRows(cache)
 
@@ -31,8 +43,18 @@ class Nominations:
         waiting = self._ledger.promised_on(node)
         if not waiting:
             return ()
-        me, respected = cycle.view.pod.key, self._policy.respected_by(cycle.records)
+        me, respected = cycle.view.pod.key, self._respects.bound(cycle.records)
         return tuple(view for key, view in waiting.items() if key != me and respected(view))
+
+    def look_ahead(self, cycle: Cycle) -> int:
+        """After how many nanoseconds those who go will be gone; 0 where time alone does not change the cycle's answer."""
+        if not cycle.profile.reads_time:
+            return 0
+        try:
+            ahead = self._ahead.value(cycle.records)
+        except CelError:
+            return 0
+        return min(ahead.ns, _FARTHEST) if isinstance(ahead, Duration) and ahead.ns > 0 else 0
 
     def counted(self, cycle: Cycle, evaluation: Evaluation) -> Evaluation:
         """The answers about all nodes, where a node must pass with those who wait for it, too.

@@ -5,7 +5,7 @@ is arithmetic; where another filter refuses a node too, the filters are asked of
 node that policy then prefers is asked of in any case, before anybody goes.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -14,22 +14,17 @@ import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims, candidates_to_find
-from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.trial_rows import Change, TrialRows
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.decision import Preemption, Victim
-from koordpolicy.scheduler.evaluation import Evaluation
-from koordpolicy.scheduler.ledger import Ledger
-from koordpolicy.scheduler.preemption.no_candidate import NoCandidate, in_vain
-from koordpolicy.scheduler.preemption.nominations import Nominations
-from koordpolicy.scheduler.preemption.policy import Moment, PreemptionPolicy, candidate_facts
-from koordpolicy.scheduler.preemption.pools import Pools
-from koordpolicy.scheduler.preemption.trial_rows import Change, TrialRows
-from koordpolicy.scheduler.preemption.what_if import WhatIf
+from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult, Victim
+from koordpolicy.scheduler.plugins.base import FilterResults, FilterRun, FilterStep, PostFilterHost
+from koordpolicy.scheduler.plugins.preemption.no_candidate import in_vain
+from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy, candidate_facts
+from koordpolicy.scheduler.plugins.preemption.pools import Pools
+from koordpolicy.scheduler.plugins.preemption.what_if import WhatIf
 from koordpolicy.scheduler.sortkeys import SortKey
-from koordpolicy.scheduler.step import Step
 
 _TABLES: Final = 4
 """Tables of nodes without victims that are kept at once, one for each set of pods that may go."""
@@ -49,86 +44,77 @@ class _Candidate:
 class Search:
     """Looks for victims among the pods of a cache."""
 
-    __slots__ = ("_bare", "_cache", "_draw", "_ledger", "_nominations", "_policy", "_pools", "_what_if")
+    __slots__ = ("_bare", "_cache", "_draw", "_policy", "_pools", "_promised_on", "_what_if")
 
-    def __init__(
-        self,
-        cache: ClusterCache,
-        policy: PreemptionPolicy,
-        nominations: Nominations,
-        ledger: Ledger,
-        draw: Callable[[int], int],
-    ) -> None:
-        self._cache = cache
+    def __init__(self, host: PostFilterHost, policy: PreemptionPolicy) -> None:
+        cache = self._cache = host.cache
         self._policy = policy
-        self._nominations = nominations
-        self._ledger = ledger
-        self._draw = draw
+        self._promised_on = host.promises.promised_on
+        self._draw = host.draw
         self._pools = Pools(cache, policy)
-        self._what_if = WhatIf(cache, nominations, policy)
+        self._what_if = WhatIf(cache)
         self._bare: dict[tuple[object, ...], TrialRows] = {}
 
-    def find(self, cycle: Cycle, evaluation: Evaluation) -> Preemption | NoCandidate:
+    def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for a pod that no node took; or why nobody does. Raises CycleProblem."""
-        moments = self._policy.moments(cycle)
-        look = _Look.at(evaluation)
-        for later in moments[1:]:
+        look = _Look.at(results)
+        for later in run.moments[1:]:
             look = look.also(later, self._cache.table)
-        best = self._best(cycle, look)
+        best = self._best(run, look)
         if best is None:
             return in_vain(
-                moments, evaluation, self._cache, self._pools.of(cycle), self._what_if,
-                lambda names: self._without_all(cycle, names),
+                run, results, self._cache, self._pools.of(run), self._what_if,
+                lambda names: self._without_all(run, names),
             )  # fmt: skip
-        return Preemption(
+        return PostFilterResult(
             best.node,
             tuple(Victim(view.pod.key, view.pod.uid) for view in best.victims),
             best.violations,
             tuple(
                 key
-                for key, view in self._ledger.promised_on(best.node).items()
-                if key != cycle.view.pod.key and view.priority < cycle.view.priority
+                for key, view in self._promised_on(best.node).items()
+                if key != run.view.pod.key and view.priority < run.view.priority
             ),
         )
 
-    def beside(self, cycle: Cycle, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
+    def beside(self, run: FilterRun, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
         """Who goes from a node when some go in any case: these, and whom else it takes; None if all were in vain.
 
         Raises CycleProblem.
         """
-        pools = self._pools.of(cycle)
-        return self._what_if.beside(cycle, node, pools.on(node), pools.broken(pools.on(node)), going)
+        pools = self._pools.of(run)
+        return self._what_if.beside(run, node, pools.on(node), pools.broken(pools.on(node)), going)
 
-    def _best(self, cycle: Cycle, look: "_Look") -> _Candidate | None:
+    def _best(self, run: FilterRun, look: "_Look") -> _Candidate | None:
         """The node that policy prefers; None when no node can be helped."""
         rows = np.flatnonzero(look.possible)
         if not len(rows):
             return None
-        wanted = candidates_to_find(len(rows), *self._policy.search(cycle.records))
+        wanted = candidates_to_find(len(rows), *self._policy.search(run.records))
         start = int(np.searchsorted(rows, self._draw(len(look.possible))))
         table = self._cache.table
         names = [table.name(int(row)) for row in np.concatenate((rows[start:], rows[:start]))]
-        stream = self._candidates(cycle, look, names, wanted)
+        stream = self._candidates(run, look, names, wanted)
         found: list[_Candidate] = []
         while more := list(islice(stream, wanted)):
             found += more
             if all(one.violations for one in found):
                 continue  # all of them break budgets: look further
-            best = self._verified(cycle, look, found)
+            best = self._verified(run, look, found)
             if best is not None:
                 return best
             found = []  # none of them was one after all
-        return self._verified(cycle, look, found)
+        return self._verified(run, look, found)
 
-    def _verified(self, cycle: Cycle, look: "_Look", found: Sequence[_Candidate]) -> _Candidate | None:
+    def _verified(self, run: FilterRun, look: "_Look", found: Sequence[_Candidate]) -> _Candidate | None:
         """The best of some candidates. Those whose victims turn out to be others are evaluation by these."""
         left = {one.node: one for one in found}
         while left:
             best = min(left.values(), key=lambda one: one.key)
             # Who has to go for room has to go in any case, so that nobody else needs to if that is enough.
-            if best.exact or (not look.far and self._what_if.enough(cycle, best.node, best.victims)):
+            if best.exact or (not look.far and self._what_if.enough(run, best.node, best.victims)):
                 return best
-            exact = self._exact(cycle, best.node)
+            exact = self._exact(run, best.node)
             if exact is None:
                 del left[best.node]
             else:
@@ -136,60 +122,60 @@ class Search:
         return None
 
     def _candidates(
-        self, cycle: Cycle, look: "_Look", names: Sequence[str], many: int
+        self, run: FilterRun, look: "_Look", names: Sequence[str], many: int
     ) -> Iterator[_Candidate]:
         """The candidates among some nodes, in their order as far as they are of one sort; so many at once."""
         alone = look.room is None
-        closer = self._worth_asking(cycle, look) if alone or look.other.any() else {}
-        pools = self._pools.of(cycle)
-        amounts = {} if alone else look.wanted(cycle)
+        closer = self._worth_asking(run, look) if alone or look.other.any() else {}
+        pools = self._pools.of(run)
+        amounts = {} if alone else look.wanted(run)
         for begin in range(0, len(names), many):
             some = names[begin : begin + many]
             if not alone:
                 simple = [name for name in some if name not in closer]
-                beside = {name: self._nominations.respected(cycle, name) for name in simple}
+                beside = {name: run.nominated(name) for name in simple}
                 for short in pools.short(simple, amounts, beside):
-                    yield self._candidate(cycle, short.node, short.victims, short.violations, exact=False)
+                    yield self._candidate(run, short.node, short.victims, short.violations, exact=False)
             for name in some:
                 if closer.get(name):
-                    found = self._exact(cycle, name)
+                    found = self._exact(run, name)
                     if found is not None:
                         yield found
 
-    def _exact(self, cycle: Cycle, node: str) -> _Candidate | None:
+    def _exact(self, run: FilterRun, node: str) -> _Candidate | None:
         """A candidate by all filters; None where the node is none."""
-        pools = self._pools.of(cycle)
+        pools = self._pools.of(run)
         pool = pools.on(node)
-        found = self._what_if.victims(cycle, node, pool, pools.broken(pool))
+        found = self._what_if.victims(run, node, pool, pools.broken(pool))
         if found is None:
             return None
         going = frozenset(found.keys)
         victims = tuple(view for view in pool.views if view.pod.key in going)
-        return self._candidate(cycle, node, victims, found.violations, exact=True)
+        return self._candidate(run, node, victims, found.violations, exact=True)
 
     def _candidate(
-        self, cycle: Cycle, node: str, victims: tuple[PodView, ...], violations: int, *, exact: bool
+        self, run: FilterRun, node: str, victims: tuple[PodView, ...], violations: int, *, exact: bool
     ) -> _Candidate:
         facts = candidate_facts(
-            node, victims, violations, cycle.records["now"], pods=self._policy.reads_victims
+            node, victims, violations, run.records["now"], pods=self._policy.reads_victims
         )
-        return _Candidate(node, victims, violations, self._policy.order(cycle.records, facts), exact)
+        return _Candidate(node, victims, violations, self._policy.order(run.records, facts), exact)
 
-    def _worth_asking(self, cycle: Cycle, look: "_Look") -> dict[str, bool]:
+    def _worth_asking(self, run: FilterRun, look: "_Look") -> dict[str, bool]:
         """The nodes that something else than room refuses; whether they would pass without all who may go."""
         rows = np.flatnonzero(look.possible if look.room is None else look.other)
         names = [self._cache.table.name(int(row)) for row in rows]
-        table = self._without_all(cycle, names)
+        table = self._without_all(run, names)
         fits = np.ones(len(table), np.bool_)
-        for moment in self._policy.moments(cycle):
+        for moment in run.moments:
             feasible = moment.evaluate(table, local_only=True).feasible()
             if feasible is not None:
                 fits &= feasible
         return {name: bool(fits[table.index(name)]) for name in names}
 
-    def _without_all(self, cycle: Cycle, names: Sequence[str]) -> NodeTable:
+    def _without_all(self, run: FilterRun, names: Sequence[str]) -> NodeTable:
         """A table with these nodes, and maybe others, as they are without all who may go for the pod."""
-        tried, pools = self._trial_rows(cycle), self._pools.of(cycle)
+        tried, pools = self._trial_rows(run), self._pools.of(run)
         for name in tried.outdated():
             tried.set(name, None)
         for name in names:
@@ -199,9 +185,9 @@ class Search:
                 tried.set(name, Change(going))
         return tried.table
 
-    def _trial_rows(self, cycle: Cycle) -> TrialRows:
+    def _trial_rows(self, run: FilterRun) -> TrialRows:
         """Nodes without those who may go for this pod."""
-        signature = self._policy.signature(cycle.records)
+        signature = self._policy.signature(run.records)
         known = self._bare.pop(signature, None)
         if known is None:
             known = TrialRows(self._cache)
@@ -220,19 +206,19 @@ class _Look:
 
     possible: Mask
     other: Mask
-    room: Step | None
+    room: FilterStep | None
     far: bool
 
     @classmethod
-    def at(cls, evaluation: Evaluation) -> "_Look":
-        unresolvable, other = np.zeros((2, evaluation.nodes), np.bool_)
-        room: Step | None = None
+    def at(cls, results: FilterResults) -> "_Look":
+        unresolvable, other = np.zeros((2, results.nodes), np.bool_)
+        room: FilterStep | None = None
         far = False
-        for one in evaluation.filters:
+        for one in results.filters:
             step, verdicts, accepted = one.step, one.verdicts, one.accepted
             if verdicts is not None and step.plugin is not None:
                 unresolvable |= verdicts.unresolvable
-                far |= not step.plugin.row_only
+                far |= step.looks_beyond
                 if room is None and step.plugin.requests is not None:
                     room = step
                 else:
@@ -243,7 +229,7 @@ class _Look:
                 unresolvable |= ~accepted
         return cls(~unresolvable, other & ~unresolvable, room, far)
 
-    def also(self, later: Moment, table: NodeTable) -> "_Look":
+    def also(self, later: FilterRun, table: NodeTable) -> "_Look":
         """The same, in view of what the nodes' own rows will say later, when nothing but the time is another."""
         rows = np.flatnonzero(self.possible)
         if not len(rows):
@@ -254,9 +240,9 @@ class _Look:
         other[rows] |= then.other
         return replace(self, possible=possible, other=other & possible)
 
-    def wanted(self, cycle: Cycle) -> Mapping[str, int]:
+    def wanted(self, run: FilterRun) -> Mapping[str, int]:
         """The amounts that the pod needs to be free."""
         assert self.room is not None
         assert self.room.plugin is not None
         assert self.room.plugin.requests is not None
-        return self.room.plugin.requests(cycle.view, self.room.values(cycle.records))
+        return self.room.plugin.requests(run.view, self.room.values(run.records))

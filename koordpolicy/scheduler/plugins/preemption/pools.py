@@ -13,8 +13,8 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import PODS
-from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.preemption.policy import PreemptionPolicy
+from koordpolicy.scheduler.plugins.base import FilterRun
+from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy
 
 _KEPT: Final = 4
 """Sets of nodes' pools that are kept at once, one for each set of pods that may go."""
@@ -64,16 +64,16 @@ class Pools:
         self._policy = policy
         self._known: dict[tuple[object, ...], dict[str, Pool]] = {}
 
-    def of(self, cycle: Cycle) -> "PoolsFor":
+    def of(self, run: FilterRun) -> "PoolsFor":
         """The pools for one pod. Pods that may displace the same others share them."""
-        signature = self._policy.signature(cycle.records)
+        signature = self._policy.signature(run.records)
         known = self._known.pop(signature, None)
         if known is None:
             known = {}
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
         self._known[signature] = known
-        return PoolsFor(self._cache, self._policy, cycle, known)
+        return PoolsFor(self._cache, self._policy, run, known)
 
 
 class PoolsFor:
@@ -85,14 +85,14 @@ class PoolsFor:
         self,
         cache: ClusterCache,
         policy: PreemptionPolicy,
-        cycle: Cycle,
+        run: FilterRun,
         known: dict[str, Pool],
     ) -> None:
         self._cache = cache
         self._policy = policy
         self._known = known
-        self._now: Timestamp = cycle.records["now"]
-        self._eligible = policy.eligible_for(cycle.records)
+        self._now: Timestamp = run.records["now"]
+        self._eligible = policy.eligible_for(run.records)
 
     def on(self, node: str) -> Pool:
         """Those who may go from a node."""

@@ -1,0 +1,84 @@
+"""The filters of a cycle as post-filters ask them: of nodes as they are in a trial, now and when victims will be gone."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from koordpolicy.algorithms.columns import Mask
+from koordpolicy.cluster.nodes import Rows
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import Records
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.table import NodeTable
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals, evaluate
+from koordpolicy.scheduler.evaluation.refusals import unresolvable
+from koordpolicy.scheduler.nominations import Nominations
+from koordpolicy.scheduler.plugins.base import FilterResults
+from koordpolicy.scheduler.step import Step
+
+
+@dataclass(slots=True)
+class CycleFilters:
+    """Those of one cycle as of now, or as of later, when only filters that read the time can have another answer.
+
+    It is what `plugins.base.FilterRun` says.
+    """
+
+    cycle: Cycle
+    nominations: Nominations
+    moments: Sequence["CycleFilters"] = field(default=(), repr=False)
+    _later: bool = False
+
+    def __post_init__(self) -> None:
+        if not self._later:
+            ahead = self.nominations.look_ahead(self.cycle)
+            self.moments = (self,) if not ahead else (self, self._in(ahead))
+
+    def _in(self, ahead: int) -> "CycleFilters":
+        """The same so many nanoseconds later."""
+        then = Timestamp(self.cycle.records["now"].ns + ahead)
+        later = replace(self.cycle, records={**self.cycle.records, "now": then})
+        return CycleFilters(later, self.nominations, _later=True)
+
+    @property
+    def view(self) -> PodView:
+        """The pod."""
+        return self.cycle.view
+
+    @property
+    def records(self) -> Records:
+        """The facts that expressions read, by root."""
+        return self.cycle.records
+
+    @property
+    def filters(self) -> Sequence[Step]:
+        """The filters in their order."""
+        return self.cycle.profile.filters
+
+    def nominated(self, node: str) -> tuple[PodView, ...]:
+        """The pods that count as being on a node for this one, since the node is promised to them."""
+        return self.nominations.respected(self.cycle, node)
+
+    def evaluate(self, table: NodeTable, rows: Rows | None = None, *, local_only: bool = False) -> Evaluation:
+        """What the filters say that matter as of this moment. Raises CycleProblem."""
+        return evaluate(
+            self.cycle, table, rows, filters_only=True, local_only=local_only, timed_only=self._later
+        )
+
+    def unresolvable(self, results: FilterResults) -> Mask:
+        """The nodes on which fewer pods would not help, by who refuses them first."""
+        return unresolvable(self.cycle, results)
+
+    def why_refused(
+        self, results: FilterResults, table: NodeTable, rows: Rows, filters: int | None = None
+    ) -> tuple[Counter[str], Mask]:
+        """How many nodes the first filter that refuses them refuses for which reason, and which ones none refuses.
+
+        `results` speak of the nodes of these rows; only the first so many filters count.
+        """
+        found: Counter[str] = Counter()
+        folded = FirstRefusals(results, filters=filters)
+        for first in folded:
+            found.update(first.counts(self.cycle, table, rows))
+        return found, folded.left

@@ -1,0 +1,70 @@
+"""Preemption as a post-filter: whether a pod may displace others, and whether it waits for some already."""
+
+from collections.abc import Collection
+from typing import Final
+
+from koordpolicy.algorithms.eviction import Victims
+from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
+from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult
+from koordpolicy.scheduler.plugins.base import FilterResults, FilterRun, PostFilterHost
+from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy
+from koordpolicy.scheduler.plugins.preemption.search import Search
+
+_TRUE = "True"
+
+NEVER: Final = NoCandidate({}, "not eligible due to preemptionPolicy=Never")
+WAITING: Final = NoCandidate({}, "not eligible due to a terminating pod on the nominated node")
+
+
+class PreemptionEvaluator:
+    """The preemption of one profile over one cache."""
+
+    def __init__(self, host: PostFilterHost) -> None:
+        self._policy = PreemptionPolicy(host.graph, host.profile)
+        self._cache = host.cache
+        self._promises = host.promises
+        self._search = Search(host, self._policy)
+
+    def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
+        """Who goes for a pod that no node took, or why nobody does. Raises CycleProblem."""
+        if not self._policy.wanted(run.records):
+            return NEVER
+        if self._waits(run, results):
+            return WAITING
+        return self._search.find(run, results)
+
+    def could(self, run: FilterRun, results: FilterResults) -> str | None:
+        """The node on which room could be made for a pod, if any. Raises CycleProblem."""
+        if not self._policy.wanted(run.records):
+            return None
+        found = self._search.find(run, results)
+        return None if isinstance(found, NoCandidate) else found.node
+
+    def beside(self, run: FilterRun, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
+        """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem."""
+        return self._search.beside(run, node, going)
+
+    def _waits(self, run: FilterRun, results: FilterResults) -> bool:
+        """Whether pods are still leaving the node that the pod waits for, so that there is hope yet."""
+        node = self._promises.promised_to(run.view.pod.key)
+        if node is None or node not in self._cache:
+            return False
+        row = self._cache.table.index(node)
+        if any(one.verdicts is not None and bool(one.verdicts.unresolvable[row]) for one in results.filters):
+            return False
+        eligible = self._policy.eligible_for(run.records)
+        return any(
+            eligible(view) and self._is_leaving(view.pod) for view in self._cache.pods_on(node).values()
+        )
+
+    def _is_leaving(self, pod: Pod) -> bool:
+        if self._promises.leaves(pod):
+            return True
+        found = pod.condition(CONDITION_DISRUPTION_TARGET)
+        return (
+            pod.terminating
+            and found is not None
+            and found.status == _TRUE
+            and found.reason == REASON_PREEMPTION
+        )

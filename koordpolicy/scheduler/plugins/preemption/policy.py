@@ -1,0 +1,113 @@
+"""What policy says of preemption, asked through programs made once."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import PreparedDecision, Records, prepared
+from koordpolicy.graph import RuleGraph
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.language.facts import TIMES
+from koordpolicy.model.facts import Record
+from koordpolicy.model.pod import PodKey
+from koordpolicy.scheduler.pod_predicate import PodPredicate
+from koordpolicy.scheduler.sortkeys import SortKey, sort_key
+
+NEVER: Final = "Never"
+
+_SUM_OFFSET: Final = 2**31
+"""Added to each priority of a sum, so that more pods never make it smaller."""
+
+_REMEMBERED: Final = 200_000
+"""Places of pods that are kept at once."""
+
+
+class PreemptionPolicy:
+    """What a profile says of who goes for whom."""
+
+    __slots__ = ("_eligible", "_importance", "_importance_known", "_order", "_policy", "_search")
+
+    def __init__(self, graph: RuleGraph, profile: str) -> None:
+        target = f"{graph.about('SchedulingProfile', profile).target}.preemption"
+        self._policy = prepared(graph, f"{target}.policy")
+        self._eligible = PodPredicate(graph, f"{target}.eligible", "victim")
+        self._importance = prepared(graph, f"{target}.importance")
+        self._order = prepared(graph, f"{target}.order")
+        self._search = (prepared(graph, f"{target}.search.share"), prepared(graph, f"{target}.search.least"))
+        self._importance_known: dict[PodKey, tuple[PodView, SortKey]] = {}
+
+    def wanted(self, records: Records) -> bool:
+        """Whether a pod may displace others at all. Not where that cannot be told."""
+        try:
+            said = self._policy.value(records)
+        except CelError:
+            return False
+        return said is not None and said != NEVER
+
+    @property
+    def reads_victims(self) -> bool:
+        """Whether the order of nodes depends on single victims."""
+        return ("candidate", "pods") in self._order.facts
+
+    def eligible_for(self, records: Records) -> Callable[[PodView], bool]:
+        """Whether a pod on a node may go for the one that `records` speak of."""
+        return self._eligible.bound(records)
+
+    def signature(self, records: Records) -> tuple[Any, ...]:
+        """What `eligible` reads of everything but victims: equal signatures, equal victims."""
+        return self._eligible.signature(records)
+
+    def importance(self, victim: PodView, now: Timestamp) -> SortKey:
+        """The place of a pod among those who may go, the most important first; at the end when it has none."""
+        key = victim.pod.key
+        known = self._importance_known.get(key)
+        if known is not None and known[0] is victim:
+            return known[1]
+        found = sort_key(self._importance, {"victim": started(victim, now), "now": now})
+        if victim.pod.started_at is not None and ("now", "") not in self._importance.facts:
+            if len(self._importance_known) > _REMEMBERED:
+                self._importance_known.clear()
+            self._importance_known[key] = victim, found
+        return found
+
+    def order(self, records: Records, candidate: Record) -> SortKey:
+        """The place of a node among those where room can be made, the best first."""
+        return sort_key(self._order, {**records, "candidate": candidate})
+
+    def search(self, records: Records) -> tuple[float, int]:
+        """Share of the nodes in percent, and number of candidates, that end the search."""
+        share, least = (_number(one, records) for one in self._search)
+        return (100.0 if share is None else float(share)), (1 if least is None else int(least))
+
+
+def started(view: PodView, now: Timestamp) -> Record:
+    """A pod's facts; one that no node has taken on yet counts as taken on now."""
+    return view.facts if "startedAt" in view.facts else {**view.facts, "startedAt": now}
+
+
+def candidate_facts(
+    node: str, victims: Sequence[PodView], violations: int, now: Timestamp, *, pods: bool = True
+) -> Record:
+    """The facts of a node from which pods would have to go: one at least, the most important first.
+
+    Those of single `pods` can be left away where nobody reads them.
+    """
+    highest = max(view.priority for view in victims)
+    starts = [view.pod.started_at for view in victims if view.priority == highest]
+    return {
+        "node": node,
+        "violations": violations,
+        "victims": len(victims),
+        "highestPriority": highest,
+        "prioritySum": sum(view.priority + _SUM_OFFSET for view in victims),
+        "earliestStart": TIMES.timestamp(min(now.ns if start is None else start for start in starts)),
+        "pods": [started(view, now) for view in victims] if pods else [],
+    }
+
+
+def _number(decision: PreparedDecision, records: Records) -> Any:
+    try:
+        return decision.value(records)
+    except CelError:
+        return None
