@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from koordpolicy.runtime.reports.troubles import FEW
 from koordpolicy.simulator.simulation import Simulation, SimulationSettings, interval_for
 from koordpolicy.simulator.workload import Arrival, Wave, Workload, WorkloadError
 from tests.integration.simulations import (
@@ -162,3 +163,18 @@ def test_pods_go_for_dearer_ones_and_begin_anew() -> None:
     assert found["scheduling"]["preempted"] == 1
     assert (found["pods"]["scheduled"], found["pods"]["pending"]) == (1, 1)
     assert found["pods"]["notArrived"] == 0
+
+
+@pytest.mark.parametrize("pods", [3, 15])
+def test_a_rule_that_fails_for_many_pods_is_told_of_some(pods: int) -> None:
+    """As on a cluster: of one trouble few pods have Events of their own, the others their conditions."""
+    broken = (
+        "apiVersion: koordpolicy.io/v1alpha1\nkind: SchedulingProfile\nmetadata: {name: own}\n"
+        "spec:\n  schedulerName: koord-scheduler\n"
+        "  filters: [{name: broken, require: {cel: 'int(node.name) > 0'}}]\n"
+    )
+    arrivals = [Arrival(0, pod(f"p{number}", "1")) for number in range(pods)]
+    told = simulated(graph_with(broken), workload(arrivals, minutes=1), colocation=False)
+    assert told["pods"]["pending"] == pods
+    assert told["scheduling"]["attempts"] == pods
+    assert told["events"]["reasons"]["FailedScheduling"]["count"] == min(pods, FEW)
