@@ -24,6 +24,11 @@ def examples() -> Path:
     return _directory("examples")
 
 
+def schemas() -> Path:
+    """The directory of the JSON Schemas and the manual."""
+    return _directory("schemas")
+
+
 def _directory(name: str) -> Path:
     for place in _PLACES:
         if (place / name).is_dir():

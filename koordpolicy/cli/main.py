@@ -32,6 +32,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "scheduler": "place the pods of a cluster by policy",
         "sync": "keep a directory in step with a Git repository",
         "schema": "print or write the JSON Schemas and CRDs of the kinds",
+        "lsp": "speak the Language Server Protocol: findings, meanings and names in an editor",
         "init": "begin a repository of policies: bundle, tests, CI, hooks",
         "completion": "print what makes a shell complete commands and flags",
         "man": "print the manual page for `man`",

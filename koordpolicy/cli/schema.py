@@ -10,9 +10,10 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.crds import write_crds
 from koordpolicy.language.manual import write_manual
 from koordpolicy.language.schema import schemas, write_schemas
+from koordpolicy.language_server.page import editors_page
 from koordpolicy.runtime.metrics.page import metrics_page
 
-PAGES = {"metrics.md": metrics_page()}
+PAGES = {"editors.md": editors_page(), "metrics.md": metrics_page()}
 """Pages of the manual on what stands above the language."""
 
 

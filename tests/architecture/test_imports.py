@@ -7,7 +7,7 @@ from tests.architecture.source import SOURCES, Source
 
 LAYERS = (
     ("cli", "web"),
-    ("simulator",),
+    ("simulator", "language_server"),
     ("scheduler", "manager", "agent", "descheduler", "runtimeproxy"),
     ("cluster",),
     ("runtime",),
@@ -37,6 +37,8 @@ DOORS: dict[str, set[str]] = {
     "aiohttp": {"kube", "runtime"},
     "uvloop": {"runtime"},
     "shtab": {"cli"},
+    "pygls": {"language_server"},
+    "lsprotocol": {"language_server"},
     "msgspec": {"kube", "runtime"},
     "z3": {"graph"},
     # The referees of our CEL stand in the tests; the product must not lean on them. Only

@@ -8,7 +8,7 @@ import pytest
 from koordpolicy.cli.main import COMMANDS, parser
 from koordpolicy.cli.schema import PAGES as MORE
 from koordpolicy.diagnostics.catalogue import CATALOGUE
-from koordpolicy.language.cel.checker.macros import _USAGE as MACROS
+from koordpolicy.language.cel.checker.macros import USAGE as MACROS
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.facts import FACTS, ROOTS
 from koordpolicy.language.kinds import KINDS, slots

@@ -41,7 +41,7 @@ _SORTABLE = frozenset(
 )  # fmt: skip
 
 
-_USAGE = {
+USAGE = {
     "all": "list.all(x, x > 0)",
     "exists": "list.exists(x, x > 0)",
     "exists_one": "list.exists_one(x, x > 0)",
@@ -61,7 +61,7 @@ _USAGE = {
 
 def macro_usage(name: str) -> str | None:
     """How the macro of that name is written; None when there is none."""
-    return _USAGE.get(name)
+    return USAGE.get(name)
 
 
 def check_macro(context: Context, node: ast.CallExpr) -> ir.Node | None:
@@ -141,7 +141,7 @@ def _variable(context: Context, node: ast.CallExpr, arg: ast.Expr) -> str | None
         return slot
     context.fail(
         "KP205", f"`{context.text(arg)}` is not a simple name", arg.start, arg.end,
-        f"write `{_USAGE[node.function]}`",
+        f"write `{USAGE[node.function]}`",
     )  # fmt: skip
     return None
 

@@ -1,0 +1,38 @@
+"""`koordpolicy lsp`: policies in an editor."""
+
+import argparse
+import logging
+import os
+import sys
+
+from koordpolicy.cli.command import OK, Command
+from koordpolicy.cli.terminal import Terminal
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--stdio",
+        action="store_true",
+        help="speak over standard input and output, as always: editors may say it",
+    )
+    parser.add_argument(
+        "--log-file", metavar="FILE", help="where to write what goes wrong (default: standard error)"
+    )
+
+
+def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    from koordpolicy.cli.at_flag import moment_of  # noqa: PLC0415  # nobody else waits for the protocol's library
+    from koordpolicy.language_server.server import make_server  # noqa: PLC0415
+
+    del terminal
+    log = logging.FileHandler(arguments.log_file) if arguments.log_file else logging.StreamHandler(sys.stderr)
+    logging.basicConfig(
+        handlers=[log], level=logging.WARNING, format="%(asctime)s %(name)s %(levelname)s %(message)s"
+    )
+    # The library closes what it reads and writes; the streams of the process are closed by nobody but itself.
+    given, said = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    make_server(lambda: moment_of(None)).start_io(given, said)
+    return OK
+
+
+COMMAND = Command(_add, _run, epilog="The manual's page on editors shows how to set them up.")
