@@ -60,6 +60,11 @@ COST: tuple[Code, ...] = (
             metadata: {name: own}
             spec:
               budgets: {costPerDecision: 50000000}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu}}
             """,
         advice="""
             Leave the budget out, or set it to what your dearest decision needs: `koordpolicy check --explain-cost` says
@@ -71,6 +76,11 @@ COST: tuple[Code, ...] = (
             metadata: {name: own}
             spec:
               budgets: {costPerDecision: 200000}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: node.capacity.cpu}}
             """,
     ),
 )

@@ -1,6 +1,7 @@
 """KP5xx: findings in PolicyTests."""
 
 from koordpolicy.diagnostics.catalogue.code import Code
+from koordpolicy.diagnostics.value import Severity
 
 POLICY_TESTS: tuple[Code, ...] = (
     Code.written(
@@ -147,6 +148,142 @@ POLICY_TESTS: tuple[Code, ...] = (
                 - name: and one of a small node
                   given: {node: {capacity: {cpu: 4}}}
                   expect: {CPUSuppress.minimum: 1}
+            """,
+    ),
+    Code.written(
+        "KP505",
+        "case that expects nothing",
+        explanation="A case of a `PolicyTest` has an empty `expect`.",
+        why="It passes whatever the policies decide, and looks like a test all the same.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
+                  expect: {}
+            """,
+        advice="Name the decisions that the case is about. `koordpolicy test --update` corrects values, not names.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: what the system uses is left to it
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
+                  expect: {CPUSuppress.target: 5500m}
+            """,
+    ),
+    Code.written(
+        "KP506",
+        "two cases of one name",
+        severity=Severity.WARNING,
+        explanation="Two cases of a `PolicyTest` have the same name.",
+        why="A report names the case that failed; which of the two, nobody can tell. Often one was copied and not finished.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              given: {node: {capacity: {cpu: "10"}}}
+              cases:
+                - name: a node
+                  given: {node: {usage: {total: {cpu: 1}}}}
+                  expect: {CPUSuppress.target: 5500m}
+                - name: a node
+                  given: {node: {usage: {total: {cpu: 2}}}}
+                  expect: {CPUSuppress.target: 4500m}
+            """,
+        advice="Say in each name what is special about the case.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              given: {node: {capacity: {cpu: "10"}}}
+              cases:
+                - name: the system uses one core
+                  given: {node: {usage: {total: {cpu: 1}}}}
+                  expect: {CPUSuppress.target: 5500m}
+                - name: the system uses two cores
+                  given: {node: {usage: {total: {cpu: 2}}}}
+                  expect: {CPUSuppress.target: 4500m}
+            """,
+    ),
+    Code.written(
+        "KP507",
+        "bundle without a policy of its own",
+        severity=Severity.WARNING,
+        explanation="A bundle has tests at most, and no document that says anything.",
+        why="""
+            It decides what its packs decide. Most often a file is missing from it: `include` does not name it, or it
+            lies elsewhere.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyBundle
+            metadata: {name: shop}
+            spec:
+              extends: [koordinator]
+            """,
+        advice="Add a document that says what differs from the packs. Who wants a pack as it is needs no bundle.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyBundle
+            metadata: {name: shop}
+            spec:
+              extends: [koordinator]
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: shop}
+            spec:
+              parameters: {threshold: 70%}
+            """,
+    ),
+    Code.written(
+        "KP508",
+        "test of other people's policies",
+        severity=Severity.WARNING,
+        explanation="""
+            No document of the bundle has a part in any decision that a `PolicyTest` expects, neither by a rule nor by a
+            parameter.
+            """,
+        why="The test passes whatever the bundle says. It shows what a pack does, which the pack's own tests do already.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: shop}
+            spec:
+              parameters: {threshold: 70%}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: best-effort work is held to a share of time
+                  expect: {CPUSuppress.mechanism: cpuset}
+            """,
+        advice="Expect a decision that the bundle changes.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: shop}
+            spec:
+              parameters: {threshold: 70%}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: PolicyTest
+            metadata: {name: suppress}
+            spec:
+              cases:
+                - name: seven of ten cores, less one that the system uses
+                  given: {node: {capacity: {cpu: "10"}, usage: {total: {cpu: 1}}}}
+                  expect: {CPUSuppress.target: 6}
             """,
     ),
 )

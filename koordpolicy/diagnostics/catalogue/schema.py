@@ -269,6 +269,11 @@ SCHEMA: tuple[Code, ...] = (
             kind: PolicyBundle
             metadata: {name: shop}
             spec: {extends: [koordinator]}
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {minimumCPUs: 3}
             """,
     ),
 )

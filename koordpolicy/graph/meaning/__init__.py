@@ -9,6 +9,7 @@ from koordpolicy.graph.meaning.formulas import formulas
 from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
 from koordpolicy.graph.meaning.plugins import plugins
+from koordpolicy.graph.meaning.policy_tests import policy_tests
 from koordpolicy.graph.meaning.ranges import ranges
 from koordpolicy.graph.meaning.required import required
 from koordpolicy.graph.meaning.rollouts import rollouts
@@ -26,5 +27,6 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     slots,
     ranges,
     orders,
+    policy_tests,
     formulas,  # last: it runs what all the others have found sound
 )
