@@ -149,8 +149,8 @@ def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal:
         terminal.say(f"{resource} {'/'.join(_key(obj))} is unreadable: {why.reason}")
     spec = {key: value for key, value in mapping(pod.raw, "spec").items() if key != "nodeName"}
     free = replace(pod, node_name="", raw={**pod.raw, "spec": spec}) if pod.node_name else pod
-    decision = scheduler.rehearse(free)
-    view = scheduler.cycle(free).view
+    decision = scheduler.framework.rehearse(free)
+    view = scheduler.framework.cycle(free).view
     table = explanation(graph, scheduler.profile, decision, view.facts)
     gates = () if pod.node_name else view.placement.gates
     return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates)

@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
-from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.decision import NO_CLAIMS, Decision, Refusals
+from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
-from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.reservations import Reservations, claims_of
 from koordpolicy.scheduler.waitlist import Waitlist
 
@@ -30,13 +29,11 @@ SLICE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class BindingSite:
-    """What binding cycles need of their scheduler: its clock (nanoseconds since 1970) and its cache, which another
-    revision replaces; what makes a cycle of a pod, hears of events, and deals with a pod after an error.
+    """What binding cycles need of their scheduler: its clock (nanoseconds since 1970), and who hears of events and deals with a
+    pod after an error.
     """
 
     clock: Callable[[], int]
-    cache: Callable[[], ClusterCache]
-    cycle: Callable[[PodView], Cycle]
     happened: Callable[[Event, str], None]
     failed: Callable[[PodView, Exception], Decision]
 
@@ -48,7 +45,9 @@ class BindingCycles:
         self._ledger = ledger
         self._waitlist = waitlist
         self._site = site
-        self._reservations = Reservations(ledger, lambda: site.cache().state, site.clock, self._reconsider)
+        self._reservations = Reservations(
+            ledger, lambda: self._framework.cache.state, site.clock, self._reconsider
+        )
         self._asked_again: dict[PodKey, set[str]] = {}
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
         self._ended: deque[tuple[Decision, Pod, Account | None]] = deque()
@@ -58,10 +57,10 @@ class BindingCycles:
         self.on_news: Callable[[], None] = lambda: None
         """Hears when a pod may be due for a reason other than an event."""
 
-    def begin(self, profile: Profile) -> None:
+    def begin(self, framework: Framework) -> None:
         """Go on by a profile from now on; who waits for a permit is asked about again."""
-        self._profile = profile
-        self._reservations.begin(profile)
+        self._framework = framework
+        self._reservations.begin(framework.profile)
         self._reconsider((), ())
 
     # --- before the queue -------------------------------------------------------------------------
@@ -73,15 +72,17 @@ class BindingCycles:
         key = view.pod.key
         before = self._gated.pop(key, None)
         try:
-            refused = self._reservations.gate(self._site.cycle(view))
+            refused = self._reservations.gate(self._framework.cycle(view))
         except CycleProblem:
             return False  # the attempt will say what is wrong
         if refused is None:
             return False
         self._gated[key] = refused
         if refused != before:
-            nodes, why = len(self._site.cache()), f"{refused.filter}: {refused.reason}"
-            found = Decision(key, view.pod.uid, "", nodes, 0, remark=why, digest=self._profile.digest)
+            nodes, why = len(self._framework.cache), f"{refused.filter}: {refused.reason}"
+            found = Decision(
+                key, view.pod.uid, "", nodes, 0, remark=why, digest=self._framework.profile.digest
+            )
             self._waitlist.last[key] = found
             self._ended.append((found, view.pod, None))
         return True
@@ -104,7 +105,7 @@ class BindingCycles:
         After an error the ledger may hold something for the pod.
         """
         account = self._ledger.open(cycle.view, decision.node)
-        refused, until = self._reservations.reserve(cycle, self._site.cache().table, account), None
+        refused, until = self._reservations.reserve(cycle, self._framework.cache.table, account), None
         if refused is None:
             if account.claims:
                 decision = replace(decision, claims=claims_of(account))
@@ -137,7 +138,7 @@ class BindingCycles:
         """What a pod's claims had to have written is so: the time begins in which the cluster is to confirm it."""
         account = self._ledger.assumed(decision.pod)
         if account is not None and account.decision is decision:
-            within = self._profile.confirm_within(self._site.cycle(account.view).records)
+            within = self._framework.profile.confirm_within(self._framework.cycle(account.view).records)
             self._ledger.bind(account, self._site.clock() + within if within else None)
 
     def take_back(self, account: Account) -> None:
@@ -228,7 +229,7 @@ class BindingCycles:
                 continue
             view = account.view
             try:
-                cycle = self._site.cycle(view)
+                cycle = self._framework.cycle(view)
                 refused, until = self._reservations.permit(cycle, account, names)
                 if refused is not None:
                     self._end_wait(account, account.decision, refused)
@@ -274,14 +275,14 @@ class BindingCycles:
     def _place(self, account: Account) -> None:
         """Count a pod on its node before the cluster does."""
         key = account.view.pod.key
-        self._site.cache().place(account.view, account.node, self._site.clock())
+        self._framework.cache.place(account.view, account.node, self._site.clock())
         self._ledger.claim(account, Claim("", None, lambda: self._displace(key), logged=True))
 
     def _displace(self, key: PodKey) -> None:
-        self._site.cache().displace(key)
+        self._framework.cache.displace(key)
 
     def _bind(self, account: Account, cycle: Cycle) -> None:
         """A pod may be written. The time in which it is to be confirmed begins when its claims are `written`."""
-        within = self._profile.confirm_within(cycle.records)
+        within = self._framework.profile.confirm_within(cycle.records)
         timed = within and not any(claim.prebind for claim in account.claims)
         self._ledger.bind(account, self._site.clock() + within if timed else None)

@@ -18,37 +18,28 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from koordpolicy.algorithms.columns import total
-from koordpolicy.algorithms.eviction import Victims
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
-from koordpolicy.cluster.loads import LoadPolicy
-from koordpolicy.cluster.nodes import NodeView
-from koordpolicy.cluster.pods import PodView, scheduler_of, takes_less, view_of
+from koordpolicy.cluster.pods import PodView, scheduler_of, takes_less
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.same import differs_for
 from koordpolicy.language.facts import Component
-from koordpolicy.model.facts import COUNTED, Record
-from koordpolicy.model.facts.node import cluster_facts
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
-from koordpolicy.scheduler.cycle import Cycle, CycleProblem
-from koordpolicy.scheduler.decision import Decision, Failure, NoCandidate, Refusals
-from koordpolicy.scheduler.diagnosis import Diagnosis, Limits
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.diagnosis import Diagnosis
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
+from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.hints import Hints, differing
 from koordpolicy.scheduler.ledger import Ledger, Stage
-from koordpolicy.scheduler.post_filters import PostFilters
-from koordpolicy.scheduler.profile import place_of, records_for
 from koordpolicy.scheduler.role import ALONE, Role
-from koordpolicy.scheduler.select_host import Draw, HostSelection, select_host
-from koordpolicy.scheduler.unsupported import unsupported
+from koordpolicy.scheduler.select_host import Draw, HostSelection
 from koordpolicy.scheduler.waitlist import Waitlist
 
 LOG: Final = logging.getLogger(__name__)
@@ -75,6 +66,7 @@ class Scheduler:
     decision lists. Without `refusals` only a pod that found no node says what refused it, which saves time.
     With `diagnosing` it finds out about pods that wait, as far as `diagnosis.some` is called.
     `role` is its part in the work where there are other schedulers, and the plugins that policy may name.
+    `framework` is the profile at work: whoever only asks asks that.
     Raises ProfileError when the graph has no such profile. Not for use by two threads.
     """
 
@@ -94,11 +86,11 @@ class Scheduler:
         self._role = role
         self._diagnosing = diagnosing
         self._selection = HostSelection(draw, explained, refusals)
-        self._waitlist = Waitlist(clock, self._records)
+        self._waitlist = Waitlist(clock)
         self._undo_log = UndoLog()
         self.ledger: Final = Ledger(self._undo_log)
         """What is promised and reserved. To be read by others; written here alone."""
-        site = BindingSite(clock, lambda: self.cache, self.cycle, self._happened, self._undo)
+        site = BindingSite(clock, self._happened, self._undo)
         self._binding = BindingCycles(self.ledger, self._waitlist, site)
         self._waitlist.gate = self._binding.gate
         self.on_decided: OnDecided | None = None
@@ -106,22 +98,17 @@ class Scheduler:
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
-        self.profile = self._role.profile(graph, profile)
-        self._graph = graph
-        self._catalogue = graph.catalogue
-        self._load = LoadPolicy(graph, profile)
         state = ClusterState(self._undo_log) if before is None else before.state.again()
-        self.cache = ClusterCache(self._load, graph.catalogue, self.profile.node_facts, state)
-        self._evaluations = EvaluationCache()
-        self._post_filters = PostFilters(graph, self.profile, self.cache, self.ledger, self._selection.draw)
-        self._waitlist.begin(self.profile, Hints(self.profile, self.cache))
-        self._binding.begin(self.profile)
-        limits = Limits.of(graph, profile)
-        self._adviser = Adviser(graph, profile, limits.evaluations)
+        framework = self.framework = Framework(
+            graph, profile, self._role, state, self.ledger, self._selection, self._clock
+        )
+        self.profile, self.cache = framework.profile, framework.cache
+        self._waitlist.begin(self.profile, Hints(self.profile, self.cache), framework.records)
+        self._binding.begin(framework)
         apart = EvaluationCache()  # so that what decisions remember stays as it is
         self.diagnosis = Diagnosis(
-            limits, self._adviser, self._waitlist, self.cache.table, self._clock, self.cycle,
-            lambda cycle: self._decided(cycle, apart),
+            framework.limits, framework.adviser, self._waitlist, self.cache.table, self._clock, framework.cycle,
+            lambda cycle: framework.decided(cycle, apart),
         )  # fmt: skip
 
     def replace_graph(self, graph: RuleGraph) -> None:
@@ -130,8 +117,9 @@ class Scheduler:
         Where the revisions do not differ in anything that a scheduler asks, nothing is: decisions only name the new one
         from now on. Raises ProfileError, and goes on with the old one, when the graph lacks the profile.
         """
-        if not differs_for(Component.SCHEDULER, self._graph, graph):
-            self._graph, self.profile = graph, replace(self.profile, digest=graph.digest)
+        if not differs_for(Component.SCHEDULER, self.framework.graph, graph):
+            self.framework.rename(graph)
+            self.profile = self.framework.profile
             return
         self._role.profile(graph, self.profile.name)
         before, pending = self.cache, list(self._waitlist.pods.values())
@@ -145,15 +133,15 @@ class Scheduler:
                 self.cache.set_metric(metric)
         for view, node_name, since in before.pods():
             with _one("pod", *view.pod.key):
-                now = self._view(view.pod)
+                now = self.framework.view(view.pod)
                 self.cache.place(now, node_name, since)
                 self._binding.renewed(now, node_name)
         for view, node_name in promised:
             with _one("pod", *view.pod.key):
-                self.ledger.promise(self._view(view.pod), node_name)
+                self.ledger.promise(self.framework.view(view.pod), node_name)
         for view in pending:
             with _one("pod", *view.pod.key):
-                self._waitlist.enter(self._view(view.pod))
+                self._waitlist.enter(self.framework.view(view.pod))
 
     # --- events ---------------------------------------------------------------------------------
 
@@ -202,7 +190,7 @@ class Scheduler:
     def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
         """A pod on a node that is not confirmed there; None, too, where policy's estimate reads where."""
         account = self.ledger.assumed(key)
-        if account is None or self._load.estimates_by("nodeName", "labels"):
+        if account is None or self.framework.load.estimates_by("nodeName", "labels"):
             return None
         return account.view, account.node
 
@@ -221,7 +209,7 @@ class Scheduler:
             if account is not None and account.node != pod.node_name:
                 self._binding.take_back(account)  # somebody else has bound it
                 known = account = None
-            view = bound or self._view(pod)
+            view = bound or self.framework.view(pod)
             self.cache.place(view, pod.node_name, self._clock())
             self.ledger.confirm(key, view)
             if known is None:
@@ -241,11 +229,11 @@ class Scheduler:
             if found is not None:
                 self._binding.take_back(found)
             if pod.nominated_node and not pod.terminating:
-                self._heard_promise(self._view(pod))
+                self._heard_promise(self.framework.view(pod))
             else:
                 self._no_longer_waits(key)
         else:
-            view = self._view(pod)
+            view = self.framework.view(pod)
             self._heard_promise(view)
             if key in self._waitlist.away and key not in self._waitlist.pods:
                 # It comes back from other shards: what they knew better reaches us, too, while it waits.
@@ -287,7 +275,7 @@ class Scheduler:
         if account is None or account.view.pod.uid != pod.uid:
             return
         self._binding.take_back(account)
-        self._waitlist.again(self._view(pod))
+        self._waitlist.again(self.framework.view(pod))
 
     def written(self, decision: Decision) -> None:
         """What a pod's claims had to have written is so: from now on the cluster may confirm it."""
@@ -329,14 +317,14 @@ class Scheduler:
     def _run_cycle(self, view: PodView) -> Decision:
         """A decision on a pod that has left the queue, and what follows from it."""
         key = view.pod.key
-        cycle = self.cycle(view)
-        evaluation, decision = self._decided(cycle)
+        cycle = self.framework.cycle(view)
+        evaluation, decision = self.framework.decided(cycle)
         if self.on_decided is not None:
             self.on_decided(cycle, evaluation, self.cache.table, decision)
         if decision.placed:
             return self._binding.reserve(cycle, decision)
         if evaluation is not None:
-            decision = self._without_node(cycle, evaluation, decision)
+            decision = self.framework.without_node(cycle, evaluation, decision)
         decision = replace(decision, promised=self.ledger.promised_to(key) or "")
         if self._diagnosing:
             decision = self.diagnosis.refused(decision)
@@ -346,51 +334,18 @@ class Scheduler:
     def _undo(self, view: PodView, problem: Exception) -> Decision:
         """A decision after a failure somewhere in a cycle: nothing of the cycle holds, and the pod comes again."""
         self.ledger.give_up(view.pod.key)
-        self.forget_answers()
-        decision = self._problem(view.pod, problem)
+        self.framework.forget_answers()
+        decision = self.framework.problem(view.pod, problem)
         self._waitlist.failed(view, decision)
         return decision
 
-    def decide(self, pod: Pod | PodView) -> Decision:
-        """Where a pod would go now, and why. Changes nothing."""
-        return self._decided(self.cycle(pod))[1]
-
-    def _decided(
-        self, cycle: Cycle, evaluations: EvaluationCache | None = None
-    ) -> tuple[Evaluation | None, Decision]:
-        """A decision, and what it was made of; None where the cycle itself failed."""
-        pod, table, evaluations = cycle.view.pod, self.cache.table, evaluations or self._evaluations
-        try:
-            need = unsupported(pod.raw)
-            if need:
-                refused = Refusals("", need, len(table), resolvable=False)
-                digest = self.profile.digest
-                return None, Decision(pod.key, pod.uid, "", len(table), 0, (refused,), digest=digest)
-            evaluation = self._post_filters.counted(cycle, evaluations.get(cycle, table))
-            promised = self.ledger.promised_to(pod.key)
-            decision = select_host(cycle, evaluation, table, self._selection, promised)
-            while decision.placed and not self._post_filters.passes_beside(cycle, decision.node):
-                evaluation = evaluation.refusing(table.index(decision.node))
-                decision = select_host(cycle, evaluation, table, self._selection)
-        except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
-            return None, self._problem(pod, problem)
-        return evaluation, decision
-
     # --- for others that decide -----------------------------------------------------------------
-
-    def evaluation(self, cycle: Cycle) -> Evaluation:
-        """What the profile says of all nodes about a pod. Raises CycleProblem."""
-        return self._evaluations.get(cycle, self.cache.table)
-
-    def leaving_beside(self, cycle: Cycle, node: str, going: Collection[PodKey]) -> Victims[PodKey] | None:
-        """Who goes from a node for a pod when some go in any case; None if all were in vain. Raises CycleProblem."""
-        return self._post_filters.beside(cycle, node, going)
 
     def assume(self, pod: Pod, node: str) -> None:
         """Somebody else has decided that a pod goes to a node."""
         self._waitlist.leave(pod.key)
         if self.cache.node_of(pod.key) is None:
-            self._binding.assume(self._view(pod), node)
+            self._binding.assume(self.framework.view(pod), node)
 
     def withdraw(self, pod: Pod) -> None:
         """A pod that was assumed so did not get there."""
@@ -398,86 +353,7 @@ class Scheduler:
         if account is not None:
             self._binding.take_back(account)
 
-    # --- parts of a decision --------------------------------------------------------------------
-
-    def _without_node(self, cycle: Cycle, evaluation: Evaluation, decision: Decision) -> Decision:
-        """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
-        shard = self._role.shard
-        if shard is None:
-            return self._with_room_made(cycle, evaluation, decision)
-        pod, table = cycle.view.pod, self.cache.table
-        everywhere = shard.lifted(cycle, evaluation)
-        try:
-            fits = select_host(*everywhere, table, self._selection).node
-            if (route := shard.route_to(pod, fits, table)) is not None:
-                return replace(decision, route=route)
-            decision = self._with_room_made(cycle, evaluation, decision)
-            if decision.preemption is not None or decision.problem:
-                return decision
-            if (route := shard.route_to(pod, self._post_filters.could(*everywhere), table)) is not None:
-                return replace(decision, route=route)
-        except CycleProblem as problem:
-            return self._problem(cycle.view.pod, problem)
-        return replace(decision, route=shard.way_home(pod))
-
-    def _with_room_made(
-        self, cycle: Cycle, evaluation: Evaluation, decision: Decision, *, following: bool = True
-    ) -> Decision:
-        """A decision on a pod that found no node, with who goes for it, or why nobody does.
-
-        Without `following` nothing follows from it.
-        """
-        try:
-            found = self._post_filters.find(cycle, evaluation)
-        except CycleProblem as problem:
-            return self._problem(cycle.view.pod, problem)
-        if found is None:
-            return decision
-        if following:
-            self._post_filters.follow(cycle, found)
-        if isinstance(found, NoCandidate):
-            return replace(decision, remark=found.message(decision.nodes))
-        return replace(decision, preemption=found)
-
-    def advise(self, pod: Pod | PodView) -> tuple[Advice, ...]:
-        """What would help a pod that finds no node, filter by filter. Changes nothing."""
-        cycle = self.cycle(pod)
-        evaluation, decision = self._decided(cycle)
-        if evaluation is None or decision.placed:
-            return ()
-        return self._adviser.advise(cycle, evaluation, self.cache.table)
-
-    def _problem(self, pod: Pod, problem: Exception) -> Decision:
-        found = CycleProblem.of(problem)
-        failure = Failure(
-            str(found), found.step, place_of(self._graph, self.profile.name, found.step), found.cause
-        )
-        if found.cause is not None:
-            self.forget_answers()
-        return Decision(pod.key, pod.uid, "", len(self.cache), 0, failure=failure, digest=self.profile.digest)
-
-    def rehearse(self, pod: Pod | PodView) -> Decision:
-        """A decision with all that would follow: who would have to go, and what would help. Nothing is kept."""
-        cycle = self.cycle(pod)
-        evaluation, decision = self._decided(cycle)
-        if evaluation is None or decision.placed:
-            return decision
-        decision = self._with_room_made(cycle, evaluation, decision, following=False)
-        advice = self._adviser.advise(cycle, evaluation, self.cache.table)
-        return replace(decision, advice=tuple(one.text for one in advice))
-
-    def cycle(self, pod: Pod | PodView) -> Cycle:
-        """A pod with all the facts that the profile may ask for now, its estimate among them.
-
-        `now` is in whole seconds, so that equal pods of one second are equal cycles.
-        """
-        view = self._view(pod) if isinstance(pod, Pod) else pod
-        records = self._records(view.facts, view.pod.namespace)
-        return Cycle(self.profile, view, records, self.cache.state)
-
-    def forget_answers(self) -> None:
-        """Evaluate every node anew next time, even about pods that were asked for before."""
-        self._evaluations = EvaluationCache()
+    # --- what is shown --------------------------------------------------------------------------
 
     def next_time(self, *, retries: bool = True) -> int | None:
         """When something is due without anything happening; None when nothing is.
@@ -525,24 +401,6 @@ class Scheduler:
         node = view.pod.nominated_node or self.ledger.promised_to(view.pod.key)
         if node:
             self.ledger.promise(view, node)
-
-    def _records(self, facts: Record, namespace: str) -> dict[str, Any]:
-        return records_for(
-            facts, self.cache.state.namespaces.get(namespace, {}), self._cluster(), self._clock()
-        )
-
-    def _view(self, pod: Pod) -> PodView:
-        return view_of(pod, self._catalogue, self._load.estimate)
-
-    def _cluster(self) -> Record:
-        if not self.profile.reads_cluster:
-            return {}
-        nodes = NodeView(self.cache.table)
-        sums = [
-            {resource: total(nodes.amount(path, resource)) for resource in COUNTED.values()}
-            for path in ("resources.allocatable", "resources.requested")
-        ]
-        return cluster_facts("", len(self.cache), self.cache.pod_count, *sums)
 
 
 @contextmanager

@@ -35,21 +35,21 @@ class Waitlist:
     pods have to `enter` anew.
     """
 
-    def __init__(self, clock: Callable[[], int], records: RecordsOf) -> None:
+    def __init__(self, clock: Callable[[], int]) -> None:
         self.pods: dict[PodKey, PodView] = {}
         self.last: dict[PodKey, Decision] = {}
         self.away: set[PodKey] = set()
         self.gate: Callable[[PodView], bool] = lambda view: False
         """Whether a pod is to stay out of the queue for now."""
         self._clock = clock
-        self._records = records
         self._attempts: dict[PodKey, int] = {}
         self._since: dict[PodKey, int] = {}
         self._early: set[PodKey] = set()
         """The pods whose latest attempt came before the end of their back-off."""
 
-    def begin(self, profile: Profile, hints: Hints) -> None:
+    def begin(self, profile: Profile, hints: Hints, records: RecordsOf) -> None:
         """Order pods as a profile says from now on."""
+        self._records = records
         self._profile = profile
         self._hints = hints
         self._queue = SchedulingQueue()

@@ -52,7 +52,7 @@ def _cycle(made: Scheduler) -> tuple[Cycle, frozenset[str]]:
     assert decision.placed
     changed = table.changed_since(version)
     assert changed is not None
-    return made.cycle(next(pods)), changed
+    return made.framework.cycle(next(pods)), changed
 
 
 def _ways(made: Scheduler, cycle: Cycle, changed: frozenset[str], count: int) -> Row:

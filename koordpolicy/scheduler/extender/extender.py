@@ -72,14 +72,14 @@ class Extender:
     def room(self, args: PreemptionArgs) -> dict[str, Going]:
         """The nodes that pass once those who are to go have gone, more of them if need be; the others are left out."""
         cache = self._scheduler.cache
-        cycle = self._scheduler.cycle(args.pod)
+        cycle = self._scheduler.framework.cycle(args.pod)
         found: dict[str, Going] = {}
         for node, going in args.nodes.items():
             if node not in cache:
                 continue
             there = {view.pod.uid: key for key, view in cache.pods_on(node).items()}
             keys = [there[uid] for uid in going.uids if uid in there]
-            victims = self._scheduler.leaving_beside(cycle, node, keys)
+            victims = self._scheduler.framework.post_filters.beside(cycle, node, keys)
             if victims is None:
                 continue
             more = victims.keys[len(keys) :]
@@ -95,8 +95,8 @@ class Extender:
     def _about(self, args: ExtenderArgs) -> tuple[Cycle, Evaluation, dict[str, int]]:
         """What is known of all nodes, and the rows of those that were asked for."""
         table = self._scheduler.cache.table
-        cycle = self._scheduler.cycle(args.pod)
-        evaluation = self._scheduler.evaluation(cycle)
+        cycle = self._scheduler.framework.cycle(args.pod)
+        evaluation = self._scheduler.framework.evaluation(cycle)
         return cycle, evaluation, {name: table.index(name) for name in args.names if name in table}
 
 

@@ -102,7 +102,7 @@ class ExtenderServer:
         passed = self._extender.filter(args)
         if self._log is not None:
             refused = (*passed.failed.values(), *passed.unresolvable.values())
-            cycle = self._scheduler.cycle(args.pod)
+            cycle = self._scheduler.framework.cycle(args.pod)
             self._log.answered(cycle, len(args.names), passed.names, refused)
         if len(passed.names) == 1:
             self._chooses(args.pod)  # the only node is taken without a call for scores

@@ -59,7 +59,7 @@ def _scheduler(*documents: Any) -> Scheduler:
 
 
 def _view(obj: Object, scheduler: Scheduler) -> PodView:
-    return scheduler.cycle(read_pod(obj)).view
+    return scheduler.framework.cycle(read_pod(obj)).view
 
 
 def _place(obj: dict[str, Any]) -> None:

@@ -43,7 +43,7 @@ def test_without_being_asked_for_there_is_none() -> None:
     world = World()
     world.build({"nodes": {"a": {"unschedulable": True}}})
     assert "\n" not in world.place("pod").message
-    (advice,) = world.scheduler.advise(world.scheduler._waitlist.pods["default", "pod"])
+    (advice,) = world.scheduler.framework.advise(world.scheduler._waitlist.pods["default", "pod"])
     assert (advice.filter, advice.nodes) == ("NodeUnschedulable", 1)
 
 

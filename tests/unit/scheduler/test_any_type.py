@@ -72,7 +72,7 @@ def test_whole_and_broken_numbers_in_one_score_lose_nothing() -> None:
     assert profile.fallback == ()
     world = World(graph)
     world.build({"nodes": NODES})
-    cycle = world.scheduler.cycle(pod("x"))
+    cycle = world.scheduler.framework.cycle(pod("x"))
     evaluation = evaluate(cycle, world.scheduler.cache.table)
     (scores,) = [one.scores for one in evaluation.scores if one.step.name == "own"]
     assert scores is not None

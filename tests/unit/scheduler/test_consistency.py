@@ -76,9 +76,9 @@ def test_remembered_answers_are_those_that_would_be_given_anew(
     for steps in story:
         for step in steps:
             step.act(world)
-        remembered = [world.scheduler.decide(one) for one in asked]
-        world.scheduler.forget_answers()
-        assert remembered == [world.scheduler.decide(one) for one in asked]
+        remembered = [world.scheduler.framework.decide(one) for one in asked]
+        world.scheduler.framework.forget_answers()
+        assert remembered == [world.scheduler.framework.decide(one) for one in asked]
 
 
 @FEW
@@ -90,7 +90,7 @@ def test_columns_say_of_each_node_what_rows_say(steps: list[Step], said: Any) ->
     for step in steps:
         step.act(world)
     scheduler = world.scheduler
-    cycle = scheduler.cycle(pod("asked", said))
+    cycle = scheduler.framework.cycle(pod("asked", said))
     evaluation = evaluate(cycle, scheduler.cache.table)
     for at, name in enumerate(scheduler.cache.table.names):
         row = dict(scheduler.cache.table.row(scheduler.cache.table.index(name)))

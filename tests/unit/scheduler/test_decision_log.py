@@ -126,7 +126,7 @@ def test_what_never_settles_is_written_and_not_kept(monkeypatch: pytest.MonkeyPa
 
 def test_answers_to_kube_scheduler_are_written_too() -> None:
     logged = Logged()
-    cycle = logged.scheduler.cycle(small_pod("p"))
+    cycle = logged.scheduler.framework.cycle(small_pod("p"))
     logged.placements.answered(cycle, 3, ("n1",), ("the zone is closed", "the zone is closed"))
     (entry,) = logged.entries()
     assert (entry["result"], entry["nodes"], entry["feasible"]) == ("filtered", 3, 1)

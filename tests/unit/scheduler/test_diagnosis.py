@@ -73,14 +73,14 @@ def test_advice_says_when_not_all_was_tried(most: int) -> None:
     assert (
         told.message.endswith("; not all was tried that might help.") or "threshold: not all" in told.message
     )
-    (advice,) = world.scheduler.advise(world.scheduler._waitlist.pods["default", "pod"])
+    (advice,) = world.scheduler.framework.advise(world.scheduler._waitlist.pods["default", "pod"])
     assert advice.cut
 
 
 def test_advice_is_not_cut_where_it_need_not_be() -> None:
     world = loaded(5)
     world.place("pod")
-    (advice,) = world.scheduler.advise(world.scheduler._waitlist.pods["default", "pod"])
+    (advice,) = world.scheduler.framework.advise(world.scheduler._waitlist.pods["default", "pod"])
     assert not advice.cut
 
 
@@ -154,11 +154,11 @@ def test_advice_can_be_left_out() -> None:
 def test_an_error_takes_one_pod(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     world = loaded(3)
     world.place("pod")
-    pieces = world.scheduler._adviser.pieces
-    monkeypatch.setattr(world.scheduler._adviser, "pieces", lambda *_: 1 / 0)
+    pieces = world.scheduler.framework.adviser.pieces
+    monkeypatch.setattr(world.scheduler.framework.adviser, "pieces", lambda *_: 1 / 0)
     assert world.diagnose() == []
     assert "ZeroDivisionError" in caplog.text
-    monkeypatch.setattr(world.scheduler._adviser, "pieces", pieces)
+    monkeypatch.setattr(world.scheduler.framework.adviser, "pieces", pieces)
     world.place("other")
     assert [one.pod[1] for one in world.diagnose()] == ["other"]
 

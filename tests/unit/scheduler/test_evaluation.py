@@ -92,9 +92,9 @@ def keep_up(chance: random.Random) -> None:
         decided = scheduler.schedule_next()
         if decided is None:
             continue
-        cycle = scheduler.cycle(pod)
-        scheduler.decide(pod)
-        known = scheduler.evaluation(cycle)
+        cycle = scheduler.framework.cycle(pod)
+        scheduler.framework.decide(pod)
+        known = scheduler.framework.evaluation(cycle)
         evaluation = evaluate(cycle, scheduler.cache.table)
         assert_equal(known, evaluation)
         ranking, fresh = known.ranking(), evaluation.ranking()
@@ -132,7 +132,7 @@ def test_equal_pods_are_followed_node_by_node() -> None:
     for at in range(4):
         scheduler.set_pod(a_pod(f"p{at}", 0))
         assert scheduler.schedule_next() is not None
-    assert [entry.incremental is not None for entry in scheduler._evaluations._entries] == [True]
+    assert [entry.incremental is not None for entry in scheduler.framework._evaluations._entries] == [True]
 
 
 def test_another_table_or_profile_has_answers_of_its_own() -> None:
@@ -141,7 +141,7 @@ def test_another_table_or_profile_has_answers_of_its_own() -> None:
         for scheduler, cpu in ((large, 8000), (small, 100)):
             scheduler.set_node(Node(f"n{at}", allocatable={"cpu": cpu, "memory": 8 << 30, "pods": 6}))
     assert large.cache.table.version == small.cache.table.version
-    cycle, evaluations = large.cycle(a_pod("p", 0)), EvaluationCache()
+    cycle, evaluations = large.framework.cycle(a_pod("p", 0)), EvaluationCache()
     for scheduler, feasible in ((large, 12), (large, 12), (small, 0), (large, 12)):
         ranking = evaluations.get(cycle, scheduler.cache.table).ranking()
         assert ranking is not None
@@ -157,9 +157,9 @@ def test_scores_count_on_nodes_that_become_feasible_when_none_was() -> None:
         scheduler.set_pod(Pod(f"big{at}", uid=f"big{at}", node_name=f"n{at}", containers=(whole,)))
     pod = a_pod("p", 0)
     for _ in range(2):
-        assert not scheduler.decide(pod).placed
+        assert not scheduler.framework.decide(pod).placed
     for at in (3, 7):
         scheduler.remove_pod(("default", f"big{at}"))
-    decided = scheduler.decide(pod)
-    scheduler.forget_answers()
-    assert decided.node == scheduler.decide(pod).node == "n7"
+    decided = scheduler.framework.decide(pod)
+    scheduler.framework.forget_answers()
+    assert decided.node == scheduler.framework.decide(pod).node == "n7"

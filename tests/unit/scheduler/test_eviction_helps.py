@@ -71,5 +71,5 @@ def test_a_pod_gets_its_node_once_its_victims_are_gone(seed: int, which: int, se
         cluster.now += seconds * NANOSECONDS
         for victim in decision.preemption.victims:
             cluster.go(victim.pod)
-        after = cluster.scheduler.decide(cluster.scheduler._waitlist.pods[decision.pod])
+        after = cluster.scheduler.framework.decide(cluster.scheduler._waitlist.pods[decision.pod])
         assert after.node == decision.preemption.node, after.message

@@ -82,7 +82,7 @@ class Books:
 
     def view(self, at: int) -> PodView:
         """The last two pods share a claim."""
-        return self.scheduler.cycle(pod(KEYS[at][1], using(f"c-{min(at, 2)}"))).view
+        return self.scheduler.framework.cycle(pod(KEYS[at][1], using(f"c-{min(at, 2)}"))).view
 
     def picture(self) -> Any:
         """All that can be seen of it, orders included."""
@@ -127,7 +127,9 @@ class Books:
         self.ledger.give_up(KEYS[at])
         account = self.ledger.open(view, node, Stage.RESERVED if what == "reserve" else Stage.CONFIRMED)
         if what == "reserve":
-            refused = self.reservations.reserve(self.scheduler.cycle(view), self.cache.table, account)
+            refused = self.reservations.reserve(
+                self.scheduler.framework.cycle(view), self.cache.table, account
+            )
             assert refused is None
             self.ledger.claim(account, Claim("", None, lambda: self._displace(at), logged=True))
         else:
@@ -153,7 +155,7 @@ class Books:
             case "renew":
                 self.ledger.renew(account, self.view(at))
             case "decide":
-                self.ledger.decided(account, self.scheduler.decide(account.view))
+                self.ledger.decided(account, self.scheduler.framework.decide(account.view))
             case "give up":
                 self.ledger.give_up(KEYS[at])
 

@@ -70,6 +70,6 @@ def test_a_cluster_that_changes_all_the_time(seed: int) -> None:
             others[key] = before
         objects = list(there.values())
         for pod in case.pods:
-            decided, quickly = (scheduler.decide(read_pod(pod)) for scheduler in (full, quick))
+            decided, quickly = (scheduler.framework.decide(read_pod(pod)) for scheduler in (full, quick))
             assert (quickly.node, quickly.feasible) == (decided.node, decided.feasible)
             agrees(full, objects, pod)

@@ -127,7 +127,7 @@ def test_a_profile_without_a_post_filter_heeds_no_promise() -> None:
     for role, placed in ((Role(), False), (Role(steps=bare), True)):
         world = World(role=role)
         world.build({"nodes": {"n0": {}}})
-        world.scheduler.ledger.promise(world.scheduler.cycle(pod("first", waits)).view, "n0")
+        world.scheduler.ledger.promise(world.scheduler.framework.cycle(pod("first", waits)).view, "n0")
         decision = world.place("second", {**waits, "priority": 5500})
         assert decision.placed == placed
 

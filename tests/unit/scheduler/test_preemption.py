@@ -134,11 +134,11 @@ def test_a_node_is_kept_for_the_pod_that_waits_for_it() -> None:
     world = crowded()
     world.place("pod", {"request": {"cpu": 5}})
     world.scheduler.remove_pod(("default", "low"))
-    small = world.scheduler.decide(pod("small", {"priority": 9000, "request": {"cpu": 6}}))
+    small = world.scheduler.framework.decide(pod("small", {"priority": 9000, "request": {"cpu": 6}}))
     assert not small.placed
     assert small.message.startswith("0/1 nodes are available: 1 Insufficient cpu.")
-    assert world.scheduler.decide(pod("tiny", {"priority": 9000, "request": {"cpu": 5}})).placed
-    assert world.scheduler.decide(pod("dearer", {"priority": 9900, "request": {"cpu": 6}})).placed
+    assert world.scheduler.framework.decide(pod("tiny", {"priority": 9000, "request": {"cpu": 5}})).placed
+    assert world.scheduler.framework.decide(pod("dearer", {"priority": 9900, "request": {"cpu": 6}})).placed
 
 
 def test_a_dearer_pod_takes_the_place_of_one_that_waits() -> None:
@@ -162,9 +162,9 @@ def test_what_a_pod_waits_for_is_known_after_a_restart() -> None:
     world.build({"nodes": {"a": {}, "b": {}}})
     waiting = pod("pod", {"request": {"cpu": 6}, "schedulingGates": [{"name": "not yet"}]})
     world.scheduler.set_pod(replace(waiting, nominated_node="a"))
-    assert world.scheduler.decide(pod("other", {"request": {"cpu": 6}})).node == "b"
+    assert world.scheduler.framework.decide(pod("other", {"request": {"cpu": 6}})).node == "b"
     world.scheduler.remove_pod(("default", "pod"))
-    assert world.scheduler.decide(pod("other", {"request": {"cpu": 6}})).feasible == 2
+    assert world.scheduler.framework.decide(pod("other", {"request": {"cpu": 6}})).feasible == 2
 
 
 def test_another_revision_keeps_what_was_promised() -> None:
@@ -172,7 +172,9 @@ def test_another_revision_keeps_what_was_promised() -> None:
     world.place("pod", {"request": {"cpu": 5}})
     world.scheduler.replace_graph(policies({"ties": "First"}))
     world.scheduler.remove_pod(("default", "low"))
-    assert not world.scheduler.decide(pod("small", {"priority": 9000, "request": {"cpu": 6}})).placed
+    assert not world.scheduler.framework.decide(
+        pod("small", {"priority": 9000, "request": {"cpu": 6}})
+    ).placed
 
 
 # --- against an oracle ------------------------------------------------------------------------------

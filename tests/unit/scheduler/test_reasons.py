@@ -23,7 +23,7 @@ def test_reasons_are_the_same_in_each_form(says: str, expected: list[str]) -> No
     more = {"reason": {"cel": says}} if says else {}
     world = World(policies({"filters": [{"name": "own", "require": {"cel": "false"}, **more}]}))
     world.build({"nodes": {name: {"labels": labels} for name, labels in NODES.items()}})
-    table, cycle = world.scheduler.cache.table, world.scheduler.cycle(pod("p"))
+    table, cycle = world.scheduler.cache.table, world.scheduler.framework.cycle(pod("p"))
     step = next(step for step in cycle.profile.filters if step.name == "own")
     rows = np.array([table.index(name) for name in NODES])
     found = reasons_of(cycle, step, rows, table)

@@ -246,6 +246,6 @@ def test_all_that_a_scheduler_asks_is_compared(revisions: Revisions) -> None:
     graph = revisions.graph({"profile": {}})
     world = world_of(graph)
     world.place("x")
-    world.scheduler.advise(next(iter(world.scheduler.cache.pods()))[0])
+    world.scheduler.framework.advise(next(iter(world.scheduler.cache.pods()))[0])
     assert graph.asked
     assert all(Component.SCHEDULER in graph.decision(name).components for name in graph.asked)

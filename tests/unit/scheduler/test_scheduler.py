@@ -128,7 +128,7 @@ def test_deciding_again_is_free_of_effects() -> None:
     world = World()
     world.build({"nodes": {"a": {}, "b": {}}})
     asked = pod("x", {"request": {"cpu": "6"}})
-    assert world.scheduler.decide(asked) == world.scheduler.decide(asked)
+    assert world.scheduler.framework.decide(asked) == world.scheduler.framework.decide(asked)
     assert world.scheduler.cache.pod_count == 0
 
 
@@ -146,9 +146,9 @@ def test_ports_that_change_change_what_is_remembered_of_the_node() -> None:
     there = {"node": "a", "phase": "Running"}
     world.submit("x", {**with_port(8080), **there})
     asked = [pod(f"y{number}", with_port(9090)) for number in range(4)]
-    assert [world.scheduler.decide(one).feasible for one in asked[:3]] == [3, 3, 3]
+    assert [world.scheduler.framework.decide(one).feasible for one in asked[:3]] == [3, 3, 3]
     world.submit("x", {**with_port(9090), **there})
-    assert world.scheduler.decide(asked[3]).feasible == 2
+    assert world.scheduler.framework.decide(asked[3]).feasible == 2
 
 
 def test_ties_go_where_policy_says() -> None:

@@ -242,7 +242,7 @@ def test_one_alone_refuses_the_nodes_of_others_last_and_says_so() -> None:
     fleet = Fleet(2)
     fleet.node("a", 1)
     fleet.node("b", 1, unschedulable=True)
-    decision = fleet.worlds[0].scheduler.decide(pod("p", {"annotations": {SHARD: "0"}}))
+    decision = fleet.worlds[0].scheduler.framework.decide(pod("p", {"annotations": {SHARD: "0"}}))
     assert [(one.reason, one.nodes) for one in decision.refusals] == [
         ("node(s) were unschedulable", 1),
         (FOREIGN, 1),

@@ -135,13 +135,13 @@ def host_ports(given: Given) -> Given:
     containers = {name: [{"name": "main", "ports": given[name]}] for name in ("pod_ports", "used_ports")}
     cluster = {"nodes": [{"name": "n1", "pods": [{"containers": containers["used_ports"]}]}]}
     scheduler = _scheduler(cluster)
-    cycle = scheduler.cycle(read_pod(_pod({"containers": containers["pod_ports"]}, "pod")))
+    cycle = scheduler.framework.cycle(read_pod(_pod({"containers": containers["pod_ports"]}, "pod")))
     return {"pass": not _refused(scheduler, cycle, "NodePorts")}
 
 
 def spread_filter(given: Given) -> Given:
     scheduler = _scheduler(given)
-    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
+    cycle = scheduler.framework.cycle(read_pod(_pod(given["pod"], "pod")))
     refused = _refused(scheduler, cycle, "PodTopologySpread")
     names = [node["name"] for node in given["nodes"]]
     return {"nodes": {name: refused.get(name, ("", SUCCESS))[1] for name in names}}
@@ -149,7 +149,7 @@ def spread_filter(given: Given) -> Given:
 
 def spread_score(given: Given) -> Given:
     scheduler = _scheduler(given)
-    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
+    cycle = scheduler.framework.cycle(read_pod(_pod(given["pod"], "pod")))
     table, candidates = scheduler.cache.table, given["candidates"]
     rows = np.array([table.index(name) for name in candidates])
     raw, ignored = spread_crowding(cycle.view, NodeView(table, None, cycle.state), rows, Parameters({}))
@@ -164,7 +164,7 @@ _RULES = {NOT_NEAR: "affinity", NOT_APART: "anti_affinity", OTHERS_OBJECT: "exis
 
 def interpod_filter(given: Given) -> Given:
     scheduler = _scheduler(given)
-    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
+    cycle = scheduler.framework.cycle(read_pod(_pod(given["pod"], "pod")))
     refused = _refused(scheduler, cycle, "InterPodAffinity")
     names = [node["name"] for node in given["nodes"]]
     return {"nodes": {name: _RULES[refused[name][0]] if name in refused else "Success" for name in names}}
@@ -173,7 +173,7 @@ def interpod_filter(given: Given) -> Given:
 def interpod_score(given: Given) -> Given:
     parameters = {"hardPodAffinityWeight": given.get("hardPodAffinityWeight")}
     scheduler = _scheduler(given, parameters)
-    cycle = scheduler.cycle(read_pod(_pod(given["pod"], "pod")))
+    cycle = scheduler.framework.cycle(read_pod(_pod(given["pod"], "pod")))
     names = [node["name"] for node in given["nodes"]]
     nodes = NodeView(scheduler.cache.table, None, cycle.state)
     said = Parameters({name: value for name, value in parameters.items() if value is not None})
@@ -202,7 +202,7 @@ def image_locality(given: Given) -> Given:
         {"name": f"c{at}", "image": f"image-{at}" if at < len(present) else "another"}
         for at in range(given["container_count"])
     ]
-    cycle = scheduler.cycle(read_pod(_pod({"containers": containers}, "pod")))
+    cycle = scheduler.framework.cycle(read_pod(_pod({"containers": containers}, "pod")))
     return {"score": _scores(scheduler, cycle, "ImageLocality", ["n0"])["n0"]}
 
 
