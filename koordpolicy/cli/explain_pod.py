@@ -28,7 +28,7 @@ from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import now_ns
-from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
@@ -43,7 +43,7 @@ class ExplainedPod:
     pod: Pod
     on: str
     profile: str
-    decision: Decision
+    decision: PodDecision
     table: Mapping[str, Any]
     policies: Policies
     gates: tuple[str, ...] = ()
@@ -235,7 +235,7 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
     yield from tables(found.table, page)
 
 
-def _ways_out(decision: Decision, page: Page) -> Iterator[str]:
+def _ways_out(decision: PodDecision, page: Page) -> Iterator[str]:
     preemption = decision.preemption
     if preemption is not None:
         gone = ", ".join("/".join(victim.pod) for victim in preemption.victims)

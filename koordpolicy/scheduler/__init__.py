@@ -8,7 +8,7 @@ the simulator runs the same scheduler on virtual time as the process does on rea
 filtered, scored, estimated and in which order is policy; nothing here has a threshold or a weight.
 """
 
-from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
+from koordpolicy.scheduler.decision import Candidate, PodDecision, Refusals
 from koordpolicy.scheduler.scheduler import Scheduler
 
-__all__ = ["Candidate", "Decision", "Refusals", "Scheduler"]
+__all__ = ["Candidate", "PodDecision", "Refusals", "Scheduler"]

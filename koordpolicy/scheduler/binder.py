@@ -20,7 +20,7 @@ from koordpolicy.model.protocol import (
     SHARD,
 )
 from koordpolicy.model.time import time_text
-from koordpolicy.scheduler.decision import Decision, Victim
+from koordpolicy.scheduler.decision import PodDecision, Victim
 from koordpolicy.scheduler.plugins.base import Port, Sleep, Write
 from koordpolicy.scheduler.shards import route_text
 
@@ -33,7 +33,7 @@ _FALSE: Final = "False"
 _CLEARED: Final = StrategicPatch({"status": {"nominatedNodeName": None}})
 
 
-class Bind(NamedTuple):
+class Binding(NamedTuple):
     """Place a pod on a node. The pod must still be the one of this uid (empty: any)."""
 
     pod: PodKey
@@ -44,7 +44,7 @@ class Bind(NamedTuple):
 class Prebind(NamedTuple):
     """Write what plugins took for a pod, and wait until it is so; `then` it may be bound."""
 
-    then: Bind
+    then: Binding
     writes: tuple[Write, ...]
 
     @property
@@ -96,7 +96,7 @@ class Preempt:
         return self.report.pod
 
 
-Plan = Prebind | Bind | Report | PassOn | Preempt
+WritePlan = Prebind | Binding | Report | PassOn | Preempt
 
 
 class UnforeseenError(KubeError):
@@ -108,10 +108,10 @@ class UnforeseenError(KubeError):
         return cls(f"internal error, please report: {type(problem).__name__}: {problem}")
 
 
-class Outcome(NamedTuple):
+class WriteOutcome(NamedTuple):
     """What came of a plan. `error` is None when it was carried out, or needed no carrying out any more."""
 
-    plan: Plan
+    plan: WritePlan
     error: KubeError | None = None
 
     @property
@@ -120,12 +120,12 @@ class Outcome(NamedTuple):
         return isinstance(self.error, NotFound | Conflict)
 
 
-def plan(decision: Decision, pod: Pod, now: int) -> Plan | None:
+def plan(decision: PodDecision, pod: Pod, now: int) -> WritePlan | None:
     """What is to be written for a decision on a pod as the cluster has it; None for nothing."""
     if decision.placed:
         if pod.node_name:
             return None
-        return Bind(decision.pod, decision.uid, decision.node)
+        return Binding(decision.pod, decision.uid, decision.node)
     if decision.route:
         return PassOn(decision.pod, decision.uid, route_text(decision.route))
     reason = SCHEDULER_ERROR if decision.problem else UNSCHEDULABLE
@@ -149,8 +149,8 @@ def _since(known: PodCondition | None, now: int) -> int:
 
 
 async def apply(
-    cluster: Cluster, planned: Plan, port: Port | None = None, sleep: Sleep = asyncio.sleep
-) -> Outcome:
+    cluster: Cluster, planned: WritePlan, port: Port | None = None, sleep: Sleep = asyncio.sleep
+) -> WriteOutcome:
     """Carry a plan out. A pod that is bound already, or gone, is an outcome and no exception, and so is an error that
     nobody foresaw: then the cluster may have taken the write or not, and says so itself.
 
@@ -161,7 +161,7 @@ async def apply(
         if isinstance(planned, Prebind):
             for write in planned.writes:
                 await write(port or cluster, sleep)
-        elif isinstance(planned, Bind):
+        elif isinstance(planned, Binding):
             await cluster.bind(namespace, name, planned.node, uid=planned.uid)
         elif isinstance(planned, Preempt):
             await _make_room(cluster, planned)
@@ -171,11 +171,11 @@ async def apply(
         else:
             await cluster.patch(PODS, name, _condition(planned), namespace=namespace, subresource="status")
     except KubeError as error:
-        return Outcome(planned, error)
+        return WriteOutcome(planned, error)
     except Exception as problem:
         LOG.exception("the write about pod %s/%s failed", namespace, name)
-        return Outcome(planned, UnforeseenError.of(problem))
-    return Outcome(planned)
+        return WriteOutcome(planned, UnforeseenError.of(problem))
+    return WriteOutcome(planned)
 
 
 async def _make_room(cluster: Cluster, planned: Preempt) -> None:

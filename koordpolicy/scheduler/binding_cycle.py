@@ -15,7 +15,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
-from koordpolicy.scheduler.decision import NO_CLAIMS, Decision, Refusals
+from koordpolicy.scheduler.decision import NO_CLAIMS, PodDecision, Refusals
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.ledger import Account, Claim, Ledger, Stage
 from koordpolicy.scheduler.reservations import Reservations, claims_of
@@ -35,7 +35,7 @@ class BindingSite:
 
     clock: Callable[[], int]
     happened: Callable[[Event, str], None]
-    failed: Callable[[PodView, Exception], Decision]
+    failed: Callable[[PodView, Exception], PodDecision]
 
 
 class BindingCycles:
@@ -50,7 +50,7 @@ class BindingCycles:
         )
         self._asked_again: dict[PodKey, set[str]] = {}
         """The pods that wait for a permit and are to be asked about again, by the filters concerned."""
-        self._ended: deque[tuple[Decision, Pod, Account | None]] = deque()
+        self._ended: deque[tuple[PodDecision, Pod, Account | None]] = deque()
         """The decisions on pods that waited for a permit; one that placed its pod with the account that must still be."""
         self._gated: dict[PodKey, Refusals] = {}
         """The pods before a gate, with whose it is."""
@@ -80,7 +80,7 @@ class BindingCycles:
         self._gated[key] = refused
         if refused != before:
             nodes, why = len(self._framework.cache), f"{refused.filter}: {refused.reason}"
-            found = Decision(
+            found = PodDecision(
                 key, view.pod.uid, "", nodes, 0, remark=why, digest=self._framework.profile.digest
             )
             self._waitlist.last[key] = found
@@ -99,7 +99,7 @@ class BindingCycles:
 
     # --- on the way -----------------------------------------------------------------------------
 
-    def reserve(self, cycle: Cycle, decision: Decision) -> Decision:
+    def reserve(self, cycle: Cycle, decision: PodDecision) -> PodDecision:
         """What follows from the choice of a node; the pod may have to wait for a permit. Raises CycleProblem.
 
         After an error the ledger may hold something for the pod.
@@ -122,7 +122,7 @@ class BindingCycles:
         self._site.happened(Event.POD_PLACED, decision.node)
         return decision
 
-    def awaits_permit(self, decision: Decision) -> bool:
+    def awaits_permit(self, decision: PodDecision) -> bool:
         """Whether a pod that got its node by that decision waits for a permit."""
         account = self._ledger.waiting.get(decision.pod)
         return account is not None and account.decision is decision
@@ -134,7 +134,7 @@ class BindingCycles:
         self._ledger.bind(account)
         self._site.happened(Event.POD_PLACED, node)
 
-    def written(self, decision: Decision) -> None:
+    def written(self, decision: PodDecision) -> None:
         """What a pod's claims had to have written is so: the time begins in which the cluster is to confirm it."""
         account = self._ledger.assumed(decision.pod)
         if account is not None and account.decision is decision:
@@ -180,7 +180,7 @@ class BindingCycles:
             for key, account in self._ledger.waiting.items():
                 self._asked_again.setdefault(key, set()).update(account.permits)
 
-    def next(self) -> tuple[Decision, Pod] | None:
+    def next(self) -> tuple[PodDecision, Pod] | None:
         """A decision on a pod that has waited for a permit, and does not any more.
 
         Where many are to be asked about, one call asks about some, and `next_time` says that there are more.
@@ -250,13 +250,13 @@ class BindingCycles:
                 self.take_back(account)
                 self._waitlist.again(account.view)
 
-    def _end_wait(self, account: Account, decision: Decision, refused: Refusals) -> None:
+    def _end_wait(self, account: Account, decision: PodDecision, refused: Refusals) -> None:
         """A pod that waited for a permit does not get it."""
         found = self._refuse(account, decision, refused)
         self._site.happened(Event.POD_GONE, account.node)
         self._ended.append((found, account.view.pod, None))
 
-    def _refuse(self, account: Account, decision: Decision, refused: Refusals) -> Decision:
+    def _refuse(self, account: Account, decision: PodDecision, refused: Refusals) -> PodDecision:
         """A plugin does not want a pod on the node that all filters let pass."""
         view = account.view
         self._ledger.give_up(view.pod.key)

@@ -25,7 +25,7 @@ class Refusals:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class CycleFailure:
     """Why a pod could not be decided on, so that no node is taken.
 
     `step` is the filter or score (`filter:NAME`), `place` where policy speaks of it (`FILE:LINE:COLUMN`), each
@@ -96,7 +96,7 @@ NO_CLAIMS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PodDecision:
     """Where a pod goes, or why it goes nowhere.
 
     `node` is empty when none fits. Of `nodes` there are, `feasible` passed all filters; `refusals` say what
@@ -114,7 +114,7 @@ class Decision:
     feasible: int
     refusals: tuple[Refusals, ...] = ()
     best: tuple[Candidate, ...] = ()
-    failure: Failure | None = None
+    failure: CycleFailure | None = None
     preemption: PostFilterResult | None = None
     remark: str = ""
     promised: str = ""

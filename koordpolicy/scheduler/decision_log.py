@@ -16,7 +16,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.decisions import DecisionLog, provenance_shown
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.select_host import comparison
@@ -50,7 +50,7 @@ class PlacementLog:
         self._asked: tuple[str, tuple[str, ...]] = ("", ())
 
     def decided(
-        self, cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: Decision
+        self, cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: PodDecision
     ) -> None:
         """A decision has fallen: see `Scheduler.on_decided`. Whatever goes wrong here, the decision stands."""
         if not self._log.wants(self._name):
@@ -66,7 +66,7 @@ class PlacementLog:
         self._open[decision.uid] = entry
 
     def _gathered(
-        self, cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: Decision
+        self, cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: PodDecision
     ) -> dict[str, Any]:
         if evaluation is not None:
             with suppress(CycleProblem):
@@ -107,7 +107,7 @@ class PlacementLog:
         subject = {"pod": "/".join(pod), "uid": uid}
         return self._log.head(self._name, subject, self._revision_of(digest), digest)
 
-    def settled(self, decision: Decision, result: str, error: str) -> None:
+    def settled(self, decision: PodDecision, result: str, error: str) -> None:
         """It is known what came of a decision: `result` in one word, `error` what went wrong."""
         if not self._open:
             return

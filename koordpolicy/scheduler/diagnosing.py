@@ -11,7 +11,7 @@ from typing import Final
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.runtime.clock import monotonic
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.loop import SchedulingLoop
 from koordpolicy.scheduler.scheduler import Scheduler
@@ -48,7 +48,7 @@ class Diagnosing:
         self._on_failure = on_failure
         self._seconds = seconds
         self._sleep = sleep
-        self._told: list[tuple[Decision, Pod]] = []
+        self._told: list[tuple[PodDecision, Pod]] = []
 
     async def run(self) -> None:
         """Go on until cancelled."""
@@ -84,7 +84,7 @@ class Diagnosing:
                     )
                     self._on_failure(one)
 
-    async def _tell(self, decision: Decision, pod: Pod) -> None:
+    async def _tell(self, decision: PodDecision, pod: Pod) -> None:
         if self._scheduler.last_decision(decision.pod) is not decision:
             return  # something else is known by now
         if self._loop.is_written(decision.pod):

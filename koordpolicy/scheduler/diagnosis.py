@@ -26,7 +26,7 @@ from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.advice import Adviser, Evaluations
 from koordpolicy.scheduler.advice.pace import Work
 from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.decision import Decision, Refusals
+from koordpolicy.scheduler.decision import PodDecision, Refusals
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.keys import likeness
 from koordpolicy.scheduler.plugins import ParameterError
@@ -96,7 +96,7 @@ class Found(NamedTuple):
     are to be tried again, `more` that work is left. `failures` are errors that nobody foresaw.
     """
 
-    told: list[tuple[Decision, Pod]]
+    told: list[tuple[PodDecision, Pod]]
     again: bool
     more: bool
     failures: Sequence[Exception]
@@ -124,7 +124,7 @@ class Allowance:
         self._saved -= 1
 
 
-class Diagnosis:
+class WaitlistDiagnosis:
     """Finds out about the pods of a waitlist.
 
     `cycle` and `decided` are the scheduler's own: a pod with its facts, and what follows for it now; None as
@@ -134,7 +134,7 @@ class Diagnosis:
     def __init__(
         self, limits: Limits, adviser: Adviser, waitlist: Waitlist, table: NodeTable, clock: Callable[[], int],
         cycle: Callable[[PodView], Cycle],
-        decided: Callable[[Cycle], tuple[Evaluation | None, Decision]],
+        decided: Callable[[Cycle], tuple[Evaluation | None, PodDecision]],
     ) -> None:  # fmt: skip
         self.limits = limits
         self._adviser = adviser
@@ -151,12 +151,12 @@ class Diagnosis:
         self._allowance = Allowance(limits.pods_per_second, clock)
         self._counting = Evaluations(0)
         self._spent = 0
-        self._told: list[tuple[Decision, Pod]] = []
+        self._told: list[tuple[PodDecision, Pod]] = []
         self._again = False
         self._complaints: set[str] = set()
         self._work = self._pieces()
 
-    def refused(self, decision: Decision) -> Decision:
+    def refused(self, decision: PodDecision) -> PodDecision:
         """A pod found no node just now. What was found out before is said as long as the same refuses it."""
         if not self.limits.share:
             return decision
@@ -273,7 +273,7 @@ class Diagnosis:
             self._waitlist.last[key] = last = replace(last, advice=found)
             self._tell(last)
 
-    def _advice_for(self, key: PodKey, last: Decision) -> Work[tuple[str, ...] | None]:
+    def _advice_for(self, key: PodKey, last: PodDecision) -> Work[tuple[str, ...] | None]:
         """The advice for a pod; None where it cannot be given."""
         cycle, now = self._cycle(self._waitlist.pods[key]), self._clock()
         try:
@@ -308,7 +308,7 @@ class Diagnosis:
         self._waitlist.reconsider(key)
         self._again = True
 
-    def _tell(self, decision: Decision) -> None:
+    def _tell(self, decision: PodDecision) -> None:
         self._allowance.spend()
         self._told.append((decision, self._waitlist.pods[decision.pod].pod))
 
@@ -329,7 +329,7 @@ class Diagnosis:
             )
 
 
-def _can_be_advised(decision: Decision) -> bool:
+def _can_be_advised(decision: PodDecision) -> bool:
     return decision.preemption is None and not decision.problem and not decision.passed_on
 
 

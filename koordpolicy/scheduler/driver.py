@@ -21,8 +21,8 @@ from typing import Final, NamedTuple
 
 from koordpolicy.kube import Conflict
 from koordpolicy.model.pod import Pod
-from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Prebind, Preempt, plan
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.binder import Binding, Prebind, Preempt, WriteOutcome, WritePlan, plan
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
@@ -31,9 +31,9 @@ LOG: Final = logging.getLogger(__name__)
 class Settled(NamedTuple):
     """A decision with what came of it, for metrics, Events and logs."""
 
-    decision: Decision
+    decision: PodDecision
     pod: Pod
-    outcome: Outcome | None
+    outcome: WriteOutcome | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,9 +43,9 @@ class Action:
     None where that stands there already, or where the pod waits for a permit: that is decided on once more.
     """
 
-    decision: Decision
+    decision: PodDecision
     pod: Pod
-    plan: Plan | None
+    plan: WritePlan | None
 
 
 class Driver:
@@ -74,14 +74,14 @@ class Driver:
         while (found := self._scheduler.schedule_next()) is not None:
             yield self._action(*found, now)
 
-    def done(self, action: Action, outcome: Outcome) -> Action | None:
+    def done(self, action: Action, outcome: WriteOutcome) -> Action | None:
         """What came of an action, after which another one may be due at once."""
         decision, pod = action.decision, action.pod
         if outcome.error is None and isinstance(action.plan, Prebind):
             if self.wants(action):
                 self._scheduler.written(decision)
                 return Action(decision, pod, action.plan.then)
-            outcome = Outcome(action.plan, Conflict("the pod is not on its way to the node any more"))
+            outcome = WriteOutcome(action.plan, Conflict("the pod is not on its way to the node any more"))
         if outcome.error is not None:
             self._take_back(action)
         self._settle(Settled(decision, pod, outcome))
@@ -105,12 +105,12 @@ class Driver:
         LOG.error("%s: internal error, please report", what, exc_info=problem)
         self._on_failure(problem)
 
-    def _action(self, decision: Decision, pod: Pod, now: int) -> Action:
+    def _action(self, decision: PodDecision, pod: Pod, now: int) -> Action:
         if self._scheduler.awaits_permit(decision):
             return Action(decision, pod, None)
         try:
             planned = plan(decision, pod, now)
-            if isinstance(planned, Bind):
+            if isinstance(planned, Binding):
                 planned = self._with_claims(planned)
         except Exception as problem:  # noqa: BLE001  # told of by `failed`
             self.failed(f"there is no plan for pod {'/'.join(decision.pod)}", problem)
@@ -120,7 +120,7 @@ class Driver:
             self._settle(Settled(decision, pod, None))
         return Action(decision, pod, planned)
 
-    def _with_claims(self, bind: Bind) -> Plan:
+    def _with_claims(self, bind: Binding) -> WritePlan:
         """The binding of a pod, after what its claims have to have written before."""
         account = self._scheduler.ledger.assumed(bind.pod)
         writes = () if account is None else tuple(one.prebind for one in account.claims if one.prebind)
@@ -131,7 +131,7 @@ class Driver:
 
         Lost or not: the cluster's own news of the pod say what it is now, and taking back is idempotent.
         """
-        if isinstance(action.plan, Bind | Prebind):
+        if isinstance(action.plan, Binding | Prebind):
             if self.wants(action):
                 self._scheduler.forget(action.pod)
         elif isinstance(action.plan, Preempt):

@@ -6,7 +6,7 @@ from typing import Any, Final
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.graph import UnknownDecision
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.profile import KIND, Profile
 
 _FILTER_FIELDS: Final = ("require", "plugin")
@@ -14,7 +14,7 @@ _SCORE_FIELDS: Final = ("weight", "value")
 
 
 def explanation(
-    graph: RuleGraph, profile: Profile, decision: Decision, pod: Mapping[str, object]
+    graph: RuleGraph, profile: Profile, decision: PodDecision, pod: Mapping[str, object]
 ) -> dict[str, Any]:
     """How many nodes each filter refused, the best nodes score by score, where the rules stand. `pod` are facts."""
     filters = [step.name for step in profile.filters]
@@ -46,7 +46,7 @@ def explanation(
     }
 
 
-def _refused(decision: Decision) -> dict[tuple[str, str], int]:
+def _refused(decision: PodDecision) -> dict[tuple[str, str], int]:
     """Nodes by filter and reason, whether fewer pods there would help or not."""
     counted: dict[tuple[str, str], int] = {}
     for one in decision.refusals:

@@ -21,7 +21,7 @@ from koordpolicy.model.facts.node import cluster_facts
 from koordpolicy.model.pod import Pod
 from koordpolicy.scheduler.advice import Advice, Adviser
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
-from koordpolicy.scheduler.decision import Decision, Failure, NoCandidate, Refusals
+from koordpolicy.scheduler.decision import CycleFailure, NoCandidate, PodDecision, Refusals
 from koordpolicy.scheduler.diagnosis import Limits
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.ledger import Ledger
@@ -107,7 +107,7 @@ class Framework:
 
     def decided(
         self, cycle: Cycle, evaluations: EvaluationCache | None = None
-    ) -> tuple[Evaluation | None, Decision]:
+    ) -> tuple[Evaluation | None, PodDecision]:
         """A decision, and what it was made of; None where the cycle itself failed."""
         pod, table, evaluations = cycle.view.pod, self.cache.table, evaluations or self._evaluations
         try:
@@ -115,7 +115,7 @@ class Framework:
             if need:
                 refused = Refusals("", need, len(table), resolvable=False)
                 digest = self.profile.digest
-                return None, Decision(pod.key, pod.uid, "", len(table), 0, (refused,), digest=digest)
+                return None, PodDecision(pod.key, pod.uid, "", len(table), 0, (refused,), digest=digest)
             evaluation = self.post_filters.counted(cycle, evaluations.get(cycle, table))
             promised = self._ledger.promised_to(pod.key)
             decision = select_host(cycle, evaluation, table, self._selection, promised)
@@ -126,7 +126,7 @@ class Framework:
             return None, self.problem(pod, problem)
         return evaluation, decision
 
-    def without_node(self, cycle: Cycle, evaluation: Evaluation, decision: Decision) -> Decision:
+    def without_node(self, cycle: Cycle, evaluation: Evaluation, decision: PodDecision) -> PodDecision:
         """A decision on a pod that found no node: who goes for it, or what would help, or who else is to decide."""
         shard = self._shard
         if shard is None:
@@ -147,8 +147,8 @@ class Framework:
         return replace(decision, route=shard.way_home(pod))
 
     def _with_room_made(
-        self, cycle: Cycle, evaluation: Evaluation, decision: Decision, *, following: bool = True
-    ) -> Decision:
+        self, cycle: Cycle, evaluation: Evaluation, decision: PodDecision, *, following: bool = True
+    ) -> PodDecision:
         """A decision on a pod that found no node, with who goes for it, or why nobody does.
 
         Without `following` nothing follows from it.
@@ -165,18 +165,20 @@ class Framework:
             return replace(decision, remark=found.message(decision.nodes))
         return replace(decision, preemption=found)
 
-    def problem(self, pod: Pod, problem: Exception) -> Decision:
+    def problem(self, pod: Pod, problem: Exception) -> PodDecision:
         """A decision that could not be made, with why; after an error of ours nothing remembered is trusted."""
         found = CycleProblem.of(problem)
         place = place_of(self.graph, self.profile.name, found.step)
-        failure = Failure(str(found), found.step, place, found.cause)
+        failure = CycleFailure(str(found), found.step, place, found.cause)
         if found.cause is not None:
             self.forget_answers()
-        return Decision(pod.key, pod.uid, "", len(self.cache), 0, failure=failure, digest=self.profile.digest)
+        return PodDecision(
+            pod.key, pod.uid, "", len(self.cache), 0, failure=failure, digest=self.profile.digest
+        )
 
     # --- for those who only ask -----------------------------------------------------------------
 
-    def decide(self, pod: Pod | PodView) -> Decision:
+    def decide(self, pod: Pod | PodView) -> PodDecision:
         """Where a pod would go now, and why. Changes nothing."""
         return self.decided(self.cycle(pod))[1]
 
@@ -188,7 +190,7 @@ class Framework:
             return ()
         return self.adviser.advise(cycle, evaluation, self.cache.table)
 
-    def rehearse(self, pod: Pod | PodView) -> Decision:
+    def rehearse(self, pod: Pod | PodView) -> PodDecision:
         """A decision with all that would follow: who would have to go, and what would help. Nothing is kept."""
         cycle = self.cycle(pod)
         evaluation, decision = self.decided(cycle)

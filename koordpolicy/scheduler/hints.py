@@ -9,7 +9,7 @@ from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.pod import PodKey
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
@@ -38,7 +38,7 @@ class Hints:
         node: str | None,
         changed: Collection[str] | None,
         pods: Mapping[PodKey, PodView],
-        last: Mapping[PodKey, Decision],
+        last: Mapping[PodKey, PodDecision],
     ) -> Helps:
         """Whether an event at a node can help a pod, of those that wait and were refused before.
 

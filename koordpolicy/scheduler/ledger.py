@@ -28,7 +28,7 @@ from typing import Final
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.scheduler.decision import Decision, PostFilterResult
+from koordpolicy.scheduler.decision import PodDecision, PostFilterResult
 from koordpolicy.scheduler.plugins.base import Write
 
 LOG: Final = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Account:
     node: str
     stage: Stage = Stage.RESERVED
     claims: list[Claim] = field(default_factory=list)
-    decision: Decision | None = None
+    decision: PodDecision | None = None
     until: int | None = None
     permits: dict[str, str] = field(default_factory=dict)
 
@@ -227,7 +227,7 @@ class Ledger:
         if self._log.depth and not claim.logged:
             self._log.note(lambda: _call(claim.undo, account, claim))
 
-    def decided(self, account: Account, decision: Decision) -> None:
+    def decided(self, account: Account, decision: PodDecision) -> None:
         """It follows from this decision."""
         self._keep(account)
         account.decision = decision

@@ -17,8 +17,8 @@ from typing import Final, TypeAlias
 from koordpolicy.kube import Cluster, Conflict, Object, Patch, Resource
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.scheduler.binder import Bind, Outcome, Plan, Prebind, apply, plan
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.binder import Binding, Prebind, WriteOutcome, WritePlan, apply, plan
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.driver import Action, Driver, Settled
 from koordpolicy.scheduler.plugins.base import Sleep
 from koordpolicy.scheduler.scheduler import Scheduler
@@ -105,7 +105,7 @@ class SchedulingLoop:
             finally:
                 self.idle.clear()
 
-    async def tell(self, decision: Decision, pod: Pod) -> Settled | None:
+    async def tell(self, decision: PodDecision, pod: Pod) -> Settled | None:
         """Write what is known of a pod that waits, though it was not decided on just now.
 
         None where that stands there already. Not for a pod that something `is_written` about.
@@ -146,7 +146,7 @@ class SchedulingLoop:
                 await asyncio.sleep(0)
                 began = clock()
 
-    async def _carry_out(self, action: Action, planned: Plan) -> None:
+    async def _carry_out(self, action: Action, planned: WritePlan) -> None:
         """Bring an action to its end, and what follows from it. It has a slot if it needs one."""
         if isinstance(planned, Prebind):
             outcome = await self._applied(planned, lambda seconds: self._rest(action, seconds))
@@ -158,10 +158,10 @@ class SchedulingLoop:
                 self.wake()
         else:
             try:
-                written = self._applied if isinstance(planned, Bind) else self._reported
+                written = self._applied if isinstance(planned, Binding) else self._reported
                 outcome = await written(planned)
                 self._driver.done(action, outcome)
-                if outcome.error is not None and isinstance(planned, Bind):
+                if outcome.error is not None and isinstance(planned, Binding):
                     self.wake()
             finally:
                 self._slots.release()
@@ -178,7 +178,7 @@ class SchedulingLoop:
         if not self._driver.wants(action):
             raise Conflict("the pod is not on its way to the node any more")
 
-    async def _applied(self, planned: Plan, rest: Sleep = asyncio.sleep) -> Outcome:
+    async def _applied(self, planned: WritePlan, rest: Sleep = asyncio.sleep) -> WriteOutcome:
         """What comes of a write that is tried again if it fails."""
         outcome, attempt = await apply(self._cluster, planned, self._port, rest), 1
         while outcome.error is not None and not outcome.lost and attempt < ATTEMPTS:
@@ -186,7 +186,7 @@ class SchedulingLoop:
             outcome, attempt = await apply(self._cluster, planned, self._port, rest), attempt + 1
         return outcome
 
-    async def _reported(self, planned: Plan) -> Outcome:
+    async def _reported(self, planned: WritePlan) -> WriteOutcome:
         """The same for what writes a pod's condition."""
         self._reporting[planned.pod] += 1
         try:

@@ -32,8 +32,8 @@ from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.binding_cycle import BindingCycles, BindingSite
 from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.decision import Decision
-from koordpolicy.scheduler.diagnosis import Diagnosis
+from koordpolicy.scheduler.decision import PodDecision
+from koordpolicy.scheduler.diagnosis import WaitlistDiagnosis
 from koordpolicy.scheduler.evaluation import Evaluation, EvaluationCache
 from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.hints import Hints, differing
@@ -50,7 +50,7 @@ Clock = Callable[[], int]
 """The time in nanoseconds since 1970."""
 
 
-OnDecided = Callable[[Cycle, Evaluation | None, NodeTable, Decision], None]
+OnDecided = Callable[[Cycle, Evaluation | None, NodeTable, PodDecision], None]
 """Told of a decision with what it was made of; None where the cycle itself failed."""
 
 
@@ -106,7 +106,7 @@ class Scheduler:
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache), framework.records)
         self._binding.begin(framework)
         apart = EvaluationCache()  # so that what decisions remember stays as it is
-        self.diagnosis = Diagnosis(
+        self.diagnosis = WaitlistDiagnosis(
             framework.limits, framework.adviser, self._waitlist, self.cache.table, self._clock, framework.cycle,
             lambda cycle: framework.decided(cycle, apart),
         )  # fmt: skip
@@ -277,11 +277,11 @@ class Scheduler:
         self._binding.take_back(account)
         self._waitlist.again(self.framework.view(pod))
 
-    def written(self, decision: Decision) -> None:
+    def written(self, decision: PodDecision) -> None:
         """What a pod's claims had to have written is so: from now on the cluster may confirm it."""
         self._binding.written(decision)
 
-    def call_off(self, decision: Decision) -> None:
+    def call_off(self, decision: PodDecision) -> None:
         """The pods that had to go for another one could not be sent away: it does not wait for them any more."""
         if decision.preemption is not None:
             for victim in decision.preemption.victims:
@@ -290,14 +290,14 @@ class Scheduler:
 
     # --- scheduling -----------------------------------------------------------------------------
 
-    def schedule_one(self) -> Decision | None:
+    def schedule_one(self) -> PodDecision | None:
         """Decide on the next pod of the queue, and assume it where it goes; None when none is waiting."""
         while (found := self.schedule_next()) is not None:
             if not self.awaits_permit(found[0]):
                 return found[0]
         return None
 
-    def schedule_next(self) -> tuple[Decision, Pod] | None:
+    def schedule_next(self) -> tuple[PodDecision, Pod] | None:
         """The same, one step at a time, with the pod as it was decided on: it may have to wait for a permit yet."""
         ended = self._binding.next()
         if ended is not None:
@@ -310,11 +310,11 @@ class Scheduler:
         except Exception as problem:  # noqa: BLE001  # one decision is the most that this may cost
             return self._undo(view, problem), view.pod
 
-    def awaits_permit(self, decision: Decision) -> bool:
+    def awaits_permit(self, decision: PodDecision) -> bool:
         """Whether a pod that got its node by that decision waits for a permit; it is decided on once more then."""
         return self._binding.awaits_permit(decision)
 
-    def _run_cycle(self, view: PodView) -> Decision:
+    def _run_cycle(self, view: PodView) -> PodDecision:
         """A decision on a pod that has left the queue, and what follows from it."""
         key = view.pod.key
         cycle = self.framework.cycle(view)
@@ -331,7 +331,7 @@ class Scheduler:
         self._waitlist.refused(view, decision)
         return decision
 
-    def _undo(self, view: PodView, problem: Exception) -> Decision:
+    def _undo(self, view: PodView, problem: Exception) -> PodDecision:
         """A decision after a failure somewhere in a cycle: nothing of the cycle holds, and the pod comes again."""
         self.ledger.give_up(view.pod.key)
         self.framework.forget_answers()
@@ -382,7 +382,7 @@ class Scheduler:
         """What is shown of the plugins' states, by filter."""
         return self._binding.status()
 
-    def last_decision(self, key: PodKey) -> Decision | None:
+    def last_decision(self, key: PodKey) -> PodDecision | None:
         """Why a pod that waits found no node when it was last looked at."""
         return self._waitlist.last.get(key)
 

@@ -18,7 +18,7 @@ from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle
-from koordpolicy.scheduler.decision import Candidate, Decision, Refusals
+from koordpolicy.scheduler.decision import Candidate, PodDecision, Refusals
 from koordpolicy.scheduler.evaluation import Evaluation, FirstRefusals
 from koordpolicy.scheduler.evaluation.evaluate import rank
 from koordpolicy.scheduler.evaluation.refusals import error_on
@@ -51,7 +51,7 @@ def select_host(
     table: NodeTable,
     selection: HostSelection,
     promised: str | None = None,
-) -> Decision:
+) -> PodDecision:
     """The decision that follows from an evaluation. The node `promised` to the pod is taken if it is feasible."""
     pod, profile = cycle.view.pod, cycle.profile
     if (
@@ -64,11 +64,11 @@ def select_host(
         found = ranking.best()
         row = found if isinstance(found, int) else int(found[_one_of(cycle, table, found, selection.draw)])
         name = table.name(row)
-        return Decision(pod.key, pod.uid, name, len(table), ranking.count, digest=profile.digest)
+        return PodDecision(pod.key, pod.uid, name, len(table), ranking.count, digest=profile.digest)
     rows = _feasible(evaluation)
     refusals = _refusals(cycle, evaluation, table) if selection.refusals or not len(rows) else ()
     if not len(rows):
-        return Decision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
+        return PodDecision(pod.key, pod.uid, "", len(table), 0, refusals, digest=profile.digest)
     feasible_count = len(rows)
     if promised is not None and promised in table and table.index(promised) in rows:
         rows = np.array([table.index(promised)], dtype=np.int64)
@@ -78,7 +78,7 @@ def select_host(
     totals = np.zeros(len(rows)) if not parts else np.sum([part for _, part in parts], axis=0, dtype=float)
     chosen = _best(cycle, table, rows, totals, selection.draw)
     best = _table(table, rows, totals, parts, chosen, selection.explained)
-    return Decision(
+    return PodDecision(
         pod.key,
         pod.uid,
         table.name(int(rows[chosen])),
@@ -91,8 +91,8 @@ def select_host(
 
 
 def comparison(
-    cycle: Cycle, evaluation: Evaluation, table: NodeTable, decision: Decision, most: int
-) -> Decision:
+    cycle: Cycle, evaluation: Evaluation, table: NodeTable, decision: PodDecision, most: int
+) -> PodDecision:
     """A decision that was made, with what refused the other nodes, and how the best ones compare.
 
     Where policy looks at a share of the nodes, nothing is compared: which they were is not known any more.

@@ -12,7 +12,7 @@ from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.backoff import come_back
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.hints import Hints
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
@@ -37,7 +37,7 @@ class Waitlist:
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self.pods: dict[PodKey, PodView] = {}
-        self.last: dict[PodKey, Decision] = {}
+        self.last: dict[PodKey, PodDecision] = {}
         self.away: set[PodKey] = set()
         self.gate: Callable[[PodView], bool] = lambda view: False
         """Whether a pod is to stay out of the queue for now."""
@@ -131,7 +131,7 @@ class Waitlist:
         else:
             self._queue.add(waiting)
 
-    def refused(self, view: PodView, decision: Decision) -> None:
+    def refused(self, view: PodView, decision: PodDecision) -> None:
         """A pod found no node."""
         key = view.pod.key
         self.pods[key] = view
@@ -147,7 +147,7 @@ class Waitlist:
         self.pods[key] = view
         self._put_back(view, frozenset())
 
-    def failed(self, view: PodView, decision: Decision) -> None:
+    def failed(self, view: PodView, decision: PodDecision) -> None:
         """A pod could not be decided on for a reason that nobody foresaw.
 
         It comes back, too, after a back-off, last of those that are due then: policy, which may be what fails, is not
@@ -180,7 +180,7 @@ class Waitlist:
         )
         self._queue.put_back(waiting, self._clock())
 
-    def _helped_by(self, decision: Decision) -> frozenset[Event]:
+    def _helped_by(self, decision: PodDecision) -> frozenset[Event]:
         """The events that can help a pod: those that can help against any of its refusals."""
         if decision.problem or decision.route is not None:
             return frozenset()

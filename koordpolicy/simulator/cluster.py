@@ -30,7 +30,7 @@ from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
 from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.binder import Outcome, Plan, apply
+from koordpolicy.scheduler.binder import WriteOutcome, WritePlan, apply
 from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
@@ -196,7 +196,7 @@ class SimulatedCluster:
         self.deliver()
         return read_pod(stored)
 
-    def carry_out(self, planned: Plan) -> Outcome:
+    def carry_out(self, planned: WritePlan) -> WriteOutcome:
         """Write what the scheduler wants written; what came of it."""
         outcome = finish(apply(self._client, planned, sleep=self._wait))
         self.deliver()

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from koordpolicy.agent.strategies.suppression import Suppression
 from koordpolicy.model.facts import Record
-from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler import PodDecision
 from koordpolicy.simulator.machines import Machine, PodKey
 
 
@@ -51,7 +51,7 @@ class Explained:
     """A placement that somebody wants to understand: the decision, and the facts of the chosen node then."""
 
     time: int
-    decision: Decision
+    decision: PodDecision
     node: Record
     pod: Record
 

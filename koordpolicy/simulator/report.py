@@ -6,7 +6,7 @@ from typing import Any
 
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import CPU
-from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
@@ -86,7 +86,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
 
 
 def _pending(
-    waiting: Mapping[PodKey, Decision | None], held_up: Mapping[PodKey, str]
+    waiting: Mapping[PodKey, PodDecision | None], held_up: Mapping[PodKey, str]
 ) -> list[dict[str, Any]]:
     groups: dict[str, list[tuple[str, str]]] = {}
     for key, decision in waiting.items():
@@ -99,7 +99,7 @@ def _pending(
     ]
 
 
-def _reason(decision: Decision | None) -> str:
+def _reason(decision: PodDecision | None) -> str:
     """The reasons that refused most nodes, without the numbers that differ from pod to pod."""
     if decision is None:
         return NOT_TRIED

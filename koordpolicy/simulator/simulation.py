@@ -29,8 +29,8 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
 from koordpolicy.model.unreadable import Unreadable, readable
-from koordpolicy.scheduler import Decision
-from koordpolicy.scheduler.binder import Bind, Preempt
+from koordpolicy.scheduler import PodDecision
+from koordpolicy.scheduler.binder import Binding, Preempt
 from koordpolicy.scheduler.driver import Action
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
@@ -150,7 +150,7 @@ class Simulation:
         return len(self._running)
 
     @property
-    def waiting(self) -> dict[PodKey, Decision | None]:
+    def waiting(self) -> dict[PodKey, PodDecision | None]:
         """The pods that have no node, with the last attempt to find one."""
         scheduler = self.cluster.scheduler
         return {key: scheduler.last_decision(key) for key in self._pods if key not in self.journal.scheduled}
@@ -189,17 +189,17 @@ class Simulation:
         following: Action | None = action
         while following is not None and following.plan is not None:
             planned = following.plan
-            if isinstance(planned, Bind):
+            if isinstance(planned, Binding):
                 self._explain(decision, self._pods[decision.pod])
             outcome = self.cluster.carry_out(planned)
-            if outcome.error is None and isinstance(planned, Bind):
+            if outcome.error is None and isinstance(planned, Binding):
                 self._place(decision)
             elif outcome.error is None and isinstance(planned, Preempt):
                 for victim in planned.victims:
                     self._ask_to_stop(victim.pod)
             following = self.cluster.driver.done(following, outcome)
 
-    def _place(self, decision: Decision) -> None:
+    def _place(self, decision: PodDecision) -> None:
         key, now = decision.pod, self.agenda.now
         pod = self._pods[key] = self.cluster.start(key)
         arrival, machine = self._arrivals[key], self.machines[decision.node]
@@ -282,7 +282,7 @@ class Simulation:
         self.agenda.at(self.agenda.now, lambda: self._arrive(arrival, again=True))
         self._rim.wake()
 
-    def _explain(self, decision: Decision, pod: Pod) -> None:
+    def _explain(self, decision: PodDecision, pod: Pod) -> None:
         names = self.settings.explain
         if pod.name in names or f"{pod.namespace}/{pod.name}" in names:
             table = self.cluster.scheduler.cache.table

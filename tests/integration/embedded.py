@@ -18,7 +18,7 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.watching import Watching
-from koordpolicy.scheduler import Decision, Scheduler
+from koordpolicy.scheduler import PodDecision, Scheduler
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.evaluation import Evaluation
@@ -43,7 +43,7 @@ class Decided(NamedTuple):
 def noting(decided: list[Decided], now: Callable[[], int]) -> OnDecided:
     """Notes each decision that places a pod."""
 
-    def note(_cycle: Cycle, _evaluation: Evaluation | None, _table: NodeTable, decision: Decision) -> None:
+    def note(_cycle: Cycle, _evaluation: Evaluation | None, _table: NodeTable, decision: PodDecision) -> None:
         if decision.placed:
             decided.append(Decided((now() - EPOCH) // SECOND, decision.pod[1], decision.node))
 

@@ -9,9 +9,9 @@ from koordpolicy.kube.resources import NODES, PODS, PRIORITY_CLASSES
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler import Decision
-from koordpolicy.scheduler.binder import Bind, Preempt, Report, apply, plan
-from koordpolicy.scheduler.decision import Failure
+from koordpolicy.scheduler import PodDecision
+from koordpolicy.scheduler.binder import Binding, Preempt, Report, apply, plan
+from koordpolicy.scheduler.decision import CycleFailure
 from tests.unit.scheduler.world import START, World
 
 NODE = {
@@ -38,7 +38,7 @@ class Rim:
     async def pod(self) -> Pod:
         return read_pod(await self.cluster.get(PODS, "x", namespace="default"))
 
-    async def decide(self) -> Decision:
+    async def decide(self) -> PodDecision:
         self.world.scheduler.set_pod(await self.pod())
         decision = self.world.scheduler.schedule_one()
         assert decision is not None
@@ -59,7 +59,7 @@ def test_a_placed_pod_is_bound_once() -> None:
         decision = await here.decide()
         before = await here.pod()
         planned = plan(decision, before, here.world.now)
-        assert planned == Bind(("default", "x"), before.uid, "a")
+        assert planned == Binding(("default", "x"), before.uid, "a")
         assert (await apply(here.cluster, planned)).error is None
         bound = await here.pod()
         assert bound.node_name == "a"
@@ -124,7 +124,7 @@ def test_a_pod_that_is_gone_is_lost() -> None:
 
 
 def test_a_question_that_failed_is_the_scheduler_s_error() -> None:
-    problem = Decision(("default", "x"), "", "", 3, 0, failure=Failure("`strategy` is `Best`"))
+    problem = PodDecision(("default", "x"), "", "", 3, 0, failure=CycleFailure("`strategy` is `Best`"))
     planned = plan(problem, Pod("x"), START)
     assert isinstance(planned, Report)
     assert planned.reason == "SchedulerError"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.diagnosis import Allowance
 from tests.unit.scheduler.world import World, metric, node, policies
 
@@ -27,7 +27,7 @@ def loaded(nodes: int, **diagnosis: Any) -> World:
     return world
 
 
-def last(world: World, name: str) -> Decision:
+def last(world: World, name: str) -> PodDecision:
     found = world.scheduler.last_decision(("default", name))
     assert found is not None
     return found

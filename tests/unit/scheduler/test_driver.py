@@ -13,7 +13,7 @@ from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import BIND_COMPLETED
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.binder import Outcome, apply
+from koordpolicy.scheduler.binder import WriteOutcome, apply
 from koordpolicy.scheduler.driver import Action, Driver, Settled
 from koordpolicy.scheduler.ledger import Stage
 from tests.unit.scheduler import test_loop as loops
@@ -81,7 +81,7 @@ class VirtualRim:
         self.cluster = cluster
         self.settled: list[tuple[str, int]] = []
         self.driver = Driver(world.scheduler, on_settled=self._settle)
-        self._waiting: list[tuple[int, int, Action, Coroutine[Any, Any, Outcome]]] = []
+        self._waiting: list[tuple[int, int, Action, Coroutine[Any, Any, WriteOutcome]]] = []
         self._tickets = count()
 
     def _settle(self, settled: Settled) -> None:
@@ -108,7 +108,7 @@ class VirtualRim:
         if action.plan is not None:
             self._go_on(action, apply(self.cluster, action.plan, sleep=_pause))
 
-    def _go_on(self, action: Action, work: Coroutine[Any, Any, Outcome]) -> None:
+    def _go_on(self, action: Action, work: Coroutine[Any, Any, WriteOutcome]) -> None:
         try:
             seconds = work.send(None)
         except StopIteration as end:

@@ -7,7 +7,7 @@ import pytest
 
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import Scheduler
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import PodDecision
 from tests.unit.scheduler.world import START, node, pod, policies
 
 _PODS = 6
@@ -49,9 +49,9 @@ class World:
         for at in range(_PODS):
             self.scheduler.set_pod(pod(f"p{at}"))
 
-    def drain(self) -> list[Decision]:
+    def drain(self) -> list[PodDecision]:
         """Decide on all that is due, as the loop does; what fails beside a decision is tried again."""
-        found: list[Decision] = []
+        found: list[PodDecision] = []
         for _ in range(10 * _PODS):
             try:
                 decision = self.scheduler.schedule_one()

@@ -14,7 +14,7 @@ from koordpolicy.kube.resources import NODES, PODS
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.model.quantity import INT64_MAX
 from koordpolicy.model.unreadable import Unreadable
-from koordpolicy.scheduler import Decision, Scheduler
+from koordpolicy.scheduler import PodDecision, Scheduler
 from tests.hostile.objects import NAMELESS, NODE, REAL, each_spoiled, node, pod, spoiled
 from tests.unit.scheduler.world import START, policies
 
@@ -47,7 +47,7 @@ class World:
             obj["metadata"]["resourceVersion"] = str(self._version)
         self.handlers.mirrors[RESOURCES[resource]].apply(WatchEvent(kind, obj))
 
-    def decide(self) -> Decision:
+    def decide(self) -> PodDecision:
         """A plain pod is decided on as ever: with a decision, and without a problem."""
         plain = pod("asking", node="")
         plain["metadata"]["annotations"] = {}

@@ -16,7 +16,7 @@ from koordpolicy.kube.resources import NODES, PODS
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import PodKey, read_pod
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler import Decision, Scheduler
+from koordpolicy.scheduler import PodDecision, Scheduler
 from koordpolicy.scheduler.binding_cycle import SLICE
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.ledger import Stage
@@ -172,7 +172,7 @@ def test_many_that_wait_are_looked_at_some_at_a_time(how: str) -> None:
         now[0] += 60 * NANOSECONDS
     other = made.submit("between")
     made.states[0].answers = [True]
-    found: list[Decision] = []
+    found: list[PodDecision] = []
     while len(found) < MANY - SLICE:
         decision = made.scheduler.schedule_one()
         assert decision is not None

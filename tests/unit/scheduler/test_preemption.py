@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler import Decision
+from koordpolicy.scheduler import PodDecision
 from tests.unit.scheduler.world import START, World, node, pod, policies
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("preemption.yaml").read_text())
@@ -47,7 +47,7 @@ def build(world: World, case: Mapping[str, Any]) -> None:
         world.scheduler.cache.state.budgets.set(budget(app, allowed))
 
 
-def shown(decision: Decision) -> dict[str, Any]:
+def shown(decision: PodDecision) -> dict[str, Any]:
     found = decision.preemption
     if found is None:
         return {"remark": decision.remark}
@@ -152,7 +152,7 @@ def test_a_dearer_pod_takes_the_place_of_one_that_waits() -> None:
     assert {one.pod[1]: one.node for one in everything(world)} == {"dearer": "a", "pod": ""}
 
 
-def everything(world: World) -> Iterator[Decision]:
+def everything(world: World) -> Iterator[PodDecision]:
     while (decision := world.scheduler.schedule_one()) is not None:
         yield decision
 

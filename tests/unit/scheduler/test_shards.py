@@ -12,7 +12,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import SHARD
 from koordpolicy.scheduler.binder import PassOn, Report, plan
-from koordpolicy.scheduler.decision import Decision
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.role import Role
 from koordpolicy.scheduler.shards import FOREIGN, Shard, read_route, route_text, share_of
 from tests.unit.scheduler.world import START, World, node, pod, policies
@@ -65,7 +65,7 @@ class Fleet:
             for world in self.worlds:
                 world.pass_time(15)
 
-    def _carry_out(self, index: int, decision: Decision, asked: Pod) -> None:
+    def _carry_out(self, index: int, decision: PodDecision, asked: Pod) -> None:
         name, planned = decision.pod[1], plan(decision, asked, START)
         assert self.shards[index].holds(asked)
         if decision.placed:

@@ -21,8 +21,8 @@ from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import BIND_COMPLETED, BOUND_BY_CONTROLLER, SELECTED_NODE
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.volumes import read_claim, read_storage_class, read_volume
-from koordpolicy.scheduler import Decision
-from koordpolicy.scheduler.binder import Outcome, Prebind, apply
+from koordpolicy.scheduler import PodDecision
+from koordpolicy.scheduler.binder import Prebind, WriteOutcome, apply
 from koordpolicy.scheduler.driver import Action, Driver
 from koordpolicy.scheduler.plugins.base import Sleep
 from koordpolicy.scheduler.plugins.volumes.prebind import ASKED
@@ -94,7 +94,7 @@ def hear(world: World, obj: Mapping[str, Any]) -> None:
     world.scheduler.set_state(tell, Event.VOLUMES_CHANGED)
 
 
-def planned(decision: Decision) -> VolumePlan:
+def planned(decision: PodDecision) -> VolumePlan:
     """What is to be bound for a pod."""
     found = decision.claims["VolumeBinding"]
     assert isinstance(found, VolumePlan)
@@ -241,7 +241,7 @@ class Rim:
         assert isinstance(action.plan, Prebind)
         return action
 
-    async def carry_out(self, action: Action, sleep: Sleep) -> Outcome:
+    async def carry_out(self, action: Action, sleep: Sleep) -> WriteOutcome:
         """An action, and what follows from it: what comes of the last one."""
         assert action.plan is not None
         outcome = await apply(self.cluster, action.plan, sleep=sleep)

@@ -11,7 +11,7 @@ from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.protocol import USAGE_THRESHOLDS
 from koordpolicy.model.reading import read_amounts
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler import Decision, Scheduler
+from koordpolicy.scheduler import PodDecision, Scheduler
 from tests.vectors.policies import document, graph
 
 Given = Mapping[str, Any]
@@ -110,7 +110,7 @@ class World:
         """A pod comes."""
         self.scheduler.set_pod(pod(name, given))
 
-    def place(self, name: str, given: Given | None = None) -> Decision:
+    def place(self, name: str, given: Given | None = None) -> PodDecision:
         """A pod comes, and is decided on."""
         self.submit(name, given)
         decision = self.scheduler.schedule_one()
@@ -118,7 +118,7 @@ class World:
         assert decision.pod == ("default", name)
         return decision
 
-    def diagnose(self) -> list[Decision]:
+    def diagnose(self) -> list[PodDecision]:
         """All that is found out about pods that wait is found out; the decisions of which it is told."""
         found = self.scheduler.diagnosis.some(lambda: False)
         assert not found.more
