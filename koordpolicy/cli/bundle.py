@@ -1,12 +1,16 @@
 """From paths on the command line to a compiled bundle."""
 
 import argparse
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from koordpolicy.cli.bundles import bundles_in, meant, roots_in
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
+from koordpolicy.language.foreign import foreign_files
 from koordpolicy.runtime.policies.packs import BUILT_IN, OWN, find_pack
 from koordpolicy.source import Tree, read_tree
 
@@ -14,13 +18,16 @@ __all__ = [
     "BUILT_IN",
     "OWN",
     "add_paths",
+    "apart",
     "compile_paths",
     "compile_tree",
+    "compile_trees",
     "compiled",
     "demand_files",
     "find_pack",
     "graph_of",
     "graph_of_files",
+    "left_alone",
 ]
 
 
@@ -33,7 +40,7 @@ def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
             metavar="PATH",
             nargs="+",
             default=[],
-            help="files and directories of policies; the built-in pack alone without",
+            help="files and directories of policies; the bundle that they lie in, if any; the built-in pack alone without",
         )
     else:
         parser.add_argument(
@@ -41,7 +48,7 @@ def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
             metavar="PATH",
             nargs="*",
             default=["."],
-            help="files and directories of policies (default: .)",
+            help="files and directories of policies; the bundle that they lie in, if any (default: .)",
         )
 
 
@@ -51,10 +58,22 @@ def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Com
     Raises `CannotRunError` where there is nothing to read at all. No paths stand for the built-in pack alone.
     A `compiler` takes over what it has compiled before.
     """
-    tree = read_tree(paths)
+    tree = read_tree(meant(paths))
     if paths:
         demand_files(tree, paths)
+    several = roots_in(tree.files)
+    if len(several) > 1:
+        raise CannotRunError(
+            f"there are {len(several)} bundles here; name one of {', '.join(map(_shown, several))}"
+        )
     return compile_tree(tree, compiler)
+
+
+def apart(paths: Sequence[str]) -> list[list[str]]:
+    """The paths of each bundle that they mean; policies that are in none of several are left out."""
+    whole = meant(paths)
+    several = roots_in(read_tree(whole).files)
+    return [[root] for root in several] if len(several) > 1 else [whole]
 
 
 def demand_files(tree: Tree, paths: Sequence[str]) -> None:
@@ -73,7 +92,40 @@ def compile_tree(tree: Tree, compiler: Compiler | None = None) -> Compilation:
     found.extend(tree.found)
     found.extend(compilation.found)
     graph = None if found.has_errors else compilation.graph
-    return Compilation(graph, found, compilation.units, compilation.sources)
+    return replace(compilation, graph=graph, found=found)
+
+
+def compile_trees(tree: Tree, compiler: Compiler | None = None) -> list[Compilation]:
+    """Compile each bundle among the files by itself; what could not be read stands with the first."""
+    compiler = compiler or Compiler(find_pack)
+    bundles = bundles_in(tree.files)
+    made: list[Compilation] = []
+    for one in bundles:
+        others = foreign_files(one.files) if not one.root and len(bundles) > 1 else {}
+        if others and len(others) == len(one.files):
+            made[-1] = replace(made[-1], foreign={**made[-1].foreign, **others})
+            continue
+        files = Tree(dict(one.files), Diagnostics() if made else tree.found)
+        made.append(compile_tree(files, compiler))
+    return made
+
+
+def left_alone(foreign: Mapping[str, str], width: int) -> str:
+    """A sentence on files that are no policies, wrapped; empty where there are none."""
+    if not foreign:
+        return ""
+    count = len(foreign)
+    shown = [f"{file} ({what})" for file, what in list(foreign.items())[:_MOST_FOREIGN]]
+    more = [f"{count - len(shown):,} more"] if count > len(shown) else []
+    said = f"{count:,} file{' is no policy' if count == 1 else 's are no policies'} and left alone: "
+    remedy = "; files that the bundle names under `include` are read whatever they say"
+    return textwrap.fill(
+        said + ", ".join(shown + more) + remedy, width, subsequent_indent="  ", break_on_hyphens=False
+    )
+
+
+_MOST_FOREIGN = 3
+"""Files that are named."""
 
 
 def told(found: Diagnostic) -> str:

@@ -1,13 +1,15 @@
 """`koordpolicy check`: the gate in CI."""
 
 import argparse
+from collections.abc import Sequence
 
 from koordpolicy.cli.at_flag import add_moment, moment_of
-from koordpolicy.cli.bundle import OWN, add_paths, compile_tree, demand_files
-from koordpolicy.cli.command import FINDINGS, OK, Command
+from koordpolicy.cli.bundle import OWN, add_paths, compile_trees, demand_files, left_alone
+from koordpolicy.cli.bundles import meant, roots_in
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
 from koordpolicy.cli.exceptions import told_exceptions
 from koordpolicy.cli.fixing import add_fix, fix_files
-from koordpolicy.cli.input import add_stdin_filename, read_paths
+from koordpolicy.cli.input import add_stdin_filename, around, read_paths
 from koordpolicy.cli.max_cost import add_max_cost
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics, Severity
@@ -45,12 +47,17 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    tree = read_paths(arguments.paths, arguments.stdin_filename, terminal)
+    tree = read_paths(
+        meant(around(arguments.paths, arguments.stdin_filename)), arguments.stdin_filename, terminal
+    )
     demand_files(tree, arguments.paths)
+    bundles = roots_in(tree.files)
+    if arguments.explain_cost and len(bundles) > 1:
+        raise CannotRunError(f"--explain-cost takes one bundle; name one of: {', '.join(bundles)}")
 
     def check(tree: Tree) -> Compilation:
-        compilation = compile_tree(tree, arguments.compiler)
-        return compilation if arguments.no_tests else with_tests(compilation)
+        compilations = compile_trees(tree, arguments.compiler)
+        return _together(compilations if arguments.no_tests else [with_tests(one) for one in compilations])
 
     compilation = fix_files(arguments, tree, check, terminal) if arguments.fix else check(tree)
     moment = moment_of(arguments.at)
@@ -78,18 +85,34 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.output == "text" and compilation.graph is not None:
         for line in told_exceptions(compilation.units, moment, terminal.width):
             terminal.print(line)
+    if alone := left_alone(compilation.foreign, terminal.width):
+        terminal.say(alone)
     if arguments.output == "text" and not found:
-        terminal.print(_summary(compilation, tested=not arguments.no_tests))
+        terminal.print(_summary(compilation, len(bundles), tested=not arguments.no_tests))
     failing = [one for one in found if arguments.strict or one.severity is Severity.ERROR]
     return FINDINGS if failing else OK
 
 
-def _summary(compilation: Compilation, *, tested: bool) -> str:
+def _together(compilations: Sequence[Compilation]) -> Compilation:
+    """What came of several bundles as one; a graph, of the first, only where all have one."""
+    found, units = Diagnostics(), [unit for one in compilations for unit in one.units]
+    sources: dict[str, str] = {}
+    foreign: dict[str, str] = {}
+    for one in compilations:
+        found.extend(one.found)
+        sources.update(one.sources)
+        foreign.update(one.foreign)
+    graph = None if any(one.graph is None for one in compilations) else compilations[0].graph
+    return Compilation(graph, found, tuple(units), sources, foreign=foreign)
+
+
+def _summary(compilation: Compilation, bundles: int, *, tested: bool) -> str:
     """What was looked at, where nothing was found."""
     own = [unit for unit in compilation.units if unit.layer_name == OWN] or compilation.units
     cases = sum(len(unit.spec.cases) for unit in own if isinstance(unit.spec, PolicyTestSpec))
     tests = f", {_count(cases, 'test case')} passed" if tested and cases else ""
-    return f"{_count(len(own), 'document')}{tests}, no findings"
+    where = f" in {bundles:,} bundles" if bundles > 1 else ""
+    return f"{_count(len(own), 'document')}{where}{tests}, no findings"
 
 
 def _count(number: int, what: str) -> str:

@@ -1,15 +1,16 @@
 """`koordpolicy fmt`: policy files in their canonical layout."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
-from koordpolicy.cli.bundle import add_paths, told
+from koordpolicy.cli.bundle import add_paths, left_alone, told
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
 from koordpolicy.cli.edits import show_change, write_text
 from koordpolicy.cli.input import STDIN, add_stdin_filename, read_paths
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.render import render
+from koordpolicy.language.foreign import foreign_files
 from koordpolicy.language.format import format_text
 from koordpolicy.source import Tree
 
@@ -27,7 +28,10 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     tree = read_paths(arguments.paths, arguments.stdin_filename, terminal)
     found = Diagnostics()
     found.extend(tree.found)
-    changed = _changed(tree, found)
+    foreign = foreign_files(tree.files)
+    changed = _changed(tree, foreign, found)
+    if alone := left_alone(foreign, terminal.width):
+        terminal.say(alone)
     if not tree.touched:
         why = "\n".join(map(told, found))
         raise CannotRunError(why or "there is no policy file (*.yaml, *.yml) here")
@@ -67,9 +71,10 @@ def _filter(
     return OK
 
 
-def _changed(tree: Tree, found: Diagnostics) -> dict[str, str]:
-    """The new texts of the files that are not in their canonical layout."""
-    formatted = {file: format_text(file, text, found) for file, text in tree.files.items()}
+def _changed(tree: Tree, foreign: Container[str], found: Diagnostics) -> dict[str, str]:
+    """The new texts of the policy files that are not in their canonical layout."""
+    own = {file: text for file, text in tree.files.items() if file not in foreign}
+    formatted = {file: format_text(file, text, found) for file, text in own.items()}
     return {file: text for file, text in formatted.items() if text != tree.files[file]}
 
 

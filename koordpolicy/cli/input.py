@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
+from koordpolicy.cli.bundles import enclosing
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.source import Tree, read_tree
@@ -14,14 +15,25 @@ STDIN = "-"
 """The path that stands for standard input."""
 
 
+_UNNAMED = "stdin.yaml"
+
+
 def add_stdin_filename(parser: argparse.ArgumentParser) -> None:
     """Declare `--stdin-filename`."""
     parser.add_argument(
         "--stdin-filename",
         metavar="FILE",
-        default="stdin.yaml",
-        help="what the text of standard input is called where PATH is `-`; it stands for the file of that name",
+        default=_UNNAMED,
+        help="what the text of standard input is called where PATH is `-`; it stands for the file of that name, and is"
+        " looked at with the bundle around it, if any",
     )
+
+
+def around(paths: Sequence[str], stdin_filename: str) -> list[str]:
+    """The paths, with the folder that the file called so stands in, or would, where it is in a bundle."""
+    folder = os.path.dirname(stdin_filename) or "."  # noqa: PTH120 - as it is shown
+    beside = STDIN in paths and stdin_filename != _UNNAMED and enclosing(folder)
+    return [*paths, beside] if beside else list(paths)
 
 
 def read_paths(paths: Sequence[str], stdin_filename: str, terminal: Terminal) -> Tree:

@@ -6,7 +6,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from time import monotonic
 
-from koordpolicy.cli.bundle import OWN, add_paths, compiled
+from koordpolicy.cli.bundle import OWN, add_paths, apart, compiled
 from koordpolicy.cli.command import FINDINGS, OK, TESTS_FAILED, CannotRunError, Command
 from koordpolicy.cli.results import RENDERERS, ShownRun
 from koordpolicy.cli.results.opinion import opinion_text
@@ -72,6 +72,22 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    bundles = apart(arguments.paths)
+    if len(bundles) > 1 and arguments.output != "text":
+        raise CannotRunError(
+            f"`-o {arguments.output}` takes one bundle; name one of: {', '.join(map(' '.join, bundles))}"
+        )
+    codes = []
+    for paths in bundles:
+        if len(bundles) > 1:
+            terminal.print(" ".join(paths))
+        arguments.paths = paths
+        codes.append(_test(arguments, terminal))
+    return max(codes)
+
+
+def _test(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Run the tests of one bundle."""
     compilation, graph = compiled(arguments.paths, arguments.compiler)
     run = _tested(graph, compilation, arguments.filter)
     if arguments.update:

@@ -60,7 +60,7 @@ class Compilation:
     """What came of a revision. `graph` is None when there are errors.
 
     `sources` are the texts of all files by path, for excerpts. `names` are what expressions may name besides the
-    variables of their document, by target (`Kind/subject`).
+    variables of their document, by target (`Kind/subject`). `foreign` are files that were left alone, with what they are.
     """
 
     graph: RuleGraph | None
@@ -68,6 +68,7 @@ class Compilation:
     units: tuple[Unit, ...]
     sources: dict[str, str]
     names: Mapping[str, Environment] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
 
 
 class Compiler:
@@ -135,7 +136,7 @@ class Compiler:
             )
         sources = {file: text for layer in state.layers for file, text in layer.files.items()}
         names = {target: vocabulary.environment for target, vocabulary in state.target_vocabularies.items()}
-        return Compilation(graph, state.found, tuple(state.units), sources, names)
+        return Compilation(graph, state.found, tuple(state.units), sources, names, state.foreign)
 
 
 BASE = Environment(functions=FUNCTIONS, facts=FACTS, homogeneous_literals=True, literal_checks=True)

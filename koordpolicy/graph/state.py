@@ -93,7 +93,7 @@ class State:
     """Handed from pass to pass; each pass fills in its part and reads the earlier ones.
 
     No decision may cost more units than the operator's `max_cost`. `plugins` are those that policies may name. A `probe`
-    is put into all expressions.
+    is put into all expressions. Files that are `foreign` are left alone: see `language.foreign`.
     """
 
     own: Layer
@@ -104,6 +104,7 @@ class State:
     found: Diagnostics = field(default_factory=Diagnostics)
     layers: list[Layer] = field(default_factory=list)
     documents: list[tuple[int, Document]] = field(default_factory=list)
+    foreign: dict[str, str] = field(default_factory=dict)
     units: list[Unit] = field(default_factory=list)
     classes: Classes = field(default_factory=Classes)
     vocabulary: Vocabulary = field(default_factory=lambda: Vocabulary(Environment()))

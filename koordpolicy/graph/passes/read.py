@@ -1,7 +1,8 @@
 """Read: every file of the bundle and of the packs it extends becomes documents."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from typing import TypeAlias
 
 from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.nearest import nearest
@@ -9,7 +10,11 @@ from koordpolicy.graph.globs import matches
 from koordpolicy.graph.layers import Layer
 from koordpolicy.graph.state import State
 from koordpolicy.language.documents import Document, read_documents
+from koordpolicy.language.foreign import foreign
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec
+
+_Read: TypeAlias = tuple[Diagnostics, list[Document]]
+"""What is wrong with a file, and its documents."""
 
 BUNDLE = "PolicyBundle"
 MAX_LAYERS = 16
@@ -18,7 +23,7 @@ DEFAULT_PACK = "koordinator"
 
 
 def read(state: State) -> None:
-    """Fill `layers` (lowest first) and `documents`."""
+    """Fill `layers` (lowest first), `documents` and `foreign`."""
     own = _documents(state, state.own)
     packs: list[tuple[Layer, list[Document]]] = []
     _extend(state, own, packs, seen=[state.own.name])
@@ -35,11 +40,34 @@ def _documents(state: State, layer: Layer) -> list[Document]:
         for file, text in sorted(layer.files.items())
     }
     documents: list[Document] = []
-    for file in _belonging([document for _, read in read_ones.values() for document in read], read_ones):
-        found, own = read_ones[file]
-        state.found.extend(found)
-        documents += own
+    chosen = list(_belonging([document for _, read in read_ones.values() for document in read], read_ones))
+    others = _others(state, layer, read_ones, chosen) if layer is state.own else {}
+    if len(others) < len(chosen):  # else somebody means them all to be policies
+        state.foreign.update(others)
+    for file in chosen:
+        if file not in state.foreign:
+            found, own = read_ones[file]
+            state.found.extend(found)
+            documents += own
     return documents
+
+
+def _others(state: State, layer: Layer, read_ones: Mapping[str, _Read], chosen: list[str]) -> dict[str, str]:
+    """The chosen files that are no policies, by what they are; none where the bundle says itself which it includes."""
+    documents = [document for _, read in read_ones.values() for document in read]
+    spec = next((one.data.get("spec") for one in documents if one.kind == BUNDLE), None)
+    if isinstance(spec, dict) and "include" in spec:
+        return {}
+    known: dict[str, str] = {}
+    for file in chosen:
+        found, read = read_ones[file]
+        text = layer.files[file]
+        what = state.cache.get(
+            ("foreign", file, text), partial(foreign, text, read, readable=not found.has_errors)
+        )
+        if what is not None:
+            known[file] = what
+    return known
 
 
 def _belonging(documents: list[Document], files: Iterable[str]) -> Iterator[str]:
@@ -73,7 +101,7 @@ def _patterns(written: object, usual: Iterable[str]) -> list[str]:
     return [pattern for pattern in written if isinstance(pattern, str)]
 
 
-def _read(file: str, text: str) -> tuple[Diagnostics, list[Document]]:
+def _read(file: str, text: str) -> _Read:
     found = Diagnostics()
     return found, read_documents(file, text, found)
 

@@ -1,5 +1,7 @@
 """Tests as part of what a revision has to pass."""
 
+from dataclasses import replace
+
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.compiler import Compilation
 from koordpolicy.graph.testing.run import Chosen, every_case, run_tests
@@ -18,7 +20,7 @@ def with_tests(compilation: Compilation, chosen: Chosen = every_case) -> Compila
     found.extend(compilation.found)
     found.extend(run.found)
     graph = None if found.has_errors else compilation.graph
-    return Compilation(graph, found, compilation.units, compilation.sources)
+    return replace(compilation, graph=graph, found=found)
 
 
 def tests_required(compilation: Compilation) -> bool:
