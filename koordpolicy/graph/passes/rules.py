@@ -36,24 +36,31 @@ def rules(state: State) -> None:
     drafts: dict[tuple[Unit, str], list[Draft]] = {(unit, unit.target): [] for unit in state.units}
     for draft in state.drafts:  # those of an exception are grouped by whose decisions they override
         drafts.setdefault((draft.unit, draft.home.target), []).append(draft)
+    lowest: dict[str, int] = {}
+    for unit in state.units:
+        lowest[unit.target] = min(unit.layer, lowest.get(unit.target, unit.layer))
     for (unit, _), own in drafts.items():
         state.progress(f"{unit.document.span.file} got its meaning")
         base = state.vocabulary_of(own[0].home if own else unit)
         # Whatever else can change what a document means shows in its vocabulary, or in the slots it sets.
         slots = tuple((draft.key, draft.slot.type) for draft in own)
-        key = ("rules", unit, base.key, slots)
-        outcome = state.cache.get(key, partial(_outcome, state, unit, own, base))
+        introduces = unit.layer == lowest[unit.target]
+        key = ("rules", unit, base.key, slots, introduces)
+        outcome = state.cache.get(key, partial(_outcome, state, unit, own, base, introduces=introduces))
         state.found.extend(outcome.found)
         state.rules += outcome.rules
         if outcome.match is not None and isinstance(unit.spec, PolicySpec):
             state.matches[unit] = outcome.match
 
 
-def _outcome(state: State, unit: Unit, drafts: list[Draft], base: Vocabulary) -> _Outcome:
+def _outcome(
+    state: State, unit: Unit, drafts: list[Draft], base: Vocabulary, *, introduces: bool
+) -> _Outcome:
     texts = Texts(state.cache, Diagnostics(), state.probe)
     scope = _narrow(unit, base, texts) if drafts and drafts[0].terms else scope_of(unit, base, texts)
     _report_unused(unit, texts)
-    made = [_rule(draft, scope, texts) for draft in drafts]
+    always = replace(scope, match=scope.match and RuleMatch())
+    made = [_rule(draft, always if introduces and _is_fixed(draft) else scope, texts) for draft in drafts]
     return _Outcome(texts.found, scope.match, tuple(rule for rule in made if rule is not None))
 
 
@@ -66,6 +73,14 @@ def _narrow(unit: Unit, base: Vocabulary, texts: Texts) -> Scope:
         report_broad(unit, texts.found)
         return scope
     return replace(scope, match=match)
+
+
+def _is_fixed(draft: Draft) -> bool:
+    """Whether a slot reads nothing, for it says what its subject is: which requests a rule checks, say.
+
+    In the document that introduces the subject it holds whatever that applies to, as with an item's condition below.
+    """
+    return draft.slot.roots == frozenset() and not draft.terms
 
 
 def _rule(draft: Draft, scope: Scope, texts: Texts) -> Rule | None:
