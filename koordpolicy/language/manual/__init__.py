@@ -17,6 +17,7 @@ from koordpolicy.language.manual.facts import facts_page
 from koordpolicy.language.manual.functions import functions_page
 from koordpolicy.language.manual.kinds import kinds_page
 from koordpolicy.language.manual.markdown import link_list
+from koordpolicy.language.manual.plugins import plugins_page
 
 __all__ = ["manual", "write_manual"]
 
@@ -28,14 +29,16 @@ def manual(parser: argparse.ArgumentParser, more: Mapping[str, str] = MappingPro
         "decisions.md": decisions_page(),
         "facts.md": facts_page(),
         "functions.md": functions_page(),
+        "plugins.md": plugins_page(),
         "diagnostics.md": diagnostics_page(),
         "commands.md": commands_page(parser),
         **more,
     }
     titles = {name: text.partition("\n")[0].removeprefix("# ") for name, text in pages.items()}
-    index = "# Manual\n\nGenerated with the schemas: `koordpolicy schema --write schemas`.\n\n" + link_list(
-        titles
-    )
+    index = (
+        "# Manual\n\nThe [guide](../guide/README.md) is where to begin. These pages are generated with the schemas: "
+        "`koordpolicy schema --write schemas`.\n\n"
+    ) + link_list(titles)
     return {"README.md": index, **pages}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from koordpolicy.language.kinds import API_VERSION, KINDS, Kind, PolicySpec
+from koordpolicy.language.manual.examples import EXAMPLES
 from koordpolicy.language.manual.fields import FieldEntry, fields_of
 from koordpolicy.language.manual.markdown import anchor, code, table
 
@@ -44,7 +45,8 @@ def _kind(kind: Kind) -> str:
         facts.append("It has the [shared fields](#shared-fields) too.")
         shared = PolicySpec.model_fields.keys()
         fields = (field for field in fields if field.path.partition(".")[0].removesuffix("[]") not in shared)
-    return f"## {kind.name}\n\n{kind.summary} {' '.join(facts)}\n\n" + _table(fields)
+    example = f"```yaml\n{EXAMPLES[kind.name]}```\n\n"
+    return f"## {kind.name}\n\n{kind.summary}\n\n{example}{' '.join(facts)}\n\n" + _table(fields)
 
 
 def _table(fields: Iterable[FieldEntry]) -> str:

@@ -1,0 +1,140 @@
+"""One example a kind, as the manual shows it: the `metadata` and `spec` of a document, which `check` finds sound."""
+
+from collections.abc import Mapping
+from textwrap import dedent
+from types import MappingProxyType
+
+from koordpolicy.language.kinds import API_VERSION
+
+_SPECS = {
+    "PolicyBundle": """
+        metadata: {name: shop}
+        spec:
+          extends: [koordinator]
+          tests: {minimumCoverage: 80}
+    """,
+    "Library": """
+        metadata: {name: shop}
+        spec:
+          constants:
+            quietHours: [22, 23, 0, 1, 2, 3, 4, 5]
+          functions:
+            - name: usedShare
+              description: Share of a node's CPUs that is in use; none where nobody measures it.
+              parameters: [{name: n, type: node}]
+              expression: n.?usage.total.cpu.orValue(cpu('0')) / n.capacity.cpu
+    """,
+    "QoSClass": """
+        metadata: {name: be}
+        spec:
+          protectionOrder: 15
+    """,
+    "PriorityBand": """
+        metadata: {name: batch}
+        spec:
+          default: 5600
+    """,
+    "ColocationProfile": """
+        metadata: {name: reports}
+        spec:
+          match:
+            pods: {matchLabels: {job: report}}
+          probability: 50%
+          qosClass: BE
+          band: batch
+          labels: {example.com/co-located: "true"}
+    """,
+    "AdmissionRule": """
+        metadata: {name: owned}
+        spec:
+          match:
+            pods: {matchLabels: {tier: front}}
+          operations: [CREATE]
+          require: {cel: "'example.com/owner' in pod.labels"}
+          reason: owner-missing
+          message: a pod of the front needs the label `example.com/owner`
+    """,
+    "Overcommit": """
+        metadata: {name: reserve}
+        spec:
+          resource: batch
+          match:
+            nodes: {matchLabels: {pool: web}}
+          parameters:
+            cpuReclaim: 50%
+    """,
+    "CPUSuppress": """
+        metadata: {name: colocated-pool}
+        spec:
+          match:
+            nodes: {matchLabels: {pool: colocated}}
+          parameters:
+            threshold: 75%
+          minimum: {cel: "node.capacity.cpu >= cpu('64') ? cpu('4') : cpu('2')"}
+    """,
+    "ContainerHook": """
+        metadata: {name: reports}
+        spec:
+          match:
+            pods: {matchLabels: {job: report}}
+          pod:
+            cpuLimit: {cel: "pod.extendedContainers.map(c, c.limit.batch.cpu).sum()"}
+    """,
+    "SchedulingProfile": """
+        metadata: {name: koord-scheduler}
+        spec:
+          schedulerName: koord-scheduler
+          filters:
+            - name: QuietNodes
+              match: {condition: pod.band == 'prod'}
+              require: {cel: "node.labels[?'example.com/watched'].orValue('') != 'true'"}
+              reason: node(s) are being watched
+          scores:
+            - name: Balance
+              plugin: NodeResourcesBalancedAllocation
+              weight: 1
+              parameters: {resources: [cpu, memory]}
+    """,
+    "Rollout": """
+        metadata: {name: careful}
+        spec:
+          kinds: [CPUSuppress, Overcommit]
+          steps:
+            - {name: shadow, shadow: {sample: 10%}, hold: 15m}
+            - {name: quarter, canary: {share: 25%}, hold: 30m}
+          guards:
+            - name: sound
+              require: {cel: rollout.failures == 0}
+              reason: decisions fail that did not before
+    """,
+    "PolicyException": """
+        metadata: {name: search-reindex}
+        spec:
+          owner: ann@example.com
+          reason: the yearly reindex needs the pool's CPUs (SEARCH-1207)
+          from: "2026-11-02"
+          expires: "2026-11-13"
+          match: {nodes: {matchLabels: {pool: search}}}
+          overrides:
+            CPUSuppress.parameters.threshold: 30%
+    """,
+    "PolicyTest": """
+        metadata: {name: suppress}
+        spec:
+          given: {node: {capacity: {cpu: 10}, usage: {total: {cpu: 1}}}}
+          cases:
+            - name: what the system uses is left to it
+              expect: {CPUSuppress.target: 5500m}
+            - name: an unmeasured node has no answer
+              given: {node: {usage: null}}
+              expect: {CPUSuppress.target: {error: node.usage}}
+    """,
+}
+
+EXAMPLES: Mapping[str, str] = MappingProxyType(
+    {
+        kind: f"apiVersion: {API_VERSION}\nkind: {kind}\n{dedent(text).strip()}\n"
+        for kind, text in _SPECS.items()
+    }
+)
+"""By kind; every kind has one."""
