@@ -38,9 +38,9 @@ def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
             "-p",
             "--policies",
             metavar="PATH",
-            nargs="+",
+            action="append",
             default=[],
-            help="files and directories of policies; the bundle that they lie in, if any; the built-in pack alone without",
+            help="file or directory of policies, or the bundle that it lies in; may be repeated; the built-in pack alone without",
         )
     else:
         parser.add_argument(

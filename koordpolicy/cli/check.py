@@ -72,6 +72,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         colour=terminal.colour(),
         width=terminal.width,
         limit=arguments.limit,
+        files=[file for file in tree.files if file not in compilation.foreign],
     )
     if text:
         terminal.print(text)

@@ -31,7 +31,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "-p",
-        "--path",
+        "--policies",
         action="append",
         default=[],
         metavar="PATH",
@@ -56,7 +56,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     snapshot = _snapshot(arguments.cluster)
-    old, new = sides(arguments.old, arguments.new, arguments.path)
+    old, new = sides(arguments.old, arguments.new, arguments.policies)
     # Exceptions come and go by time; both revisions are looked at in the same moment.
     moment = _moment(arguments.at, snapshot)
     before, after = (_at(compiled_side(side, arguments.compiler).graph, moment) for side in (old, new))

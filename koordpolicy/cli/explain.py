@@ -12,7 +12,13 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.catalogue import UnknownCodeError, page
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import Answer, RuleGraph, RuleRef
-from koordpolicy.graph.describe import describe, describe_answer, describe_declaration, describe_subject
+from koordpolicy.graph.describe import (
+    decision_data,
+    describe,
+    describe_answer,
+    describe_declaration,
+    describe_subject,
+)
 from koordpolicy.graph.describe.answer import value_type
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.graph.notation import written
@@ -34,7 +40,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     add_given(parser)
     add_moment(parser)
     parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="format of an answer on given facts"
+        "-o", "--output", choices=("text", "json"), default="text", help="format of the explanation"
     )
 
 
@@ -54,8 +60,8 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
         "-f",
         "--filename",
         metavar="PATH",
-        nargs="+",
-        help="manifests of nodes, pods and whatever else there is",
+        action="append",
+        help="manifests of nodes, pods and whatever else there is; may be repeated",
     )
     group.add_argument(
         "--policies-from-cluster",
@@ -88,14 +94,14 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError("`--policies-from-cluster` is for questions about a pod")
     if re.fullmatch(r"[Kk][Pp]\d+", what):
         try:
-            terminal.print(page(what, terminal.width))
+            _show({"code": what.upper()}, page(what, terminal.width), arguments, terminal)
         except UnknownCodeError as error:
             raise CannotRunError(error.args[0]) from None
         return OK
     if arguments.given is None:
         declared = describe_declaration(what, terminal.width)
         if declared is not None:
-            terminal.print(declared)
+            _show({"name": what}, declared, arguments, terminal)
             return OK
     graph = graph_of(arguments.policies, arguments.compiler).at(moment_of(arguments.at))
     try:
@@ -105,11 +111,18 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return OK
 
 
+def _show(about: dict[str, str], text: str, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """A page of words; for programs with what it is about."""
+    terminal.print(json_text({**about, "text": text}, indent=2) if arguments.output == "json" else text)
+
+
 def _decided(graph: RuleGraph, arguments: argparse.Namespace, width: int) -> str:
     """What the policies say. Raises `UnknownDecision`."""
     name = arguments.what
     one = _is_decision(graph, name)
     if arguments.given is None:
+        if arguments.output == "json":
+            return _data(graph, name)
         return describe(graph, name, width) if one else describe_subject(graph, name, width)
     given = read_given(arguments.given)
     if arguments.at is None and isinstance(said := given.said.get(("now", "")), Timestamp):
@@ -122,6 +135,16 @@ def _decided(graph: RuleGraph, arguments: argparse.Namespace, width: int) -> str
     answers = (graph.ask(each, **given.records) for each in names)
     unsaid = given.unsaid(frozenset(read.path for answer in answers for read in answer.provenance.facts))
     return "\n\n".join(describe_answer(graph, each, given.records, unsaid, width).rstrip() for each in names)
+
+
+def _data(graph: RuleGraph, name: str) -> str:
+    """Decisions of a name for programs: one of that name itself, a list of those that share it as their target."""
+    if _is_decision(graph, name):
+        return json_text(decision_data(graph, graph.decision(name).key), indent=2)
+    keys = [key for key in graph.decisions if name in (key.kind, key.target)]
+    if not keys:
+        return describe_subject(graph, name)  # raises, naming what is near
+    return json_text([decision_data(graph, key) for key in keys], indent=2)
 
 
 def _is_decision(graph: RuleGraph, name: str) -> bool:

@@ -1,6 +1,7 @@
 """`koordpolicy fmt`: policy files in their canonical layout."""
 
 import argparse
+import json
 from collections.abc import Container, Mapping, Sequence
 
 from koordpolicy.cli.bundle import add_paths, left_alone, told
@@ -9,6 +10,7 @@ from koordpolicy.cli.edits import show_change, write_text
 from koordpolicy.cli.input import STDIN, add_stdin_filename, read_paths
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.render import render
 from koordpolicy.language.foreign import foreign_files
 from koordpolicy.language.format import format_text
@@ -22,6 +24,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--check", action="store_true", help="write nothing; name the files that would change"
     )
     parser.add_argument("--diff", action="store_true", help="write nothing; show what would change")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="format of what is said of the files; json for programs, with the findings of files that cannot be read",
+    )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -37,7 +46,15 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError(why or "there is no policy file (*.yaml, *.yml) here")
     dry = arguments.check or arguments.diff
     if STDIN in arguments.paths and not dry:
+        if arguments.output != "text":
+            raise CannotRunError("`-` gives the text itself; `-o json` goes with --check")
         return _filter(arguments.paths, tree, changed, found, terminal)
+    failed = FINDINGS if found.has_errors or (dry and changed) else OK
+    if arguments.output == "json":
+        for file, text in {} if dry else changed.items():
+            write_text(file, text)
+        terminal.print(_data(tree, foreign, changed, found, written=not dry))
+        return failed
     for file, text in changed.items():
         if arguments.diff:
             show_change(file, tree.files[file], text, "formatted", terminal)
@@ -52,7 +69,23 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         )
     count = f"{len(tree.files):,} file{'' if len(tree.files) == 1 else 's'}"
     terminal.say(f"{count}, {len(changed):,} {'would change' if dry else 'changed'}")
-    return FINDINGS if found.has_errors or (dry and changed) else OK
+    return failed
+
+
+def _data(
+    tree: Tree, foreign: Mapping[str, str], changed: Container[str], found: Diagnostics, *, written: bool
+) -> str:
+    findings = json.loads(render("json", found, tree.files, limit=0))
+    files = [
+        {
+            "file": file,
+            "changed": file in changed,
+            "written": written and file in changed,
+            "foreign": foreign.get(file),
+        }
+        for file in tree.files
+    ]
+    return json_text({"files": files, "findings": findings["findings"]}, indent=2)
 
 
 def _filter(

@@ -3,27 +3,46 @@
 import argparse
 from pathlib import Path
 
+from koordpolicy.cli.at_flag import add_moment, moment_of
 from koordpolicy.cli.bundle import add_paths, graph_of
 from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.describe import decision_data
 from koordpolicy.graph.drawing import FORMATS, Detail, picture_of
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.language.facts import Component
 from koordpolicy.language.kinds import KINDS
 
+_SUFFIXES = {
+    ".svg": "svg",
+    ".dot": "dot",
+    ".gv": "dot",
+    ".mmd": "mermaid",
+    ".md": "mermaid",
+    ".json": "json",
+    ".txt": "text",
+}
+
 
 def _add(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     parser.add_argument(
-        "-f",
-        "--format",
-        choices=["list", *FORMATS],
-        help="list of decisions, Graphviz, Mermaid or a finished picture (default: by the output's suffix, else list)",
+        "-o",
+        "--output",
+        choices=["text", "json", *FORMATS],
+        help="a list of decisions, Graphviz, Mermaid or a finished picture (default: by the file's suffix, else text)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write into a file")
+    parser.add_argument(
+        "-w",
+        "--write",
+        metavar="FILE",
+        type=Path,
+        help=f"write into a file; of a picture the suffix says the format: {', '.join(_SUFFIXES)}",
+    )
     parser.add_argument(
         "--decision", action="append", metavar="NAME", help="this decision only; may be repeated"
     )
@@ -42,32 +61,43 @@ def _add(parser: argparse.ArgumentParser) -> None:
         choices=[str(detail) for detail in Detail],
         help="draw every rule with what it reads, or documents (default: by the number of decisions)",
     )
-
-
-_SUFFIXES = {".svg": "svg", ".dot": "dot", ".gv": "dot", ".mmd": "mermaid", ".md": "mermaid"}
+    add_moment(parser)
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    graph = graph_of(arguments.paths, arguments.compiler)
+    graph = graph_of(arguments.paths, arguments.compiler).at(moment_of(arguments.at))
     keys = _chosen(graph, arguments)
     if not keys:
         raise CannotRunError("no decision fits; `koordpolicy graph` lists all of them")
-    suffix = arguments.output.suffix if arguments.output is not None else ""
-    format = arguments.format or _SUFFIXES.get(suffix, "list")
-    if format == "list":
+    format = arguments.output or _format_of(arguments.write)
+    if format == "text":
         text = "".join(f"{key}\n" for key in keys)
+    elif format == "json":
+        text = json_text([decision_data(graph, key) for key in keys], indent=2)
     else:
         detail = Detail(arguments.detail) if arguments.detail else None
         text = FORMATS[format](picture_of(graph, keys, detail))
-    if arguments.output is None:
+    if arguments.write is None:
         terminal.print(text)
         return OK
     try:
-        arguments.output.write_text(text, encoding="utf-8")
+        arguments.write.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise CannotRunError(f"`{arguments.output}` cannot be written: {error.strerror}") from None
-    terminal.say(f"wrote {arguments.output}")
+        raise CannotRunError(f"`{arguments.write}` cannot be written: {error.strerror}") from None
+    terminal.say(f"wrote {arguments.write}")
     return OK
+
+
+def _format_of(file: Path | None) -> str:
+    """What a file's suffix says; text where there is no file, or no suffix. Raises `CannotRunError`."""
+    if file is None or not file.suffix:
+        return "text"
+    known = _SUFFIXES.get(file.suffix.lower())
+    if known is None:
+        raise CannotRunError(
+            f"`{file}`: `{file.suffix}` is no format of ours; {', '.join(_SUFFIXES)} are, or say one by --output"
+        )
+    return known
 
 
 def _chosen(graph: RuleGraph, arguments: argparse.Namespace) -> list[DecisionKey]:

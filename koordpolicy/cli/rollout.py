@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
-from koordpolicy.cli.rollouts.found import Directory, InCluster, RolloutPlace, chosen
-from koordpolicy.cli.rollouts.text import as_data, details, planned, short, table
+from koordpolicy.cli.rollouts.found import Directory, FoundRollout, InCluster, RolloutPlace, chosen
+from koordpolicy.cli.rollouts.text import as_data, details, plan_data, planned, short, table
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
@@ -33,6 +33,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
     for name, meaning in _WORDS.items():
         one = commands.add_parser(name, help=meaning, description=meaning[0].upper() + meaning[1:] + ".")
+        one.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format")
         if name == "plan":
             one.add_argument(
                 "paths", metavar="PATH", nargs="*", default=["."], help="files and directories (default: .)"
@@ -53,9 +54,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
             "--state-dir", metavar="DIR", help="the state directory of a process without a cluster"
         )
         one.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-        if name == "status":
-            one.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format")
-        else:
+        if name != "status":
             one.add_argument("--by", metavar="NAME", default=_user(), help="who asks for it (default: you)")
 
 
@@ -105,13 +104,22 @@ def _ask(place: RolloutPlace, arguments: argparse.Namespace, terminal: Terminal)
     if state.phase.is_end:
         raise CannotRunError(f"the rollout of {short(state)} is over ({state.phase.lower()})")
     if action is RolloutAction.PAUSE and state.phase is Phase.PAUSED:
-        terminal.print(f"{short(state)} is paused already: {state.message}")
+        _say(arguments, terminal, one, f"{short(state)} is paused already: {state.message}", asked=False)
         return OK
     if action is RolloutAction.RESUME and state.phase is not Phase.PAUSED:
         raise CannotRunError(f"the rollout of {short(state)} is not paused")
     place.ask(one, RolloutCommand(action, arguments.by, uuid.uuid4().hex[:12]))
-    terminal.print(f"{short(state)}: asked to {action}; `koordpolicy rollout status` shows when it is done")
+    done = "`koordpolicy rollout status` shows when it is done"
+    _say(arguments, terminal, one, f"{short(state)}: asked to {action}; {done}", asked=True)
     return OK
+
+
+def _say(
+    arguments: argparse.Namespace, terminal: Terminal, one: FoundRollout, text: str, *, asked: bool
+) -> None:
+    """What came of asking; for programs with the rollout as it was then."""
+    data = {"action": arguments.what, "asked": asked, "rollout": as_data(one)}
+    terminal.print(json_text(data, indent=2) if arguments.output == "json" else text)
 
 
 def _plan(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -123,7 +131,11 @@ def _plan(arguments: argparse.Namespace, terminal: Terminal) -> int:
         plan = plan_of(graph, facts, now)
     except CelError as error:
         raise CannotRunError(f"the plan depends on how the rollout goes: {error.message}") from None
-    terminal.print("\n".join(planned(plan, _requirements(graph, plan), terminal.width)))
+    requirements = _requirements(graph, plan)
+    if arguments.output == "json":
+        terminal.print(json_text(plan_data(plan, requirements), indent=2))
+    else:
+        terminal.print("\n".join(planned(plan, requirements, terminal.width)))
     return OK
 
 

@@ -22,6 +22,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "kind", nargs="?", help="print the schema of this kind; `all` for the one that takes every kind"
     )
     parser.add_argument(
+        "-o",
+        "--output",
+        choices=("text", "json"),
+        default="text",
+        help="format of the list of kinds; a schema is JSON always",
+    )
+    parser.add_argument(
+        "-w",
         "--write",
         metavar="DIR",
         type=Path,
@@ -42,8 +50,8 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return OK
     known = schemas()
     if arguments.kind is None:
-        for name in known:
-            terminal.print(name)
+        listed = json_text(list(known), indent=2) if arguments.output == "json" else "\n".join(known)
+        terminal.print(listed)
         return OK
     found = known.get(arguments.kind)
     if found is None:

@@ -40,11 +40,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--pods", metavar="FILE", required=True, help="pods, in the same formats")
     parser.add_argument(
+        "-p",
         "--policies",
         metavar="PATH",
-        nargs="+",
+        action="append",
         default=[],
-        help="files and directories of policies; without, the built-in pack with the example's profiles",
+        help="file or directory of policies; may be repeated; without, the built-in pack with the example's profiles",
     )
     parser.add_argument(
         "-o", "--output", choices=["text", "json"], default="text", help="format of the report"

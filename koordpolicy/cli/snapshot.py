@@ -7,6 +7,7 @@ from pathlib import Path
 
 from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, take_snapshot, write_snapshot
@@ -27,6 +28,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
     )
     parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="format of what is said of the file"
+    )
 
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -39,6 +43,9 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         write_snapshot(snapshot, path)
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotRunError(str(error)) from None
+    if arguments.output == "json":
+        terminal.print(json_text(_data(snapshot, path), indent=2))
+        return OK
     terminal.print(_told(snapshot, path))
     if snapshot.absent:
         terminal.say(f"not served by this cluster: {', '.join(snapshot.absent)}")
@@ -56,6 +63,17 @@ def _told(snapshot: Snapshot, path: Path) -> str:
         f"{path}: {len(snapshot.nodes):,} nodes, {len(snapshot.pods):,} pods, {size:,} bytes, "
         f"sha256:{snapshot.digest[:12]}"
     )
+
+
+def _data(snapshot: Snapshot, path: Path) -> dict[str, object]:
+    return {
+        "file": str(path),
+        "nodes": len(snapshot.nodes),
+        "pods": len(snapshot.pods),
+        "bytes": path.stat().st_size,
+        "sha256": snapshot.digest,
+        "notServed": sorted(map(str, snapshot.absent)),
+    }
 
 
 COMMAND = Command(_add, _run, epilog="exit code: 0 well, 2 could not run")

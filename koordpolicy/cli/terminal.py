@@ -11,6 +11,8 @@ from typing import BinaryIO, Final, TextIO
 from koordpolicy.diagnostics.escaping import one_line, safe
 
 MINIMUM_WIDTH = 60
+_DUMB: Final = "dumb"
+"""What TERM says of a terminal that obeys nothing."""
 
 _COLOURS: Final = re.compile(r"(\x1b\[[0-9;]*m)")
 
@@ -23,7 +25,7 @@ class CannotWriteError(Exception):
 class Terminal:
     """Standard output for results, standard error for everything said along the way.
 
-    Colour is used on a terminal only, never with NO_COLOR set. Nothing else that a terminal would obey is ever
+    Colour is used on a terminal only, never on a dumb one or with NO_COLOR set. Nothing else that a terminal would obey is ever
     written, whatever a command hands over.
     """
 
@@ -42,7 +44,8 @@ class Terminal:
 
     def colour(self, stream: TextIO | None = None) -> bool:
         """Whether a stream (standard output when none is named) shows colour."""
-        return (stream or self.out).isatty() and "NO_COLOR" not in os.environ
+        shown = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != _DUMB
+        return shown and (stream or self.out).isatty()
 
     @property
     def width(self) -> int:
@@ -76,17 +79,20 @@ class Terminal:
 
     def progress(self, text: str) -> None:
         """Where long work stands: on a terminal a line that replaces itself, else nothing."""
-        if self.err.isatty():
+        if self._replaces_lines():
             with suppress(OSError):
                 self.err.write("\r\x1b[K" + one_line(text)[: self.width - 1])
                 self.err.flush()
 
     def end_progress(self) -> None:
         """Clear the line of `progress`."""
-        if self.err.isatty():
+        if self._replaces_lines():
             with suppress(OSError):
                 self.err.write("\r\x1b[K")
                 self.err.flush()
+
+    def _replaces_lines(self) -> bool:
+        return self.err.isatty() and os.environ.get("TERM") != _DUMB
 
 
 def _obeyed(text: str) -> str:

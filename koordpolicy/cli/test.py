@@ -24,7 +24,7 @@ _MUTATION_TIME = 300
 def _add(parser: argparse.ArgumentParser) -> None:
     add_paths(parser)
     parser.add_argument(
-        "-f",
+        "-k",
         "--filter",
         metavar="TEXT",
         help="run the cases whose name, or whose test's name, has this text or pattern (`*`, `?`)",

@@ -121,6 +121,35 @@ def planned(plan: RolloutPlan, reasons: Mapping[str, str], width: int) -> Iterat
         yield from paragraph(f"- {guard.name}: {rule}; failing{patience} {then}", width, 0, 2)
 
 
+def plan_data(plan: RolloutPlan, reasons: Mapping[str, str]) -> dict[str, object]:
+    """A plan as plain data, times in seconds, shares in percent points."""
+    second = 10**9
+    return {
+        "kinds": sorted(plan.kinds),
+        "every": plan.every / second,
+        "steps": [
+            {
+                "name": step.name,
+                "hold": step.hold / second,
+                "untilResumed": step.until_resumed,
+                "sample": step.sample,
+                "nodes": None if step.nodes is None else _selector(step.nodes),
+                "share": step.share,
+            }
+            for step in plan.steps
+        ],
+        "guards": [
+            {
+                "name": guard.name,
+                "require": reasons.get(guard.name, ""),
+                "patience": guard.patience / second,
+                "pauses": guard.pauses,
+            }
+            for guard in plan.guards
+        ],
+    }
+
+
 def _does(step: RolloutStep) -> str:
     parts = []
     if step.has_canary:

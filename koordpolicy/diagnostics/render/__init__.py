@@ -40,15 +40,16 @@ def render(
     colour: bool = False,
     width: int = DEFAULT_WIDTH,
     limit: int = DEFAULT_LIMIT,
+    files: Iterable[str] | None = None,
 ) -> str:
     """The findings in one of the formats of `RENDERERS`, ending with a newline unless there is nothing to say.
 
     `sources` maps each file that was read, by the name that spans use, to its text; excerpts come from it, and
-    junit reports its files without findings as passed. `colour` and `width` (columns, 0 for no wrapping) matter
+    `files` are those that were looked at (default: all of them), which junit reports as passed without findings. `colour` and `width` (columns, 0 for no wrapping) matter
     to text only. At most `limit` findings are shown, errors first choice, and the rest is counted; 0 shows all.
     Raises `ValueError` for an unknown format.
     """
     renderer = RENDERERS.get(format)
     if renderer is None:
         raise ValueError(f"unknown format `{format}`, known are {', '.join(RENDERERS)}")
-    return renderer(Report.of(diagnostics, sources, colour=colour, width=width, limit=limit))
+    return renderer(Report.of(diagnostics, sources, files, colour=colour, width=width, limit=limit))

@@ -52,7 +52,7 @@ class Report:
     `findings` are the ones to show, by file and position. `counts` speaks of all of them, `omitted` of those
     beyond the cap. All text of theirs is safe to show (`diagnostics/escaping.py`), so renderers need only care for
     what their format itself would misread. `lines` holds the text of the files that the shown ones mention, `files` the names of all
-    files that were read.
+    files that were looked at.
     """
 
     findings: tuple[Diagnostic, ...]
@@ -68,12 +68,13 @@ class Report:
         cls,
         diagnostics: Iterable[Diagnostic],
         sources: Mapping[str, str],
+        files: Iterable[str] | None = None,
         *,
         colour: bool = False,
         width: int = DEFAULT_WIDTH,
         limit: int = DEFAULT_LIMIT,
     ) -> Self:
-        """Sort and cap. A warning never pushes an error beyond the cap."""
+        """Sort and cap. A warning never pushes an error beyond the cap. `files`: all of `sources` where not given."""
         everything = sorted(map(_shown, diagnostics), key=lambda found: found.order)
         texts = {one_line(file): text for file, text in sources.items()}
         shown = everything
@@ -89,7 +90,7 @@ class Report:
                 counts.warnings - visible.warnings,
                 counts.notes - visible.notes,
             ),
-            files=tuple(sorted(texts)),
+            files=tuple(sorted(texts if files is None else map(one_line, files))),
             lines={
                 file: tuple(_LINE_BREAK.split(texts[file])) for file in _mentioned(shown) if file in texts
             },

@@ -187,7 +187,13 @@ class _Drawing:
 
 def _when(graph: RuleGraph, rule: Rule) -> list[str]:
     where, condition = in_words(rule.match.requirements), condition_of(graph, rule)
-    return [*_wrapped(f"for {where}" if where else ""), *_wrapped(f"if {condition}" if condition else "")[:3]]
+    terms = rule.terms
+    excepted = f"exception of {terms.owner} until {terms.until}" if terms is not None else ""
+    return [
+        *_wrapped(excepted),
+        *_wrapped(f"for {where}" if where else ""),
+        *_wrapped(f"if {condition}" if condition else "")[:3],
+    ]
 
 
 def _wrapped(text: str) -> list[str]:

@@ -202,7 +202,7 @@ def test_a_change_on_a_cluster(
     golden: Callable[[Path, str], None],
 ) -> None:
     code, out, err = run(
-        "diff", "main", "change", "--path", "policies", "--cluster", str(snapshot), "-o", format
+        "diff", "main", "change", "--policies", "policies", "--cluster", str(snapshot), "-o", format
     )
     assert (code, err) == (0, "")
     if format == "text":
