@@ -236,12 +236,12 @@ class _Maker:
         helped_by = frozenset() if plugin is None else plugin.helped_by
         reads = frozenset() if plugin is None else plugin.node_facts
         timed = False
+        reason = self._expression(f"{at}.reason")
+        if reason is not None:
+            self.reasons[name] = reason
         require = self._expression(f"{at}.require")
         if require is not None:
             self.evaluation[f"filter:{name}"] = require
-            reason = self._expression(f"{at}.reason")
-            if reason is not None:
-                self.reasons[name] = reason
             helped_by |= _helping(require)
             reads |= {path for root, path in facts_of(require) if root == "node"}
             timed = any(root == "now" for root, _ in facts_of(require))

@@ -131,7 +131,8 @@ def _refusals(cycle: Cycle, evaluation: Evaluation, table: NodeTable) -> tuple[R
     for first in folded:
         name = first.step.name
         if first.reasons:
-            for reason, mask in zip(first.reasons, first.refused, strict=True):
+            said = first.said(cycle, table, every)
+            for reason, mask in zip(said.reasons, said.refused, strict=True):
                 _count(found, name, reason, mask, ~first.unresolvable)
         else:
             error = error_on(cycle, first.step, int(np.argmax(first.nodes)), table)
@@ -166,6 +167,7 @@ def weighted(
         plugin = step.plugin
         if plugin is not None and plugin.rank is not None and step.place in evaluation.cache_keys:
             ranked = rank(step, cycle, table, rows)
+            ranked = None if ranked is None else normalized(step.normalize, ranked)
             total = ranked if total is None or ranked is None else total + ranked
         if total is not None:
             parts.append((step.name, total * one.weight))

@@ -164,7 +164,11 @@ class SchedulingFilter(PolicyModel):
     ] = None
     reason: Annotated[
         Value,
-        Slot(STRING, "Why a node is refused, for events and explanations.", default=""),
+        Slot(
+            STRING,
+            "Why a node is refused, for events and explanations; where it is empty, what the plugin says.",
+            default="",
+        ),
     ] = None
 
 

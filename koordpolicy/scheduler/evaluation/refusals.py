@@ -1,7 +1,8 @@
 """Each node that is refused counts for the first filter that refuses it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.cluster.nodes import Rows
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.lower.columns import ColumnProgram
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.plugins.base import FilterResults, FilterStep
@@ -35,8 +37,27 @@ class FirstRefusal:
         """
         if not self.reasons:
             return reasons_of(cycle, self.step, rows[self.nodes], table).counts()
-        refused = zip(self.reasons, self.refused, strict=True)
+        said = self.said(cycle, table, rows)
+        refused = zip(said.reasons, said.refused, strict=True)
         return {reason: int(count) for reason, mask in refused if (count := np.count_nonzero(mask))}
+
+    def said(self, cycle: Cycle, table: NodeTable, rows: Rows) -> "FirstRefusal":
+        """The same, with the reason that policy gives beside a plugin in place of the plugin's, where it gives one."""
+        program = cycle.profile.reasons.get(self.step.name)
+        if not self.reasons or program is None:
+            return self
+        where = np.flatnonzero(self.nodes)
+        said = _given(program, cycle, table, rows[where])
+        if said is None:
+            return self
+        refused = self.refused.copy()
+        refused[:, where[said.places != _SILENT]] = False
+        own = np.zeros((len(said.texts), refused.shape[1]), np.bool_)
+        for at in range(len(said.texts)):
+            own[at, where[said.places == at]] = True
+        left = [at for at in range(len(refused)) if refused[at].any()]
+        reasons = (*said.texts, *(self.reasons[at] for at in left))
+        return replace(self, reasons=reasons, refused=np.vstack((own, refused[left])))
 
 
 class FirstRefusals:
@@ -115,25 +136,36 @@ def reasons_of(cycle: Cycle, step: FilterStep, rows: Rows, table: NodeTable) -> 
     Where it gives none, or where all of them together cost too much, what holds of one node stands for all of these.
     """
     program = cycle.profile.reasons.get(step.name)
-    places = np.zeros(len(rows), np.intp)
+    given = None if program is None else _given(program, cycle, table, rows)
+    if given is None:
+        return Reasons((_without_reason(cycle, step, int(rows[0]), table),), np.zeros(len(rows), np.intp))
+    texts, places = dict.fromkeys(given.texts), given.places
+    silent = places == _SILENT
+    if silent.any():
+        instead = _without_reason(cycle, step, int(rows[int(np.argmax(silent))]), table)
+        texts.setdefault(instead)
+        places[silent] = list(texts).index(instead)
+    return Reasons(tuple(texts), places)
+
+
+_SILENT: Final = -1
+"""The place of a node of which policy says nothing."""
+
+
+def _given(program: ColumnProgram, cycle: Cycle, table: NodeTable, rows: Rows) -> Reasons | None:
+    """What policy says of the nodes of some rows; None where all of them together cost too much."""
     try:
-        result = None if program is None else program.call(table, cycle.records, rows)
-    except CelError:  # all nodes together cost too much
-        result = None
-    if result is None:
-        return Reasons((_without_reason(cycle, step, int(rows[0]), table),), places)
-    silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors.copy()
+        result = program.call(table, cycle.records, rows)
+    except CelError:
+        return None
+    places = np.full(len(rows), _SILENT, np.intp)
+    silent = np.zeros(len(rows), np.bool_) if result.errors is None else result.errors
     texts: dict[str, int] = {}
     for code in np.unique(result.values[~silent]):
         same = (result.values == code) & ~silent
         text = str(result.value(int(np.argmax(same))))
         if text:
             places[same] = texts.setdefault(text, len(texts))
-        else:
-            silent |= same
-    if silent.any():
-        instead = _without_reason(cycle, step, int(rows[int(np.argmax(silent))]), table)
-        places[silent] = texts.setdefault(instead, len(texts))
     return Reasons(tuple(texts), places)
 
 

@@ -43,6 +43,7 @@ class Extender:
         names = [*rows]
         folded = FirstRefusals(evaluation, order)
         for first in folded:
+            first = first.said(cycle, self._scheduler.cache.table, order)  # noqa: PLW2901 - the same, in policy's words
             places = np.flatnonzero(first.nodes)
             texts: Iterable[str] = (
                 (_said(first.reasons, first.refused[:, at]) for at in places.tolist())

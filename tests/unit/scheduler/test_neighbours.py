@@ -85,6 +85,15 @@ def test_equal_pods_spread_over_zones() -> None:
     assert where.count("n3") == 3
 
 
+def test_a_plugin_that_ranks_is_normalised_as_policy_says() -> None:
+    turned = {"name": "PodTopologySpread", "weight": 1000, "normalize": "ReverseMinMax"}
+    world = World(policies({"scores": [turned]}))
+    world.build({"nodes": {"a": {"labels": {HOST: "a"}}, "b": {"labels": {HOST: "b"}}}})
+    said = {"labels": {"app": "web"}, "topologySpreadConstraints": spread(HOST, 1, hard=False)}
+    first = world.place("web-0", said).node
+    assert [world.place(f"web-{at}", said).node for at in (1, 2)] == [first, first]
+
+
 def test_preferred_spread_outweighs_room_and_refuses_nobody() -> None:
     world = World()
     world.build(zones("z1", "z1", ""))
