@@ -16,6 +16,8 @@ from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render
 from koordpolicy.graph import Compilation
 from koordpolicy.graph.exceptions import judge_exceptions
+from koordpolicy.graph.not_yet import not_yet
+from koordpolicy.graph.state import Unit
 from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.kinds.bundle import PolicyTestSpec
 from koordpolicy.source import Tree
@@ -64,6 +66,8 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     findings = Diagnostics()
     findings.extend(compilation.found)
     findings.extend(judge_exceptions(compilation.units, moment))
+    if not findings.has_errors:  # what is wrong comes first
+        findings.extend(not_yet(_own(compilation)))
     found = list(findings)
     text = render(
         arguments.output,
@@ -88,10 +92,15 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             terminal.print(line)
     if alone := left_alone(compilation.foreign, terminal.width):
         terminal.say(alone)
-    if arguments.output == "text" and not found:
-        terminal.print(_summary(compilation, len(bundles), tested=not arguments.no_tests))
-    failing = [one for one in found if arguments.strict or one.severity is Severity.ERROR]
+    if arguments.output == "text" and all(one.severity is Severity.NOTE for one in found):
+        terminal.print(_summary(compilation, len(bundles), tested=not arguments.no_tests, noted=bool(found)))
+    failing = [one for one in found if one.severity in (_STRICT if arguments.strict else _USUAL)]
     return FINDINGS if failing else OK
+
+
+_USUAL = frozenset((Severity.ERROR,))
+_STRICT = frozenset((Severity.ERROR, Severity.WARNING))
+"""What fails a check; notes never do."""
 
 
 def _together(compilations: Sequence[Compilation]) -> Compilation:
@@ -107,13 +116,19 @@ def _together(compilations: Sequence[Compilation]) -> Compilation:
     return Compilation(graph, found, tuple(units), sources, foreign=foreign)
 
 
-def _summary(compilation: Compilation, bundles: int, *, tested: bool) -> str:
-    """What was looked at, where nothing was found."""
-    own = [unit for unit in compilation.units if unit.layer_name == OWN] or compilation.units
+def _own(compilation: Compilation) -> Sequence[Unit]:
+    return [unit for unit in compilation.units if unit.layer_name == OWN] or compilation.units
+
+
+def _summary(compilation: Compilation, bundles: int, *, tested: bool, noted: bool) -> str:
+    """What was looked at, where nothing was found that has to be mended."""
+    own = _own(compilation)
     cases = sum(len(unit.spec.cases) for unit in own if isinstance(unit.spec, PolicyTestSpec))
     tests = f", {_count(cases, 'test case')} passed" if tested and cases else ""
     where = f" in {bundles:,} bundles" if bundles > 1 else ""
-    return f"{_count(len(own), 'document')}{where}{tests}, no findings"
+    return (
+        f"{_count(len(own), 'document')}{where}{tests}, {'no errors or warnings' if noted else 'no findings'}"
+    )
 
 
 def _count(number: int, what: str) -> str:

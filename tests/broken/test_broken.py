@@ -59,7 +59,10 @@ def test_every_mistake_is_found_where_it_is(
     assert shown == expected(document)
     assert code == (1 if report["counts"]["error"] else 0)
     if not report["counts"]["error"]:
-        assert check(compiler, file, "--strict")[0] == 1, "a warning fails a strict check"
+        strict = check(compiler, file, "--strict")[0]
+        assert strict == (1 if report["counts"]["warning"] else 0), (
+            "a warning fails a strict check, a note does not"
+        )
 
 
 def test_every_code_occurs() -> None:

@@ -339,4 +339,32 @@ GRAPH: tuple[Code, ...] = (
               resources: {mode: Native}
             """,
     ),
+    Code.written(
+        "KP312",
+        "nothing in a cluster acts on this field yet",
+        explanation="""
+            The field is checked, tested and compared like every other one, and simulations may act on it. In a cluster
+            it changes nothing so far: the component that is to carry it out, which the message names, is still to come.
+            """,
+        why="Who relies on such a field in a cluster relies on nothing.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              interval: 5s
+            """,
+        advice="""
+            Keep it, so that it holds as soon as its component is there, or remove it. This is a note: it fails no check,
+            not even a strict one. The manual says of every field who acts on it.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              parameters: {threshold: 60%}
+            """,
+        severity=Severity.NOTE,
+    ),
 )

@@ -51,6 +51,8 @@ class _Drawing:
         beside, elsewhere, unplaced = self._sorted_notes()
         yield from self._header()
         yield self._place("-->", self.found.span)
+        if self.found.severity is Severity.NOTE and self.found.help is None:
+            return  # there is nothing to be done about it
         yield from self._excerpt(self.found.span, "^", beside)
         for note, span in elsewhere:
             yield self._place(":::", span)

@@ -170,7 +170,12 @@ NODE = Record(
             "Whether best-effort work on the node is held back by one quota for all of it.",
             frozenset({_AGENT}),
         ),
-        Fact("zones", list_of(record("zone")), "The NUMA zones of the node; empty when unknown.", _NODE),
+        Fact(
+            "zones",
+            list_of(record("zone")),
+            "The NUMA zones of the node; empty when unknown.",
+            _NODE - {Component.SCHEDULER},
+        ),
         by_name("resources.capacity", "Capacity by resource name.", _NODE),
         by_name("resources.allocatable", "Allocatable amounts by resource name.", _NODE),
         by_name("resources.physical", "Allocatable amounts before amplification, by resource name.", _NODE),

@@ -18,7 +18,7 @@ from koordpolicy.language.facts.table import (
     each,
 )
 
-_ZONE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT})
+_ZONE: Components = frozenset({Component.MANAGER, Component.AGENT})
 _HOST: Components = frozenset({Component.MANAGER, Component.AGENT})
 
 NAMESPACE = Record(

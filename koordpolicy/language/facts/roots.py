@@ -78,7 +78,7 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "zone",
                 record("zone"),
                 "The NUMA zone that is decided on.",
-                frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT}),
+                frozenset({Component.MANAGER, Component.AGENT}),
             ),
             Root("cluster", record("cluster"), "The cluster as a whole.", CENTRAL),
             Root(

@@ -2,6 +2,7 @@
 
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.kinds import KINDS, Combine, Kind, Slot, slots, type_name
+from koordpolicy.language.kinds.actors import asked_by
 from koordpolicy.language.manual.markdown import code, table
 
 _COMBINATIONS = {
@@ -41,8 +42,7 @@ def _kind(kind: Kind) -> str:
         )
         for path in slots(kind.spec)
     ]
-    asked = ", ".join(sorted(kind.components))
-    return f"## {kind.name}\n\nAsked by: {asked}.\n\n" + table(
+    return f"## {kind.name}\n\nAsked by: {asked_by(kind.components)}.\n\n" + table(
         ("field", "type", "combination", "may name", "meaning"), rows
     )
 

@@ -1,0 +1,204 @@
+"""Who acts on each field of each kind: what runs today, and what is awaited.
+
+`check` tells of fields that nothing in a cluster acts on yet, and the manual shows who does. To add a field, add it here, with
+its actor; tests see to it that the table is whole, and that what it says of components is so.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from koordpolicy.language.facts.table import Component, Components
+
+
+class Part(StrEnum):
+    """A part of the program that exists: a process in a cluster, or a command."""
+
+    COMPILER = "compiler"
+    """What reads policies, in every command and process."""
+    TESTS = "test"
+    ROLLOUTS = "rollouts"
+    """What lets revisions go live, in every process."""
+    MANAGER = "manager"
+    SCHEDULER = "scheduler"
+    SIMULATOR = "simulate"
+
+
+LIVE: Final = frozenset(Part) - {Part.SIMULATOR}
+"""Those that decide about a real cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """The `parts` that act on a field, and the component that will in a cluster where none of them does, else empty."""
+
+    parts: frozenset[Part]
+    awaited: str = ""
+
+    @property
+    def words(self) -> str:
+        """For people: `scheduler`, `simulate; later agent`."""
+        now = ", ".join(sorted(self.parts))
+        later = f"later {self.awaited}" if self.awaited else ""
+        return "; ".join(part for part in (now, later) if part)
+
+
+def _by(*parts: Part, awaited: str = "") -> Actor:
+    return Actor(frozenset(parts), awaited)
+
+
+_COMPILED: Final = _by(Part.COMPILER)
+_TESTED: Final = _by(Part.TESTS)
+_ROLLED: Final = _by(Part.ROLLOUTS)
+_MANAGED: Final = _by(Part.MANAGER, Part.SIMULATOR)
+_SCHEDULED: Final = _by(Part.SCHEDULER, Part.SIMULATOR)
+_BOTH: Final = _by(Part.MANAGER, Part.SCHEDULER, Part.SIMULATOR)
+_SUPPRESSED: Final = _by(Part.SIMULATOR, awaited="agent")
+_ADMITTED: Final = _by(Part.SIMULATOR, awaited="webhook")
+
+_SELECTOR: Final = "matchLabels matchExpressions matchExpressions[].key matchExpressions[].operator matchExpressions[].values"
+_MATCH: Final = " ".join(
+    ["match", "match.condition"]
+    + [
+        f"match.{of}{'.' if field else ''}{field}"
+        for of in ("nodes", "namespaces", "pods")
+        for field in ("", *_SELECTOR.split())
+    ]
+)
+_RULES: Final = f"{_MATCH} precedence parameters variables variables[].name variables[].expression variables[].description"
+"""Fields that every kind with rules has: the compiler makes of them when a rule decides, and what it says."""
+
+_TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
+    (
+        "PolicyBundle",
+        _COMPILED,
+        (
+            "extends include exclude budgets budgets.costPerDecision tests tests.required tests.minimumCoverage exceptions "
+            "exceptions.warnDays"
+        ),
+    ),
+    (
+        "Library",
+        _COMPILED,
+        (
+            "constants functions functions[].name functions[].parameters functions[].parameters[].name "
+            "functions[].parameters[].type functions[].result functions[].expression functions[].description"
+        ),
+    ),
+    ("QoSClass", _COMPILED, "precedence permittedBands description"),
+    ("QoSClass", _BOTH, "value kubernetes defaultBand"),
+    ("QoSClass", _SCHEDULED, "wholeCPUs"),
+    ("QoSClass", _by(awaited="agent"), "cpuBinding protectionOrder"),
+    ("PriorityBand", _COMPILED, "precedence gapBelow description"),
+    ("PriorityBand", _BOTH, "range range.from range.to priorityClass priorityClass.name"),
+    ("PriorityBand", _BOTH, "resources resources.mode resources.names"),
+    ("PriorityBand", _MANAGED, "default"),
+    ("PriorityBand", _by(awaited="manager"), "priorityClass.value priorityClass.preemptionPolicy"),
+    ("PriorityBand", _ADMITTED, "resources.announced"),
+    ("ColocationProfile", _COMPILED, _RULES),
+    (
+        "ColocationProfile",
+        _ADMITTED,
+        (
+            "enabled probability sampling qosClass priorityClassName band subPriority schedulerName labels annotations "
+            "copyLabels copyAnnotations labelSuffixes patch resourceTranslation"
+        ),
+    ),
+    ("AdmissionRule", _COMPILED, _RULES),
+    ("AdmissionRule", _ADMITTED, "enabled operations require reason message enforcement order"),
+    ("Overcommit", _COMPILED, _RULES),
+    (
+        "Overcommit",
+        _MANAGED,
+        (
+            "resource enabled cpu memory zone zone.cpu zone.memory onMissing onMissing.after onMissing.action publish "
+            "publish.whenChangedBy publish.atLeastEvery publish.normalizeCPU publish.deductThirdParty"
+        ),
+    ),
+    ("CPUSuppress", _COMPILED, _RULES),
+    (
+        "CPUSuppress",
+        _SUPPRESSED,
+        (
+            "enabled mechanism target minimum minimumCPUs minimumQuota growth growth.step growth.deadband onMissing "
+            "onMissing.after onMissing.action figures"
+        ),
+    ),
+    ("CPUSuppress", _by(awaited="agent"), "interval"),
+    ("ContainerHook", _COMPILED, _RULES),
+    (
+        "ContainerHook",
+        _by(awaited="agent"),
+        (
+            "cpuSpeed pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
+            "container.memoryLimit"
+        ),
+    ),
+    ("SchedulingProfile", _COMPILED, _RULES),
+    (
+        "SchedulingProfile",
+        _SCHEDULED,
+        (
+            "schedulerName queue queue.order queue.initialBackoff queue.maximumBackoff queue.retryAfter queue.tryWhenIdle "
+            "queue.confirmWithin estimator estimator.request estimator.holdAfterScheduled estimator.holdAfterInitialized "
+            "load load.resources load.prodBands load.prodIncludesSystem load.filter load.filter.aggregation "
+            "load.filter.window load.score load.score.aggregation load.score.window filters filters[].name "
+            "filters[].enabled filters[].plugin filters[].parameters filters[].match filters[].match.condition "
+            "filters[].require filters[].reason scores scores[].name scores[].enabled scores[].weight scores[].plugin "
+            "scores[].parameters scores[].match scores[].match.condition scores[].value scores[].normalize ties sampling "
+            "preemption preemption.plugin preemption.policy preemption.eligible preemption.importance preemption.order "
+            "preemption.search preemption.search.share preemption.search.least preemption.lookAhead preemption.respects "
+            "diagnosis diagnosis.advice diagnosis.evaluations diagnosis.share diagnosis.slice diagnosis.renewAfter "
+            "diagnosis.podsPerSecond"
+        ),
+    ),
+    ("Rollout", _COMPILED, _RULES),
+    (
+        "Rollout",
+        _ROLLED,
+        "kinds steps steps[].name steps[].shadow steps[].shadow.sample steps[].shadow.keep steps[].canary "
+        "steps[].canary.nodes steps[].canary.share steps[].hold steps[].untilResumed guards guards[].name guards[].match "
+        "guards[].match.condition guards[].require guards[].reason guards[].patience guards[].action every "
+        + " ".join(f"steps[].canary.nodes.{field}" for field in _SELECTOR.split()),
+    ),
+    ("PolicyException", _COMPILED, f"{_MATCH} precedence owner reason from expires overrides"),
+    (
+        "PolicyTest",
+        _TESTED,
+        "given cases cases[].name cases[].given cases[].parameters cases[].expect cases[].tolerance",
+    ),
+)
+
+
+def _rows() -> Iterator[tuple[tuple[str, str], Actor]]:
+    for kind, actor, fields in _TABLE:
+        for field in fields.split():
+            yield (kind, field), actor
+
+
+ACTORS: Mapping[tuple[str, str], Actor] = MappingProxyType(dict(_rows()))
+"""By kind and field; `[]` stands for each element of a list."""
+
+
+RUNNING: Final = frozenset({Component.MANAGER, Component.SCHEDULER})
+"""The components that there are as processes; the others are awaited."""
+
+
+def asked_by(components: Components) -> str:
+    """Who asks a decision, for people: `scheduler; later agent`."""
+    now = ", ".join(sorted(components & RUNNING))
+    later = ", ".join(sorted(components - RUNNING))
+    return "; ".join(part for part in (now, f"later {later}" if later else "") if part)
+
+
+def awaited(kind: str) -> Iterator[tuple[str, Actor]]:
+    """The fields of a kind that nothing in a cluster acts on yet; of a structure and what stands in it the latter."""
+    for (of, field), actor in ACTORS.items():
+        if (
+            of == kind
+            and actor.awaited
+            and not any(other.startswith(f"{field}.") for k, other in ACTORS if k == of)
+        ):
+            yield field, actor

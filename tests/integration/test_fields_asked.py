@@ -1,0 +1,132 @@
+"""What the table of actors says of components is so: each is let work, and asks the decisions of its fields, no others."""
+
+import re
+from typing import Any
+
+import pytest
+
+from koordpolicy.agent.strategies.suppression import CPUSuppression
+from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import resources
+from koordpolicy.language.facts import TIMES
+from koordpolicy.language.kinds import KINDS, slots
+from koordpolicy.language.kinds.actors import ACTORS, Part
+from koordpolicy.runtime.rollout.judging import judge
+from koordpolicy.runtime.rollout.plan import plan_of
+from koordpolicy.scheduler.rehearsal import rehearse
+from koordpolicy.scheduler.role import Role
+from tests.unit.manager.clusters import SmallCluster
+from tests.vectors.policies import document, graph
+
+_ALL: dict[str, dict[str, Any]] = {
+    "ColocationProfile": {
+        "labels": {"a": "b"}, "annotations": {"a": "b"}, "copyLabels": {"a": "c"}, "copyAnnotations": {"a": "c"},
+        "labelSuffixes": {"a": "-x"}, "patch": {},
+    },
+    "AdmissionRule": {"require": False, "enforcement": "warn"},
+    "Overcommit": {"resource": "batch", "zone": {"cpu": 1, "memory": "1Gi"}},
+    "CPUSuppress": {"minimum": 1},
+    "SchedulingProfile": {
+        "schedulerName": "koord-scheduler",
+        "queue": {"confirmWithin": "1s"},
+        "filters": [{"name": "own", "require": {"cel": "node.name != pod.name"}, "reason": "own"}],
+        "scores": [{"name": "own", "value": {"cel": "double(node.capacity.pods)"}, "normalize": "MinMax"}],
+    },
+    "Rollout": {
+        "steps": [{"name": "one", "hold": "1m", "shadow": {}, "canary": {"share": "10%"}}],
+        "guards": [{"name": "own", "require": False, "reason": "none"}],
+    },
+    "ContainerHook": {"cpuSpeed": 1.0},
+}  # fmt: skip
+"""A document of each kind, with what is only asked where it is said."""
+
+
+@pytest.fixture(scope="module")
+def asked() -> frozenset[str]:
+    """The decisions that components ask for while they work, as the fields of kinds."""
+    names: set[str] = set()
+    ordinary = RuleGraph.decision
+
+    def noted(self: RuleGraph, name: str) -> Any:
+        names.add(name)
+        return ordinary(self, name)
+
+    RuleGraph.decision = noted  # type: ignore[method-assign]
+    try:
+        _work(graph(*(document(kind, "own", spec) for kind, spec in _ALL.items())))
+    finally:
+        RuleGraph.decision = ordinary  # type: ignore[method-assign]
+    return frozenset(map(_field, names))
+
+
+def _work(policies: RuleGraph) -> None:
+    rehearse(policies, "koord-scheduler", Role())
+    small = SmallCluster(policies)
+    small.node()
+    small.report()
+    small.store.create(resources.NODE_RESOURCE_TOPOLOGIES, _TOPOLOGY)
+    small.reconcile()
+    small.create(
+        resources.PODS,
+        {
+            "metadata": {"name": "p", "labels": {"a": "b"}, "annotations": {"a": "b"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        },
+    )
+    sight = small.objects.sight("n")
+    assert sight is not None
+    record = node_record(sight, policies.catalogue, TIMES, small.nanoseconds)
+    suppression = CPUSuppression(policies)
+    suppression.decide(record, small.nanoseconds)
+    suppression.decide({}, small.nanoseconds)
+    judge(policies, plan_of(policies, {}, 0), {}, 0)
+
+
+_TOPOLOGY: Any = {
+    "metadata": {"name": "n"},
+    "zones": [
+        {
+            "name": "node-0",
+            "type": "Node",
+            "resources": [
+                {"name": name, "capacity": amount, "allocatable": amount, "available": amount}
+                for name, amount in (("cpu", "50"), ("memory", "50Gi"))
+            ],
+        }
+    ],
+}
+
+
+def _field(name: str) -> str:
+    """`SchedulingProfile/x.filters[own].require` as `SchedulingProfile.filters[*].require`."""
+    kind, _, rest = name.partition("/") if "/" in name.partition(".")[0] else name.partition(".")
+    known = sorted(_FIELDS.get(kind, ()), key=len, reverse=True)
+    return next((f"{kind}.{field}" for field in known if re.search(_pattern(field), rest)), name)
+
+
+def _pattern(field: str) -> str:
+    escaped = re.escape(field).replace(r"\[\*\]", r"\[[^\]]*\]").replace(r"\.\*", r"\..*")
+    return rf"(?:^|\.){escaped}\Z"
+
+
+_FIELDS = {
+    kind.name: [one.field for one in slots(kind.spec) if not one.field.startswith("parameters.")]
+    for kind in KINDS.values()
+}
+_ACTING = frozenset({Part.MANAGER, Part.SCHEDULER, Part.ROLLOUTS, Part.SIMULATOR})
+_BY_COMPILER = frozenset({"QoSClass", "PriorityBand"})
+"""Their decisions are evaluated once, and become the catalogue."""
+
+
+def _actor(kind: str, field: str) -> Any:
+    plain = field.removesuffix("[*]").replace("[*]", "[]").removesuffix(".*")
+    return ACTORS[kind, plain]
+
+
+CASES = [(kind, field) for kind, fields in _FIELDS.items() if kind not in _BY_COMPILER for field in fields]
+
+
+@pytest.mark.parametrize(("kind", "field"), CASES, ids=".".join)
+def test_a_component_asks_for_a_field_that_it_acts_on(kind: str, field: str, asked: frozenset[str]) -> None:
+    assert (f"{kind}.{field}" in asked) == bool(_actor(kind, field).parts & _ACTING)
