@@ -119,6 +119,9 @@ RESERVE_POD = "scheduling.koordinator.sh/reserve-pod"
 DEVICE_ALLOCATED = "scheduling.koordinator.sh/device-allocated"
 QUOTA_NAME = "quota.scheduling.koordinator.sh/name"
 GANG_NAME = "gang.scheduling.koordinator.sh/name"
+POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
+POD_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io/name"
+RESERVATION_AFFINITY = "scheduling.koordinator.sh/reservation-affinity"
 
 # Nodes
 

@@ -11,6 +11,7 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.reports.troubles import FEW, Troubles
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
+from koordpolicy.scheduler.not_enforced import not_enforced
 from koordpolicy.scheduler.profile import place_of
 
 
@@ -59,6 +60,10 @@ class DecisionReporter:
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
             recorder.record(about, "Scheduled", message, action="Binding")
+            lacking = not_enforced(settled.pod, self._graph())
+            if lacking:
+                message = f"Placed without what is not yet enforced: {', '.join(lacking)}"
+                recorder.record(about, "NotEnforced", message, type="Warning", action="Scheduling")
         elif result == "bind_failed":
             assert outcome is not None
             recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")

@@ -1,0 +1,66 @@
+"""What a pod asks for that this scheduler does not see to yet. Such a pod is placed, and told what it was placed without.
+
+It is not kept back, as in `unsupported`: these are labels, annotations and amounts of Koordinator, which every scheduler but
+Koordinator's own passes over.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.model.pod import Pod
+from koordpolicy.model.protocol import (
+    DEPRECATED_SCHEDULING_HINT,
+    FPGA,
+    GANG_NAME,
+    GPU,
+    NUMA_TOPOLOGY_SPEC,
+    POD_GROUP,
+    POD_GROUP_NAME,
+    QOS_CLASS,
+    QUOTA_NAME,
+    RDMA,
+    RESERVATION_AFFINITY,
+    RESOURCE_SPEC,
+    SCHEDULING_HINT,
+)
+
+_LABELS: Final = (
+    (POD_GROUP, "a place together with its gang"),
+    (POD_GROUP_NAME, "a place together with its gang"),
+    (QUOTA_NAME, "the limits of its quota"),
+)
+_ANNOTATIONS: Final = (
+    (GANG_NAME, "a place together with its gang"),
+    (RESERVATION_AFFINITY, "a place in a reservation"),
+    (NUMA_TOPOLOGY_SPEC, "its NUMA topology"),
+    (RESOURCE_SPEC, "its way of binding CPUs"),
+    (SCHEDULING_HINT, "its hint"),
+    (DEPRECATED_SCHEDULING_HINT, "its hint"),
+)
+_DEVICES: Final = (GPU, RDMA, FPGA)
+"""How names of resources begin that stand for devices, which have to be allocated."""
+_OWN: Final = frozenset(("Exclusive", "Bound"))
+"""Bindings of CPUs for which CPUs have to be allocated."""
+
+
+def not_enforced(pod: Pod, graph: RuleGraph) -> tuple[str, ...]:
+    """What a pod is placed without, in phrases that name where it asks for it."""
+    return tuple(_each(pod, graph))
+
+
+def _each(pod: Pod, graph: RuleGraph) -> Iterator[str]:
+    for key, what in _LABELS:
+        if pod.labels.get(key):
+            yield f"{what} (label {key})"
+    for key, what in _ANNOTATIONS:
+        if pod.annotations.get(key):
+            yield f"{what} (annotation {key})"
+    asked = {name for one in (*pod.containers, *pod.init_containers) for name in one.requests}
+    for name in sorted(asked):
+        if name.startswith(_DEVICES):
+            yield f"devices of its own ({name})"
+    label = pod.labels.get(QOS_CLASS)
+    for name, said in graph.classes.qos.items() if label else ():
+        if said.get("value", name) == label and said.get("cpuBinding") in _OWN:
+            yield f"CPUs of its own (label {QOS_CLASS}={label})"
