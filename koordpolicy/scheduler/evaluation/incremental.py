@@ -20,7 +20,8 @@ from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
 from koordpolicy.scheduler.evaluation.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.ranking import Ranking
 from koordpolicy.scheduler.plugins import ParameterError
-from koordpolicy.scheduler.plugins.base import Facts, Refused
+from koordpolicy.scheduler.plugins.base import Facts
+from koordpolicy.scheduler.plugins.verdicts import Refused
 
 
 @dataclass(slots=True)

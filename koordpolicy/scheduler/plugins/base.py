@@ -1,12 +1,9 @@
-"""What a plugin is, and how it reads its parameters."""
+"""What a plugin is."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final, Protocol, TypeVar
-
-import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims
@@ -22,60 +19,20 @@ from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult
+from koordpolicy.scheduler.plugins.parameters import Parameters
+from koordpolicy.scheduler.plugins.verdicts import Refused, Verdicts
 
 T = TypeVar("T")
-
-
-class Parameters(dict[str, Any]):
-    """The values of a plugin's parameters by name, as run-time values. None: policy says nothing.
-
-    Not to be changed: where policy says the same for every pod, all pods share one.
-    """
-
-    __slots__ = ("_made",)
-
-    def __init__(self, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        self._made: dict[Callable[[Parameters], Any], Any] = {}
-
-    def once(self, read: "Callable[[Parameters], T]") -> T:
-        """What `read` makes of them, made once. Raises what it raises."""
-        if read not in self._made:
-            self._made[read] = read(self)
-        return self._made[read]  # type: ignore[no-any-return]  # it is what this `read` has given
 
 
 Facts = Mapping[str, Any]
 """The facts of one node, as a row of the table has them."""
 
-Refused = tuple[tuple[bool, ...], bool]
-"""Of a node that a filter refuses: whether for each reason, and whether it is unresolvable."""
-
-
-class ParameterError(ValueError):
-    """A parameter has a value that the plugin cannot work with; the message names it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Verdicts:
-    """What a filter says of the nodes it was shown.
-
-    Row i of `refused` marks the nodes refused for `reasons[i]`; `unresolvable` those that fewer pods on them
-    would not help either. `none` says that it is known to refuse no node, so that nobody has to look; what it
-    shows then are arrays that others share.
-    """
-
-    reasons: tuple[str, ...]
-    refused: Mask
-    unresolvable: Mask
-    none: bool = False
-
-
 Filter = Callable[[PodView, NodeView, Parameters], Verdicts]
 Score = Callable[[PodView, NodeView, Parameters], "Scores | None"]
 """Scores of the nodes; None when the pod gives no reason to prefer any."""
 
-FilterOne = Callable[[PodView, Parameters], tuple[tuple[str, ...], Callable[[Facts], "Refused | None"]]]
+FilterOne = Callable[[PodView, Parameters], tuple[tuple[str, ...], Callable[[Facts], Refused | None]]]
 """The reasons of a filter, and what says of one node after the other the same; None of one that passes."""
 
 ScoreOne = Callable[[PodView, Parameters], "Callable[[Facts], int | float] | None"]
@@ -458,69 +415,7 @@ class Plugin:
         return any(part is not None for part in parts)
 
 
-def one_reason(refused: Mask, reason: str) -> Verdicts:
-    """A filter with one reason, which other pods have nothing to do with."""
-    if not np.count_nonzero(refused):
-        return refuses_none((reason,), len(refused))
-    return Verdicts((reason,), refused[np.newaxis], refused)
-
-
-@lru_cache(maxsize=64)
-def refuses_none(reasons: tuple[str, ...], count: int) -> Verdicts:
-    """What a filter says that refuses none of so many nodes."""
-    refused = np.zeros((len(reasons), count), np.bool_)
-    refused.flags.writeable = False
-    return Verdicts(reasons, refused, refused[0], none=True)
-
-
-@lru_cache(maxsize=16)
-def the_same_for_all(count: int) -> Scores:
-    """Scores of 0, in an array of one entry that is shown for each node."""
-    return np.broadcast_to(np.int64(0), count)
-
-
-def refused_of(reasons: tuple[str, ...], found: "Sequence[Refused | None]") -> Verdicts:
-    """What was said of one node after the other, as columns."""
-    refused = np.zeros((len(reasons), len(found)), np.bool_)
-    unresolvable = np.zeros(len(found), np.bool_)
-    for at, one in enumerate(found):
-        if one is not None:
-            refused[:, at], unresolvable[at] = one
-    return Verdicts(reasons, refused, unresolvable)
-
-
 def request_of(pod: PodView) -> Amounts:
     """What the pod requests."""
     request: Amounts = pod.facts["resources.request"]  # type: ignore[assignment]  # the fact's type says so
     return request
-
-
-# --- parameters ----------------------------------------------------------------------------------
-
-
-def text(parameters: Parameters, name: str, default: str) -> str:
-    """A parameter that is a text. Raises ParameterError."""
-    value = parameters.get(name)
-    if value is None:
-        return default
-    if not isinstance(value, str):
-        raise ParameterError(f"`{name}` is not a text")
-    return value
-
-
-def texts(parameters: Parameters, name: str) -> tuple[str, ...]:
-    """A parameter that is a list of texts; empty when policy says nothing. Raises ParameterError."""
-    value = parameters.get(name) or ()
-    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
-        raise ParameterError(f"`{name}` is not a list of texts")
-    return tuple(value)
-
-
-def weights(parameters: Parameters) -> Mapping[str, int]:
-    """The parameter `weights`. Raises ParameterError."""
-    value = parameters.get("weights") or {}
-    if not isinstance(value, Mapping) or not all(
-        type(weight) is int and weight >= 0 for weight in value.values()
-    ):
-        raise ParameterError("`weights` is not a mapping of resources to whole numbers from 0")
-    return value

@@ -8,7 +8,8 @@ from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import Parameters, Plugin, Said
+from koordpolicy.scheduler.plugins.base import Plugin, Said
+from koordpolicy.scheduler.plugins.parameters import Parameters
 
 
 def images_wanted(pod: PodView, state: ClusterState, _said: Said) -> Hashable | None:

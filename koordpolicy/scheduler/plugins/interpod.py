@@ -21,16 +21,9 @@ from koordpolicy.cluster import ClusterState, HeldTerm, Wanted
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import (
-    ANEW,
-    NODES_COME_AND_CHANGE,
-    PLACE,
-    ParameterError,
-    Parameters,
-    Plugin,
-    Said,
-    Verdicts,
-)
+from koordpolicy.scheduler.plugins.base import ANEW, NODES_COME_AND_CHANGE, PLACE, Plugin, Said
+from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters
+from koordpolicy.scheduler.plugins.verdicts import Verdicts
 
 _HARD_WEIGHT: Final = "hardPodAffinityWeight"
 _MOST_WEIGHT: Final = 100

@@ -14,20 +14,10 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import KINDS, NodeView, kinds_in
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.protocol import CPU
-from koordpolicy.scheduler.plugins.base import (
-    NODES_COME_AND_CHANGE,
-    Facts,
-    ParameterError,
-    Parameters,
-    Plugin,
-    Refused,
-    Verdicts,
-    refuses_none,
-    request_of,
-    texts,
-    weights,
-)
+from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Facts, Plugin, request_of
+from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters, texts, weights
 from koordpolicy.scheduler.plugins.resources import FIT_FACTS, by_amounts
+from koordpolicy.scheduler.plugins.verdicts import Refused, Verdicts, refuses_none
 
 UNREADABLE: Final = "node(s) invalid CPU amplification ratio"
 

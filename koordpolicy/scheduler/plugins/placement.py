@@ -12,18 +12,9 @@ from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.placement import Placement
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.plugins.base import (
-    PAUSE,
-    PLACE,
-    ROWS,
-    SPEC,
-    Parameters,
-    Plugin,
-    Verdicts,
-    one_reason,
-    refuses_none,
-    the_same_for_all,
-)
+from koordpolicy.scheduler.plugins.base import PAUSE, PLACE, ROWS, SPEC, Plugin
+from koordpolicy.scheduler.plugins.parameters import Parameters
+from koordpolicy.scheduler.plugins.verdicts import Verdicts, one_reason, refuses_none, the_same_for_all
 
 
 def node_unschedulable(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Verdicts:

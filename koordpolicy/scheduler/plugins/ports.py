@@ -9,7 +9,9 @@ from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Parameters, Plugin, Said, Verdicts
+from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Plugin, Said
+from koordpolicy.scheduler.plugins.parameters import Parameters
+from koordpolicy.scheduler.plugins.verdicts import Verdicts
 
 NOT_FREE: Final = "node(s) didn't have free ports for the requested pod ports"
 

@@ -19,21 +19,9 @@ from koordpolicy.model.protocol import EPHEMERAL_STORAGE, MEMORY, PODS
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.plugins.base import (
-    NODES_COME_AND_CHANGE,
-    Facts,
-    ParameterError,
-    Parameters,
-    Plugin,
-    Refused,
-    Verdicts,
-    refused_of,
-    refuses_none,
-    request_of,
-    text,
-    texts,
-    weights,
-)
+from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Facts, Plugin, request_of
+from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters, text, texts, weights
+from koordpolicy.scheduler.plugins.verdicts import Refused, Verdicts, refused_of, refuses_none
 
 
 def resources_fit(pod: PodView, nodes: NodeView, parameters: Parameters) -> Verdicts:

@@ -23,16 +23,9 @@ from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.neighbours import PodTerm, SpreadConstraint
 from koordpolicy.model.protocol import HOSTNAME
-from koordpolicy.scheduler.plugins.base import (
-    ANEW,
-    NODES_COME_AND_CHANGE,
-    PLACE,
-    ParameterError,
-    Parameters,
-    Plugin,
-    Said,
-    Verdicts,
-)
+from koordpolicy.scheduler.plugins.base import ANEW, NODES_COME_AND_CHANGE, PLACE, Plugin, Said
+from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters
+from koordpolicy.scheduler.plugins.verdicts import Verdicts
 
 _SOFT: Final = "defaultConstraints"
 _HARD: Final = "requiredDefaultConstraints"

@@ -5,7 +5,8 @@ from collections import Counter
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.scheduler.plugins.base import Host, Parameters, Plugin, Refusal, Wait
+from koordpolicy.scheduler.plugins.base import Host, Plugin, Refusal, Wait
+from koordpolicy.scheduler.plugins.parameters import Parameters
 
 
 class Licences:

@@ -14,7 +14,8 @@ from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.volume_plan import VolumePlan
 from koordpolicy.graph import RuleGraph
 from koordpolicy.scheduler.ledger import Stage
-from koordpolicy.scheduler.plugins.base import Host, Parameters, Plugin, Refusal, Wait
+from koordpolicy.scheduler.plugins.base import Host, Plugin, Refusal, Wait
+from koordpolicy.scheduler.plugins.parameters import Parameters
 from tests.unit.scheduler.test_plugins_with_state import Licensed, graph_of
 from tests.unit.scheduler.test_volumes import claim, hear, storage_class, using, volume
 from tests.unit.scheduler.world import node, pod

@@ -22,7 +22,8 @@ from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.ledger import Stage
 from koordpolicy.scheduler.loop import BURST, SchedulingLoop
 from koordpolicy.scheduler.plugins import PLUGINS
-from koordpolicy.scheduler.plugins.base import Host, Parameters, Refusal, Wait
+from koordpolicy.scheduler.plugins.base import Host, Refusal, Wait
+from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.role import Role
 from tests import virtual_time
 from tests.unit.scheduler import test_driver as drivers

@@ -12,7 +12,8 @@ from koordpolicy.language.kinds.plugins import PLUGINS as NAMES
 from koordpolicy.language.kinds.plugins import PluginName
 from koordpolicy.scheduler.ledger import Stage
 from koordpolicy.scheduler.plugins import PLUGINS, ParameterError, Plugin
-from koordpolicy.scheduler.plugins.base import Host, Parameters, Refusal, Wait
+from koordpolicy.scheduler.plugins.base import Host, Refusal, Wait
+from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.role import Role
 from tests.unit.scheduler import licences
 from tests.unit.scheduler.licences import LICENCES, Licences

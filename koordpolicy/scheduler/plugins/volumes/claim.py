@@ -6,7 +6,8 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.volume_plan import VolumePlan
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.scheduler.plugins.base import Host, Parameters
+from koordpolicy.scheduler.plugins.base import Host
+from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.volumes.binding import bindings, claims_of
 
 

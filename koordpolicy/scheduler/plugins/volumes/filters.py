@@ -11,7 +11,9 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.protocol import LEGACY_REGION, LEGACY_ZONE, REGION, ZONE
 from koordpolicy.model.volumes import Volume
-from koordpolicy.scheduler.plugins.base import Parameters, Said, Verdicts
+from koordpolicy.scheduler.plugins.base import Said
+from koordpolicy.scheduler.plugins.parameters import Parameters
+from koordpolicy.scheduler.plugins.verdicts import Verdicts
 from koordpolicy.scheduler.plugins.volumes import binding
 from koordpolicy.scheduler.plugins.volumes.binding import bindings, claims_of
 
