@@ -120,11 +120,19 @@ def _manifests(paths: list[str]) -> Snapshot:
 
 
 def _each(data: Any) -> Iterator[Mapping[str, Any]]:
-    """An object, or those of a list such as `kubectl get -o yaml` gives."""
-    if isinstance(data, Mapping) and str(data.get("kind", "")).endswith("List"):
-        yield from (one for one in data.get("items") or () if isinstance(one, Mapping))
-    elif isinstance(data, Mapping):
-        yield data
+    """An object, or those of a list, as `kubectl get` gives one; a `PodList` of the API says alone what its items are."""
+    kind = str(data.get("kind", "")) if isinstance(data, Mapping) else ""
+    if not kind.endswith("List"):
+        if isinstance(data, Mapping):
+            yield data
+        return
+    items = data.get("items")
+    typed = (
+        {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    )
+    for one in items if isinstance(items, list) else ():
+        if isinstance(one, Mapping):
+            yield {**typed, **one}
 
 
 # --- the question ---------------------------------------------------------------------------------

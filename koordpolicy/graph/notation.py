@@ -18,6 +18,9 @@ NOTHING = "nothing"
 
 _BINARY = (("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 _DECIMAL = (("G", 10**9), ("M", 10**6), ("k", 10**3))
+_BYTES = (("T", 10**12), *_DECIMAL)
+_MOST_DECIMALS, _MOST_DIGITS = 9, 6
+"""What may stand behind and before the point of a quantity, of the largest unit too."""
 _TIMES = (("h", 3600 * NANOS), ("m", 60 * NANOS), ("s", NANOS), ("ms", 10**6), ("us", 10**3), ("ns", 1))
 
 
@@ -130,6 +133,28 @@ def _scaled(value: int, steps: tuple[tuple[str, int], ...]) -> object:
     for suffix, size in steps:
         if value and value % size == 0:
             return f"{value // size}{suffix}"
+    return value
+
+
+def as_before(type: Type, value: Value, before: object) -> object:
+    """As `exactly`, but bytes in the unit in which somebody wrote another value: `258.4Gi`."""
+    if type.unit is Unit.BYTES and isinstance(value, int) and isinstance(before, str):
+        for steps in (_BINARY, _BYTES):
+            for at, (suffix, _) in enumerate(steps):
+                if before.endswith(suffix):
+                    return _in_units(value, steps[at:])
+    return exactly(type, value)
+
+
+def _in_units(value: int, steps: tuple[tuple[str, int], ...]) -> object:
+    """A decimal number of the first unit in which it is read as the value again; fractions of bytes are rounded up."""
+    for suffix, size in steps:
+        for digits in range(_MOST_DECIMALS + 1):
+            scale = 10**digits
+            count = value * scale // size
+            if -(-count * size // scale) == value and 0 <= count < scale * 10**_MOST_DIGITS:
+                fraction = f".{count % scale:0{digits}d}" if digits else ""
+                return f"{count // scale}{fraction}{suffix}"
     return value
 
 

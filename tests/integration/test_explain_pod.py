@@ -88,7 +88,7 @@ def test_a_pod_that_fits_nowhere_says_what_would_help(manifests: str) -> None:
     assert found["message"].startswith("0/2 nodes are available: 1 Insufficient cpu")
     assert found["preemption"] is None
     assert sorted(found["advice"]) == [
-        "1 node: Insufficient cpu: nearest is a, where 1 cpu would have to be free",
+        "1 node: Insufficient cpu: nearest is a, where 1 more cpu would have to be free",
         "1 node: node(s) had untolerated taint(s): 1 would take it if the pod tolerated db:NoSchedule",
     ]
     code, text, _ = call("pod", "shop/large", "-f", manifests)

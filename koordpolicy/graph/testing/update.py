@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from koordpolicy.diagnostics import Span
-from koordpolicy.graph.notation import TooManyElements, exactly, flow
+from koordpolicy.graph.notation import TooManyElements, as_before, flow
 from koordpolicy.graph.testing.results import CaseResult, Outcome
 from koordpolicy.language.documents.whole_values import with_values
 
@@ -12,7 +12,7 @@ def updated(cases: Iterable[CaseResult], sources: Mapping[str, str]) -> dict[str
     """The new texts of the files whose expectations do not hold, by path.
 
     Only the expected value itself is replaced, where the actual one is not too large to stand there; comments, order and
-    layout stay. An expected list or mapping
+    layout stay, and so do units. An expected list or mapping
     over several lines becomes one line.
     """
     edits: dict[str, list[tuple[Span, str]]] = {}
@@ -30,6 +30,6 @@ def _new_value(outcome: Outcome) -> str | None:
     if answer.error is not None:
         return flow({"error": str(answer.error)})
     try:
-        return flow(exactly(outcome.type, answer.value))
+        return flow(as_before(outcome.type, answer.value, outcome.expectation.wanted))
     except TooManyElements:
         return None

@@ -202,7 +202,7 @@ def less(pod: PodView, parameters: Parameters, table: NodeTable, rows: Rows) -> 
     at = int(np.argmin(shares))
     lacking = {name: int(column[at]) for name, column in missing.items() if column[at] > 0}
     words = ", ".join(
-        f"{amount} more pods" if name == PODS else f"{_rounded(name, amount)} {name}"
+        f"{amount} more pods" if name == PODS else f"{_rounded(name, amount)} more {name}"
         for name, amount in lacking.items()
     )
     equal = int(np.count_nonzero(np.all([column <= column[at] for column in missing.values()], axis=0)))
