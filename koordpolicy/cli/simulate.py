@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from koordpolicy import resources
+from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import OK, CannotRunError, Command
 from koordpolicy.cli.simulation.text import render
@@ -21,7 +22,7 @@ from koordpolicy.model.time import parse_duration
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
-from koordpolicy.simulator.simulation import Simulation, SimulationSettings
+from koordpolicy.simulator.simulation import EPOCH, Simulation, SimulationSettings
 from koordpolicy.simulator.traces import read_workload
 from koordpolicy.simulator.workload import Workload, WorkloadError
 
@@ -59,13 +60,19 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until", metavar="D", type=_duration, help="how long to simulate (default: all of it)"
     )
+    parser.add_argument(
+        "--start",
+        metavar="TIME",
+        help="the moment at which it begins, as `2026-07-01T18:00:00Z` or `2026-07-01`, for policies that read `now`,"
+        " and the PolicyExceptions in force then (default: 2020-01-01, and none)",
+    )
     parser.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
     parser.add_argument(
         "--explain",
         metavar="POD",
         action="append",
         default=[],
-        help="explain the placement of this pod; repeatable",
+        help="explain the placement of this pod, or why it is pending at the end; repeatable",
     )
     parser.add_argument(
         "--without-colocation",
@@ -87,11 +94,16 @@ def _duration(text: str) -> int:
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     paths = arguments.policies or [str(resources.examples() / EXAMPLE)]
     graph = graph_of(paths)
+    start = EPOCH
+    if arguments.start is not None:
+        moment = moment_of(arguments.start)
+        graph, start = graph.at(moment), moment.ns
     settings = SimulationSettings(
         arguments.interval,
         arguments.until,
         colocation=not arguments.without_colocation,
         explain=tuple(arguments.explain),
+        start=start,
     )
     try:
         workload = read_workload(Path(arguments.nodes), Path(arguments.pods))
@@ -109,7 +121,9 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         if not any(name in (one["pod"], one["pod"].partition("/")[2]) for one in told["explained"])
     ]
     for name in missing:
-        terminal.say(f"koordpolicy simulate: no pod `{name}` was placed, so there is nothing to explain")
+        terminal.say(
+            f"koordpolicy simulate: no decision was made on a pod `{name}`, so there is nothing to explain"
+        )
     return OK
 
 

@@ -26,6 +26,7 @@ from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
 from koordpolicy.language.facts import TIMES
+from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
 from koordpolicy.model.unreadable import Unreadable, readable
@@ -66,7 +67,7 @@ Progress = Callable[[int, int, Journal], None]
 class SimulationSettings:
     """How to simulate: nanoseconds between reports and to the end (None: what suits the workload).
 
-    `explain` names pods, `name` or `namespace/name`, whose placement is to be explained. `role` is the scheduler's,
+    `start` is the moment at which it begins, in nanoseconds since 1970. `explain` names pods, `name` or `namespace/name`, whose placement is to be explained. `role` is the scheduler's,
     with the plugins that policy may name.
     """
 
@@ -74,6 +75,7 @@ class SimulationSettings:
     until: int | None = None
     colocation: bool = True
     explain: tuple[str, ...] = ()
+    start: int = EPOCH
     shape: UsageShape = SHAPE
     role: Role = ALONE
 
@@ -104,6 +106,7 @@ class Simulation:
         self.workload = workload
         self.settings = settings
         self.graph = graph
+        self.start = settings.start
         self.span = workload.horizon() if settings.until is None else settings.until
         self.interval = settings.interval or interval_for(self.span)
         if self.span // self.interval > MAX_TICKS:
@@ -112,7 +115,7 @@ class Simulation:
                 " choose a longer one with `--interval`, or an earlier end with `--until`"
             )
         self.journal = Journal()
-        self.agenda = Agenda(EPOCH)
+        self.agenda = Agenda(self.start)
         self.cluster = SimulatedCluster(
             graph, workload, self.agenda, chance, colocation=settings.colocation, role=settings.role
         )
@@ -134,13 +137,16 @@ class Simulation:
 
     def run(self) -> Journal:
         """Simulate to the end; what was noted."""
-        end = EPOCH + self.span
+        end = self.start + self.span
         self._tick()
         self.agenda.every(self.interval, end, self._tick)
         for arrival in self.workload.arrivals:
             if arrival.time <= self.span:
-                self.agenda.at(EPOCH + arrival.time, lambda arrival=arrival: self._arrive(arrival))  # type: ignore[misc]
+                self.agenda.at(self.start + arrival.time, lambda arrival=arrival: self._arrive(arrival))  # type: ignore[misc]
         self.agenda.run(end)
+        for key, decision in self.waiting.items():
+            if decision is not None and self._is_to_be_explained(self._pods[key]):
+                self._note(decision, self._pods[key], {})
         self._progress(self.span, self.span, self.journal)
         return self.journal
 
@@ -205,7 +211,7 @@ class Simulation:
         arrival, machine = self._arrivals[key], self.machines[decision.node]
         self.journal.scheduled.add(key)
         self.journal.placed += 1
-        self.journal.waits.append((now - EPOCH - arrival.time) / SECOND)
+        self.journal.waits.append((now - self.start - arrival.time) / SECOND)
         found = self.graph.catalogue.resolve(
             pod.labels.get(QOS_CLASS), pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos
         )
@@ -283,29 +289,34 @@ class Simulation:
         self._rim.wake()
 
     def _explain(self, decision: PodDecision, pod: Pod) -> None:
-        names = self.settings.explain
-        if pod.name in names or f"{pod.namespace}/{pod.name}" in names:
+        if self._is_to_be_explained(pod):
             table = self.cluster.scheduler.cache.table
-            node = dict(table.row(table.index(decision.node)))
-            record = pod_record(pod, self.graph.catalogue, TIMES)
-            self.journal.explained[pod.key] = Explained(self.agenda.now - EPOCH, decision, node, record)
+            self._note(decision, pod, dict(table.row(table.index(decision.node))))
+
+    def _is_to_be_explained(self, pod: Pod) -> bool:
+        names = self.settings.explain
+        return pod.name in names or f"{pod.namespace}/{pod.name}" in names
+
+    def _note(self, decision: PodDecision, pod: Pod, node: Record) -> None:
+        record = pod_record(pod, self.graph.catalogue, TIMES)
+        self.journal.explained[pod.key] = Explained(self.agenda.now - self.start, decision, node, record)
 
     # --- nodes ------------------------------------------------------------------------------------
 
     def _tick(self) -> None:
         """All agents report, and everybody draws conclusions."""
         now = self.agenda.now
-        self._progress(now - EPOCH, self.span, self.journal)
+        self._progress(now - self.start, self.span, self.journal)
         wishes = self._population.wishes(now / SECOND)
         for machine in self.machines.values():
             if machine.awake:
                 self._look_at(machine, wishes, now)
         self._rim.decide(2 * self.cluster.unplaced + 1)
-        self.journal.samples.append(self._sampler.sample(now - EPOCH, self._seconds(now), self.journal))
+        self.journal.samples.append(self._sampler.sample(now - self.start, self._seconds(now), self.journal))
 
     def _seconds(self, now: int) -> float:
         """How long what is so now stays so: until the next reports, or the end."""
-        return min(self.interval, max(EPOCH + self.span - now, 0)) / SECOND
+        return min(self.interval, max(self.start + self.span - now, 0)) / SECOND
 
     def _look_at(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
         machine.share(wishes)
@@ -331,7 +342,7 @@ class Simulation:
                 break
         machine.share(wishes)
         if machine.shares.withheld and decision.outcome is SuppressionAction.SUPPRESS:
-            self.journal.held(now - EPOCH, machine, decision, record)
+            self.journal.held(now - self.start, machine, decision, record)
 
     def _carried_out(self, machine: Machine, decision: Suppression) -> bool:
         """One round of the agent: write what the plan says; whether that changed anything."""

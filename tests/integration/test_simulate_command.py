@@ -82,9 +82,9 @@ def test_an_early_end_leaves_pods_that_have_not_arrived(trace: tuple[str, ...]) 
     assert json.loads(text)["pods"]["notArrived"] == 14
 
 
-def test_a_pod_to_explain_that_was_never_placed_is_told(trace: tuple[str, ...]) -> None:
+def test_a_pod_to_explain_that_never_came_is_told(trace: tuple[str, ...]) -> None:
     code, _, said = call("simulate", *trace, "--until", "1m", "--explain", "p19")
-    assert (code, "no pod `p19` was placed" in said) == (0, True)
+    assert (code, "no decision was made on a pod `p19`" in said) == (0, True)
 
 
 def test_without_colocation_nothing_is_drawn_in(trace: tuple[str, ...]) -> None:
@@ -129,3 +129,78 @@ def test_a_demo_of_a_directory_without_a_workload_says_so(tmp_path: Path) -> Non
     (tmp_path / "policies").mkdir()
     code, _, said = call("demo", str(tmp_path))
     assert (code, "workload.yaml: No such file" in said) == (2, True)
+
+
+def node(name: str, cpu: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name},
+        "status": {"allocatable": {"cpu": cpu, "memory": "16Gi", "pods": "110"}},
+    }
+
+
+def pod(name: str, cpu: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]},
+    }
+
+
+@pytest.mark.parametrize("kinds", [True, False], ids=["kubectl get nodes,pods", "lists of the API"])
+def test_what_kubectl_gives_is_taken_as_it_comes(tmp_path: Path, kinds: bool) -> None:
+    nodes, pods = [node("a", "4")], [pod("small", "1"), pod("huge", "99")]
+    if kinds:
+        file = tmp_path / "all.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": nodes + pods}))
+        words = ("--nodes", str(file), "--pods", str(file))
+    else:
+        for kind, items in (("Node", nodes), ("Pod", pods)):
+            bare = [
+                {key: value for key, value in one.items() if key not in ("kind", "apiVersion")}
+                for one in items
+            ]
+            (tmp_path / f"{kind}.json").write_text(
+                json.dumps({"apiVersion": "v1", "kind": f"{kind}List", "items": bare})
+            )
+        words = ("--nodes", str(tmp_path / "Node.json"), "--pods", str(tmp_path / "Pod.json"))
+    code, text, said = call("simulate", *words, "--explain", "shop/huge", "--explain", "nobody", "-o", "json")
+    assert code == 0, said
+    told = json.loads(text)
+    assert (told["pods"]["scheduled"], told["pods"]["pending"]) == (1, 1)
+    (one,) = told["explained"]
+    assert one["pod"] == "shop/huge"
+    assert [refusal["reason"] for refusal in one["refusals"]] == ["Insufficient cpu"]
+    assert "no decision was made on a pod `nobody`" in said
+    assert "Why shop/huge is pending" in call("simulate", *words, "--explain", "shop/huge")[1]
+
+
+TIMED = """apiVersion: koordpolicy.io/v1alpha1
+kind: AdmissionRule
+metadata: {name: not-on-fridays}
+spec:
+  require: {cel: "now.getDayOfWeek() != 5"}
+  reason: friday
+  message: no pods on Fridays
+"""
+
+
+@pytest.mark.parametrize(("start", "refused"), [("2026-11-20", 1), ("2026-11-21T08:00:00Z", 0)])
+def test_it_begins_when_it_is_told_to(tmp_path: Path, start: str, refused: int) -> None:
+    file, rule = tmp_path / "all.json", tmp_path / "rule.yaml"
+    file.write_text(
+        json.dumps({"apiVersion": "v1", "kind": "List", "items": [node("a", "4"), pod("p", "1")]})
+    )
+    rule.write_text(TIMED)
+    words = ("--nodes", str(file), "--pods", str(file), "-p", str(rule), "--start", start, "-o", "json")
+    code, text, said = call("simulate", *words)
+    assert code == 0, said
+    assert json.loads(text)["pods"]["refused"] == refused
+
+
+def test_a_time_that_is_none_is_refused(trace: tuple[str, ...]) -> None:
+    code, _, said = call("simulate", *trace, "--start", "yesterday")
+    assert code == 2
+    assert "`yesterday` is no time" in said

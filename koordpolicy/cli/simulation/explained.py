@@ -13,8 +13,9 @@ _SHORTER = ("NodeResources", "Scheduling", "Allocation")
 
 
 def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
-    """A placement: what the filters refused, the best nodes score by score, and the rules."""
-    yield page.heading(f"Why {one['pod']} landed on {one['node']}", clock(one["atSeconds"]))
+    """A placement, or why there is none: what the filters refused, the best nodes score by score, and the rules."""
+    end = f"landed on {one['node']}" if one["node"] else "is pending"
+    yield page.heading(f"Why {one['pod']} {end}", clock(one["atSeconds"]))
     yield from tables(one, page)
 
 
