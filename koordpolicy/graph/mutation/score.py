@@ -4,18 +4,24 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice
+from typing import Any
 
 from koordpolicy.graph.compiler import Compilation, Compiler
 from koordpolicy.graph.decide import parameter_key, rules_behind
+from koordpolicy.graph.diff.compare import known_texts
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.layers import Layer
 from koordpolicy.graph.mutation.documents import mutants_of
 from koordpolicy.graph.mutation.mutant import Mutant
-from koordpolicy.graph.rules import Rule
+from koordpolicy.graph.proof import Budget, Differ, Proved, decide
+from koordpolicy.graph.proof.verdict import Records
+from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.testing.results import CaseResult, Results
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
-from koordpolicy.language.cel.ir_walk import number
+from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.ir_walk import number, refs_of, substitute
+from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.types import BOOL
 from koordpolicy.language.kinds import PolicySpec
 from koordpolicy.language.kinds.bundle import LibrarySpec
@@ -95,6 +101,7 @@ class _Trial:
         self._graph = original.graph
         self._cases = run.cases
         self._made = compiler.made
+        self._texts = known_texts(self._graph)
         self._behind: dict[str, frozenset[str]] = {}
 
     def fate(self, mutant: Mutant) -> Fate:
@@ -142,7 +149,8 @@ class _Trial:
         return known
 
     def _means_the_same(self, mutant: Mutant, graph: RuleGraph) -> bool:
-        """Whether every rule of the document is the same expression, whatever parameters are set to.
+        """Whether every rule of the document gives the same, whatever parameters are set to: it is the same expression,
+        or is proved to.
 
         False may be said in vain.
         """
@@ -150,11 +158,40 @@ class _Trial:
         if not isinstance(unit.spec, PolicySpec):
             return False
         here, there = (_rules(one, unit.target) for one in (self._graph, graph))
-        if [rule.rank for rule in here] != [rule.rank for rule in there]:
+        if [(rule.key, rule.rank) for rule in here] != [(rule.key, rule.rank) for rule in there]:
             return False
-        old, new = _expressions(here), _expressions(there)
-        numbering = number([*old, *new])
-        return [numbering.of(one) for one in old] == [numbering.of(one) for one in new]
+        pairs = [
+            (rule.key, old, new)
+            for rule, other in zip(here, there, strict=True)
+            for old, new in zip(_expressions(rule), _expressions(other), strict=True)
+        ]
+        numbering = number([one for _, old, new in pairs for one in (old, new)])
+        return all(
+            numbering.of(old) == numbering.of(new) or self._is_proved(key, old, new, graph)
+            for key, old, new in pairs
+        )
+
+    def _is_proved(self, key: DecisionKey, old: ir.Node, new: ir.Node, graph: RuleGraph) -> bool:
+        """Whether there is a proof that two expressions of a decision never differ."""
+        left, right = _without_constants(old, self._graph), _without_constants(new, graph)
+        if any(space == "parameters" for space, _ in refs_of(left, right)) or left.type != right.type:
+            return False  # with other parameters they may well differ
+        roots = self._graph.decisions[key].roots
+        goal = Differ(left, right, _asking(roots, left, graph.budget), _asking(roots, right, graph.budget))
+        return isinstance(decide(goal, self._texts, _BUDGET), Proved)
+
+
+_BUDGET = Budget(inputs=1_500, work=1_000_000)
+"""What may be spent on one mutant that no test notices."""
+
+
+def _without_constants(node: ir.Node, graph: RuleGraph) -> ir.Node:
+    return fold(substitute(node, graph.constants))
+
+
+def _asking(roots: tuple[str, ...], node: ir.Node, budget: int) -> Callable[[Records], Any]:
+    program = compile_row(roots, node, budget=budget)
+    return lambda records: program.call(*(records.get(root, {}) for root in roots))
 
 
 def _rules(graph: RuleGraph, target: str) -> list[Rule]:
@@ -163,5 +200,5 @@ def _rules(graph: RuleGraph, target: str) -> list[Rule]:
     ]
 
 
-def _expressions(rules: list[Rule]) -> list[ir.Node]:
-    return [one for rule in rules for one in (rule.value, rule.match.test or constant(BOOL, True))]
+def _expressions(rule: Rule) -> tuple[ir.Node, ir.Node]:
+    return rule.value, rule.match.test or constant(BOOL, True)
