@@ -1,6 +1,7 @@
 """`koordpolicy diff`: which decisions change between two revisions, with examples, and on whom that falls."""
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 from typing import Final
 
@@ -40,8 +41,9 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-c",
         "--cluster",
-        metavar="SNAPSHOT",
-        help="a file of `koordpolicy snapshot`: ask both revisions about its nodes and pods",
+        metavar="FILE",
+        help="a file of `koordpolicy snapshot`, or what `kubectl get nodes,pods -A -o json|yaml` gives: ask both"
+        " revisions about its nodes and pods",
     )
     parser.add_argument(
         "-o", "--output", choices=list(RENDERERS), default="text", help="format of the result"
@@ -95,7 +97,13 @@ def _snapshot(file: str | None) -> Snapshot | None:
     try:
         return read_snapshot(Path(file))
     except SnapshotError as error:
-        raise CannotRunError(str(error)) from None
+        manifests = import_module(
+            "koordpolicy.cli.picture"
+        )  # with a client of the API server, which few need
+        found: Snapshot | None = manifests.objects_of_kubectl(file)
+        if found is None:
+            raise CannotRunError(str(error)) from None
+        return found
 
 
 _SHOWN: Final = 20

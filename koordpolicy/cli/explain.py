@@ -3,11 +3,12 @@
 import argparse
 import re
 from importlib import import_module
+from typing import Any
 
 from koordpolicy.cli.at_flag import add_moment, moment_of
 from koordpolicy.cli.bundle import add_paths, graph_of
 from koordpolicy.cli.command import OK, CannotRunError, Command
-from koordpolicy.cli.facts_flag import GivenFacts, add_given, read_given
+from koordpolicy.cli.facts_flag import add_given, read_given
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.catalogue import UnknownCodeError, page
 from koordpolicy.diagnostics.escaping import json_text
@@ -47,13 +48,14 @@ def _add(parser: argparse.ArgumentParser) -> None:
 def _add_pod(parser: argparse.ArgumentParser) -> None:
     """Declare what only a question about a pod needs."""
     group = parser.add_argument_group(
-        "pods", "with `pod` and its name; without a picture, on the live cluster"
+        "of a cluster",
+        "with `pod` and its name, or a decision and the name of a node or pod; without a picture, live",
     )
     group.add_argument(
         "name",
         nargs="?",
         metavar="NAME",
-        help="the pod: its name, with `NAMESPACE/` before it where not `default`",
+        help="the pod, with `NAMESPACE/` before it where not `default`, or the node that is decided about",
     )
     group.add_argument("-s", "--snapshot", metavar="FILE", help="a file of `koordpolicy snapshot`")
     group.add_argument(
@@ -85,11 +87,11 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     what = arguments.what
     if arguments.name is not None:
-        if what != "pod":
-            raise CannotRunError(f"`{arguments.name}` is one word too many; a name stands after `pod` only")
         # The other questions need neither a scheduler nor a client of the API server.
-        pods = import_module("koordpolicy.cli.explain_pod")
-        return int(pods.explain_pod(arguments, terminal))
+        if what == "pod":
+            pods = import_module("koordpolicy.cli.explain_pod")
+            return int(pods.explain_pod(arguments, terminal))
+        return _explain_record(arguments, terminal)
     if arguments.policies_from_cluster:
         raise CannotRunError("`--policies-from-cluster` is for questions about a pod")
     if re.fullmatch(r"[Kk][Pp]\d+", what):
@@ -108,6 +110,25 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.print(_decided(graph, arguments, terminal.width))
     except UnknownDecision as error:
         raise CannotRunError(str(error)) from None
+    return OK
+
+
+def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """A decision on a node or pod of a cluster."""
+    if arguments.given is not None:
+        raise CannotRunError("the facts come from `--given` or from a cluster: give one of the two")
+    graph = graph_of(arguments.policies, arguments.compiler)
+    records = import_module("koordpolicy.cli.explain_record")
+    try:
+        name = str(graph.decision(arguments.what).key)
+        facts = records.recorded(graph, name, arguments, terminal)
+        graph = graph.at(facts.at if arguments.at is None else moment_of(arguments.at))
+    except UnknownDecision as error:
+        raise CannotRunError(str(error)) from None
+    if arguments.output == "json":
+        terminal.print(json_text([_answer(graph, name, facts.records)], indent=2))
+    else:
+        terminal.print(describe_answer(graph, name, facts.records, frozenset(), terminal.width))
     return OK
 
 
@@ -131,7 +152,7 @@ def _decided(graph: RuleGraph, arguments: argparse.Namespace, width: int) -> str
     if not names:
         return describe_subject(graph, name, width)
     if arguments.output == "json":
-        return json_text([_answer(graph, each, given) for each in names], indent=2)
+        return json_text([_answer(graph, each, given.records) for each in names], indent=2)
     answers = (graph.ask(each, **given.records) for each in names)
     unsaid = given.unsaid(frozenset(read.path for answer in answers for read in answer.provenance.facts))
     return "\n\n".join(describe_answer(graph, each, given.records, unsaid, width).rstrip() for each in names)
@@ -155,11 +176,11 @@ def _is_decision(graph: RuleGraph, name: str) -> bool:
     return True
 
 
-def _answer(graph: RuleGraph, name: str, given: GivenFacts) -> dict[str, object]:
+def _answer(graph: RuleGraph, name: str, records: dict[str, Any]) -> dict[str, object]:
     """An answer as plain data; values are written as in policies."""
-    answer: Answer = graph.ask(name, **given.records)
+    answer: Answer = graph.ask(name, **records)
     decision = graph.decision(name)
-    rule = graph.deciding_rule(name, *(given.records.get(root, {}) for root in decision.roots))
+    rule = graph.deciding_rule(name, *(records.get(root, {}) for root in decision.roots))
     type = value_type(decision, rule)
     return {
         "decision": name,

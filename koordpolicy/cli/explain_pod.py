@@ -1,39 +1,30 @@
 """`koordpolicy explain pod`: where a pod goes and why, or what would help it, on a cluster or a picture of one."""
 
 import argparse
-import asyncio
-import random
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from koordpolicy.cli.command import OK, CannotRunError
-from koordpolicy.cli.pod_policies import ClusterPolicies, Policies, ask_cluster, policies_of
+from koordpolicy.cli.picture import picture_of
+from koordpolicy.cli.pod_policies import Policies, policies_of
 from koordpolicy.cli.simulation.explained import tables
 from koordpolicy.cli.simulation.words import DIM, Page
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.cluster.event_handlers import replay
 from koordpolicy.cluster.pods import scheduler_of
-from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.escaping import json_text
-from koordpolicy.diagnostics.render import render
-from koordpolicy.kube.api import ConfigurationError, Connection, connect
-from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
-from koordpolicy.kube.resources import PODS, RESOURCES, Resource, resource_of
-from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot
-from koordpolicy.language.documents import read_documents
+from koordpolicy.kube.resources import PODS, Resource
+from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.model.pod import Pod, read_pod
 from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
-from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 from koordpolicy.scheduler.watched import WATCHED
-from koordpolicy.source import read_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +45,7 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Say where the pod of the arguments goes, or why nowhere, and by which policies. Raises `CannotRunError`."""
     if arguments.policies and arguments.policies_from_cluster:
         raise CannotRunError("policies come from `-p` or from the cluster: give one of the two")
-    cluster, heard = _picture(arguments, terminal)
+    cluster, heard = picture_of(arguments, terminal)
     policies = policies_of(arguments, heard)
     found = _found(policies, cluster, str(arguments.name), max(0, arguments.top), terminal)
     if arguments.output == "json":
@@ -63,76 +54,6 @@ def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
         page = Page(terminal.width, terminal.colour())
         terminal.print("\n".join(_lines(found, page)))
     return OK
-
-
-# --- the cluster ----------------------------------------------------------------------------------
-
-
-def _picture(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snapshot, ClusterPolicies | None]:
-    """The cluster as it stands in a file or in manifests, or as it is now; what it says of policies if it is asked."""
-    if arguments.snapshot and arguments.filename:
-        raise CannotRunError("a snapshot and manifests are two pictures: give `--snapshot` or `--filename`")
-    try:
-        still = None
-        if arguments.snapshot:
-            still = _read(Path(arguments.snapshot), terminal)
-        elif arguments.filename:
-            still = _manifests(arguments.filename)
-        if still is not None and not arguments.policies_from_cluster:
-            return still, None
-        connection = Connection.load(arguments.kubeconfig, arguments.context)
-        return asyncio.run(_live(connection, arguments, still))
-    except (ConfigurationError, SnapshotError, KubeError) as error:
-        raise CannotRunError(str(error)) from None
-
-
-def _read(path: Path, terminal: Terminal) -> Snapshot:
-    """A snapshot from its file. What it was not asked to hold when it was taken is told."""
-    found = read_snapshot(path)
-    held = {*found.objects, *found.absent}
-    lacking = [str(resource) for resource in WATCHED if str(resource) not in held]
-    if lacking:
-        terminal.say(f"the snapshot is an old one without {', '.join(lacking)}: take it anew to count them")
-    return found
-
-
-async def _live(
-    connection: Connection, arguments: argparse.Namespace, still: Snapshot | None
-) -> tuple[Snapshot, ClusterPolicies]:
-    async with connect(connection, jitter=random.random, component="explain") as cluster:
-        heard = await ask_cluster(cluster, arguments)
-        return still or await take_snapshot(cluster, now_ns()), heard
-
-
-def _manifests(paths: list[str]) -> Snapshot:
-    tree, found = read_tree(paths), Diagnostics()
-    found.extend(tree.found)
-    objects: dict[str, list[Object]] = {}
-    for name, text in tree.files.items():
-        for document in read_documents(name, text, found):
-            for obj in _each(document.data):
-                resource = resource_of(str(obj.get("apiVersion")), str(obj.get("kind")), RESOURCES)
-                if resource is not None and isinstance(obj.get("metadata"), Mapping):
-                    objects.setdefault(str(resource), []).append(obj)
-    if len(found):
-        raise CannotRunError("the manifests cannot be read\n\n" + render("text", found, tree.files))
-    return Snapshot(now_ns(), objects)
-
-
-def _each(data: Any) -> Iterator[Mapping[str, Any]]:
-    """An object, or those of a list, as `kubectl get` gives one; a `PodList` of the API says alone what its items are."""
-    kind = str(data.get("kind", "")) if isinstance(data, Mapping) else ""
-    if not kind.endswith("List"):
-        if isinstance(data, Mapping):
-            yield data
-        return
-    items = data.get("items")
-    typed = (
-        {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
-    )
-    for one in items if isinstance(items, list) else ():
-        if isinstance(one, Mapping):
-            yield {**typed, **one}
 
 
 # --- the question ---------------------------------------------------------------------------------

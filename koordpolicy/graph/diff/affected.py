@@ -103,6 +103,11 @@ def affected(old: RuleGraph, new: RuleGraph, estate: Estate, decisions: Iterable
         yield _counted(name, _WORDS.get(things, things), [_shift(old, new, name, *pair) for pair in pairs])
 
 
+def things_of(graph: RuleGraph, name: str) -> str | None:
+    """Which things of an `Estate` a decision is about, `cluster` where it is about no single one; None for neither."""
+    return _things(_reads(graph, name))
+
+
 def _reads(graph: RuleGraph, name: str) -> frozenset[str]:
     """The roots that a decision reads anything of."""
     if name not in graph:

@@ -1,0 +1,56 @@
+"""`koordpolicy explain DECISION NAME`: what a decision is for a node or pod of a cluster, and why."""
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.estate import SnapshotEstate
+from koordpolicy.cli.picture import picture_of
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.diff.affected import Roots, things_of
+from koordpolicy.language.cel.values import Timestamp
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFacts:
+    """What is known of one thing when decisions are made on it: every root by name."""
+
+    records: dict[str, Any]
+    at: Timestamp
+
+
+_ONE: Final = {
+    "nodes": "node",
+    "zones": "zone",
+    "pods": "pod",
+    "containers": "container",
+    "placements": "pod",
+}
+
+
+def recorded(
+    graph: RuleGraph, decision: str, arguments: argparse.Namespace, terminal: Terminal
+) -> RecordedFacts:
+    """The facts of the thing that the arguments name, as who asks the decision would see them. Raises `CannotRunError`."""
+    picture, _ = picture_of(arguments, terminal)
+    estate = SnapshotEstate(picture)
+    things = things_of(graph, decision)
+    if things is None or things == "cluster":
+        raise CannotRunError(f"`{decision}` is about no node or pod of a cluster; say the facts by `--given`")
+    name = arguments.name
+    found: Iterable[tuple[str, Roots]] = getattr(estate, things)(
+        graph, str(graph.decision(decision).key.target)
+    )
+    known = dict(found)
+    records = known.get(name) or known.get(f"default/{name}")
+    if records is None:
+        for thing, reason in estate.unreadable.items():
+            if thing.rpartition(" ")[2] in (name, f"default/{name}"):
+                raise CannotRunError(f"{thing} is unreadable: {reason}")
+        close = sorted(one for one in known if one.rpartition("/")[2] == name.rpartition("/")[2])
+        near = f"there is `{close[0]}`" if close else f"it is asked about {len(known):,} {things}"
+        raise CannotRunError(f"`{decision}` is asked about no {_ONE[things]} `{name}`; {near}")
+    return RecordedFacts(dict(records), Timestamp(picture.taken))

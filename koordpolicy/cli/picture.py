@@ -1,0 +1,100 @@
+"""A picture of a cluster: a snapshot's file, manifests, or the cluster as it is now."""
+
+import argparse
+import asyncio
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.pod_policies import ClusterPolicies, ask_cluster
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics.render import render
+from koordpolicy.kube.api import ConfigurationError, Connection, connect
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.resources import RESOURCES, resource_of
+from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot
+from koordpolicy.language.documents import read_documents
+from koordpolicy.runtime.clock import now_ns
+from koordpolicy.scheduler.watched import WATCHED
+from koordpolicy.source import read_tree
+
+
+def picture_of(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snapshot, ClusterPolicies | None]:
+    """The cluster as it stands in a file or in manifests, or as it is now; what it says of policies if it is asked."""
+    if arguments.snapshot and arguments.filename:
+        raise CannotRunError("a snapshot and manifests are two pictures: give `--snapshot` or `--filename`")
+    try:
+        still = None
+        if arguments.snapshot:
+            still = _read(Path(arguments.snapshot), terminal)
+        elif arguments.filename:
+            still = of_manifests(arguments.filename)
+        if still is not None and not arguments.policies_from_cluster:
+            return still, None
+        connection = Connection.load(arguments.kubeconfig, arguments.context)
+        return asyncio.run(_live(connection, arguments, still))
+    except (ConfigurationError, SnapshotError, KubeError) as error:
+        raise CannotRunError(str(error)) from None
+
+
+def _read(path: Path, terminal: Terminal) -> Snapshot:
+    """A snapshot from its file. What it was not asked to hold when it was taken is told."""
+    found = read_snapshot(path)
+    held = {*found.objects, *found.absent}
+    lacking = [str(resource) for resource in WATCHED if str(resource) not in held]
+    if lacking:
+        terminal.say(f"the snapshot is an old one without {', '.join(lacking)}: take it anew to count them")
+    return found
+
+
+async def _live(
+    connection: Connection, arguments: argparse.Namespace, still: Snapshot | None
+) -> tuple[Snapshot, ClusterPolicies]:
+    async with connect(connection, jitter=random.random, component="explain") as cluster:
+        heard = await ask_cluster(cluster, arguments)
+        return still or await take_snapshot(cluster, now_ns()), heard
+
+
+def objects_of_kubectl(file: str) -> Snapshot | None:
+    """What `kubectl get` gave, as a snapshot of now; None where a file holds no objects of a cluster."""
+    path = Path(file)
+    if not path.is_file() or path.suffix == ".gz":
+        return None
+    found = of_manifests([file])
+    return found if found.nodes or found.pods else None
+
+
+def of_manifests(paths: Sequence[str]) -> Snapshot:
+    """The objects of manifests, or of what `kubectl get -o json|yaml` gives, as if taken now. Raises `CannotRunError`."""
+    tree, found = read_tree(paths), Diagnostics()
+    found.extend(tree.found)
+    objects: dict[str, list[Object]] = {}
+    for name, text in tree.files.items():
+        for document in read_documents(name, text, found):
+            for obj in _each(document.data):
+                resource = resource_of(str(obj.get("apiVersion")), str(obj.get("kind")), RESOURCES)
+                if resource is not None and isinstance(obj.get("metadata"), Mapping):
+                    objects.setdefault(str(resource), []).append(obj)
+    if len(found):
+        raise CannotRunError("the manifests cannot be read\n\n" + render("text", found, tree.files))
+    return Snapshot(now_ns(), objects)
+
+
+def _each(data: Any) -> Iterator[Mapping[str, Any]]:
+    """An object, or those of a list, as `kubectl get` gives one; a `PodList` of the API says alone what its items are."""
+    kind = str(data.get("kind", "")) if isinstance(data, Mapping) else ""
+    if not kind.endswith("List"):
+        if isinstance(data, Mapping):
+            yield data
+        return
+    items = data.get("items")
+    typed = (
+        {"apiVersion": data.get("apiVersion"), "kind": kind.removesuffix("List")} if kind != "List" else {}
+    )
+    for one in items if isinstance(items, list) else ():
+        if isinstance(one, Mapping):
+            yield {**typed, **one}
