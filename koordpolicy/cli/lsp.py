@@ -4,7 +4,9 @@ import argparse
 import logging
 import os
 import sys
+from pathlib import Path
 
+from koordpolicy.cli.bundles import enclosing
 from koordpolicy.cli.command import OK, Command
 from koordpolicy.cli.terminal import Terminal
 
@@ -31,8 +33,14 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     # The library closes what it reads and writes; the streams of the process are closed by nobody but itself.
     given, said = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    make_server(lambda: moment_of(None)).start_io(given, said)
+    make_server(lambda: moment_of(None), _root_of).start_io(given, said)
     return OK
+
+
+def _root_of(path: str) -> str | None:
+    """The enclosing bundle of a file, which need not be there yet."""
+    place = Path(path)
+    return enclosing(str(place if place.exists() else place.parent))
 
 
 COMMAND = Command(_add, _run, epilog="The manual's page on editors shows how to set them up.")

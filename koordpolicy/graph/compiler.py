@@ -12,6 +12,7 @@ from koordpolicy.graph.catalogue import CATALOGUE_TYPES, catalogue_constants
 from koordpolicy.graph.expressions import Probe, Vocabulary
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.layers import Layer, PackFinder, no_packs
+from koordpolicy.graph.mended import without_consequences
 from koordpolicy.graph.moments import parted
 from koordpolicy.graph.passes.availability import availability
 from koordpolicy.graph.passes.catalogue import catalogue
@@ -119,6 +120,7 @@ class Compiler:
             self._cache.checking = run in CHECKS
             run(state)
         self._cache.checking = False
+        state.found = without_consequences(state.found, (unit.document for unit in state.units))
         digest = _digest(state)
         self.made = self._cache.turn()
         graph = None

@@ -1,6 +1,6 @@
 """Does a document have the shape of its kind? Pydantic's findings, told to the author."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -11,6 +11,7 @@ from koordpolicy.diagnostics import Diagnostics, Fix, Note, Span
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.documents import Document
 from koordpolicy.language.documents.document import Path
+from koordpolicy.language.documents.tree import Data
 from koordpolicy.language.kinds import API_VERSION, KINDS, Cel, Slot, Spec
 from koordpolicy.language.kinds.document import DOCUMENTS
 from koordpolicy.language.kinds.literals import described
@@ -18,6 +19,8 @@ from koordpolicy.language.kinds.meanings import meanings
 
 _MAPPINGS = frozenset({"model_type", "model_attributes_type", "dict_type"})
 _SIZES = frozenset({"too_long", "too_short"})
+_ROUNDS = 3
+"""How often a document is looked at without what is wrong in it: models tell of some mistakes only without others."""
 _KEY = "[key]"
 """How pydantic marks that a key of a mapping, not its value, is wrong."""
 
@@ -34,6 +37,42 @@ def validate(document: Document, found: Diagnostics) -> Spec | None:
     except ValidationError as faults:
         _report(document, faults.errors(include_url=False), found)
         return None
+
+
+def readable(document: Document) -> Spec | None:
+    """The spec of a document without the keys that `validate` reports; `None` where that leaves no whole one."""
+    if document.kind not in KINDS or document.api_version != API_VERSION:
+        return None
+    model, data = DOCUMENTS[document.kind], document.data
+    for _ in range(_ROUNDS):
+        try:
+            return model.model_validate(data).spec
+        except ValidationError as faults:
+            paths = [
+                _prunable(_path(fault)) for fault in faults.errors(include_url=False, include_context=False)
+            ]
+            if any(path is None or not document.positions.has(path) for path in paths):
+                return None
+            data = _pruned(data, {path for path in paths if path is not None})
+    return None
+
+
+def _prunable(path: Path) -> Path | None:
+    """The key to leave out for a fault: no element of a list, whose others would be counted anew."""
+    whole = path[:-1] if path[-1:] == (_KEY,) else path
+    outside = whole[: next((at for at, step in enumerate(whole) if isinstance(step, int)), len(whole))]
+    return outside if outside[:1] == ("spec",) and len(outside) > 1 else None
+
+
+def _pruned(data: dict[str, Data], paths: Collection[Path]) -> dict[str, Data]:
+    """The data without what stands at some paths, which lead through mappings alone."""
+    pruned: dict[str, Data] = {}
+    for key, value in data.items():
+        if (key,) in paths:
+            continue
+        below = {path[1:] for path in paths if path[0] == key}
+        pruned[key] = _pruned(value, below) if below and isinstance(value, dict) else value
+    return pruned
 
 
 def _header(document: Document, found: Diagnostics) -> bool:
@@ -95,6 +134,10 @@ def _report(document: Document, faults: list[ErrorDetails], found: Diagnostics) 
     """Add one finding for each cause. A misspelt key is not also reported as a missing one."""
     meant: set[Path] = set()
     faults = [fault for fault in faults if not document.positions.faulty(_path(fault))]
+    if document.mended:  # what is missing may stand in a line that could not be read
+        faults = [fault for fault in faults if fault["type"] != "missing" and fault["input"] is not None]
+    faults = _without_unindented(document, faults, found)
+    faults = _without_short_entries(document, faults, found)
     for fault in faults:
         if fault["type"] == "extra_forbidden":
             path = _path(fault)
@@ -106,6 +149,98 @@ def _report(document: Document, faults: list[ErrorDetails], found: Diagnostics) 
         if fault["type"] == "extra_forbidden" or (fault["type"] == "missing" and path in meant):
             continue
         _one(document, fault, path, found)
+
+
+def _without_unindented(
+    document: Document, faults: list[ErrorDetails], found: Diagnostics
+) -> list[ErrorDetails]:
+    """The other faults, where a key without content is followed by keys that belong below it: one finding for all."""
+    positions = document.positions
+    unknown = {_path(fault) for fault in faults if fault["type"] == "extra_forbidden"}
+    told: set[Path] = set()
+    for fault in faults:
+        path = _path(fault)
+        if fault["type"] not in _MAPPINGS or fault["input"] is not None or not path:
+            continue
+        above = positions.key(path)
+        fields = _fields_at(document, path)
+        children = []
+        for other in _keys_after(document, path):
+            place = positions.key(other)
+            if other not in unknown or other[-1] not in fields or place.start.column != above.start.column:
+                break
+            children.append(other)
+        if not children:
+            continue
+        told.update((path, *children))
+        names = " and ".join(f"`{one[-1]}`" for one in children)
+        found.add(
+            "KP106",
+            above,
+            f"`{path[-1]}` has nothing below it",
+            help=f"indent {names} to put {'it' if len(children) == 1 else 'them'} there",
+            notes=tuple(Note("this stands beside it", positions.key(one)) for one in children),
+            fix=_indented(document, children),
+        )
+    return [fault for fault in faults if _path(fault) not in told]
+
+
+def _keys_after(document: Document, path: Path) -> list[Path]:
+    """The keys that follow the last one of a path in its mapping, in the order of the file."""
+    mapping = _data_at(document, path[:-1])
+    names = list(mapping) if isinstance(mapping, dict) else []
+    return [(*path[:-1], name) for name in names[names.index(path[-1]) + 1 :]] if path[-1] in names else []
+
+
+def _indented(document: Document, children: list[Path]) -> Fix | None:
+    """Two more spaces before all lines of some keys of a block that follow each other."""
+    positions = document.positions
+    lines = positions.lines
+    first, last = positions.key(children[0]).start, positions.value(children[-1]).end
+    start, end = lines.line_start(lines.offset(first)), lines.offset(last)
+    if lines.text[start : lines.offset(first)].strip():
+        return None
+    block = lines.text[start:end]
+    moved = "".join(f"  {line}" if line.strip() else line for line in block.splitlines(keepends=True))
+    return Fix("indent it", lines.exactly(start, end), moved, safe=True)
+
+
+def _without_short_entries(
+    document: Document, faults: list[ErrorDetails], found: Diagnostics
+) -> list[ErrorDetails]:
+    """The other faults, where an element of a list has just a key that it cannot have: one finding for it.
+
+    `- cores: node.capacity.cpu` among variables is most likely a name with its expression.
+    """
+    told: set[tuple[Path, str]] = set()
+    for fault in faults:
+        path = _path(fault)
+        element = path[:-1]
+        if fault["type"] != "extra_forbidden" or not element or not isinstance(element[-1], int):
+            continue
+        value = _data_at(document, element)
+        fields = _fields_at(document, element)
+        if not isinstance(value, dict) or len(value) != 1 or nearest(str(path[-1]), fields):
+            continue
+        told |= {(path, "extra_forbidden")} | {((*element, key), "missing") for key in fields}
+        key = str(path[-1])
+        span = document.positions.key(path)
+        fix = None
+        help = _known(fields)
+        if isinstance(value[path[-1]], str) and {"name", "expression"} <= set(fields):
+            flow = document.positions.value(element).start.line == span.start.line and _in_braces(
+                document, element
+            )
+            apart = ", " if flow else "\n" + " " * (span.start.column - 1)
+            help = f"write `name: {key}` and `expression: ...`"
+            fix = Fix(help, span, f"name: {key}{apart}expression", safe=True)
+        found.add("KP104", span, f"unknown key `{key}`", help=help, fix=fix)
+    return [fault for fault in faults if (_path(fault), fault["type"]) not in told]
+
+
+def _in_braces(document: Document, path: Path) -> bool:
+    lines = document.positions.lines
+    return lines.text.startswith("{", lines.offset(document.positions.value(path).start))
 
 
 def _path(fault: ErrorDetails) -> Path:

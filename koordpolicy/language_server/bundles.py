@@ -1,7 +1,7 @@
 """The bundles of an editor's files: found, read with open buffers over them, and compiled again where something changed."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +19,6 @@ from koordpolicy.language_server.values import Values, values_of
 from koordpolicy.runtime.policies.packs import BUILT_IN, OWN, find_pack
 from koordpolicy.source.survey import survey, tree_around
 from koordpolicy.source.texts import TreeTexts
-
-BUNDLE_FILES: Final = ("koordpolicy.yaml", "koordpolicy.yml")
-"""What the root of a repository of policies is known by."""
 
 SUFFIXES: Final = (".yaml", ".yml")
 OURS: Final = "koordpolicy.io/"
@@ -108,18 +105,22 @@ class Bundle:
         return not any(part.startswith(".") for part in Path(path[len(self.root) :]).parts)
 
 
+RootFinder = Callable[[str], str | None]
+"""Finds the directory of the bundle that a file lies in; None where it lies in none."""
+
+
 class Bundles:
     """The bundles that open files belong to. `buffers` are the texts of open files by path."""
 
-    def __init__(self) -> None:
+    def __init__(self, root_of: RootFinder) -> None:
         self.buffers: dict[str, str] = {}
+        self._root_of = root_of
         self._known: dict[str, Bundle] = {}
 
     def of(self, path: str) -> Bundle | None:
         """The bundle of a file; None for one that is no policy."""
-        text = self.buffers.get(path, "")
-        root = root_of(path)
-        if root is None and OURS not in text:
+        root = self._root_of(path)
+        if root is None and OURS not in self.buffers.get(path, ""):
             return None
         place = root or str(Path(path).parent)
         bundle = self._known.get(place)
@@ -130,23 +131,6 @@ class Bundles:
     def all(self) -> list[Bundle]:
         """Those that were asked for until now."""
         return list(self._known.values())
-
-    def forget_idle(self) -> None:
-        """Drop bundles without an open file."""
-        used = {id(self.of(path)) for path in self.buffers}
-        self._known = {root: bundle for root, bundle in self._known.items() if id(bundle) in used}
-
-
-def root_of(path: str) -> str | None:
-    """The nearest directory at or above a file that has the root of a bundle, within its Git work tree."""
-    directory = Path(path).parent
-    limit = tree_around(str(directory)) if directory.is_dir() else str(directory)
-    for place in (directory, *directory.parents):
-        if any((place / name).is_file() for name in BUNDLE_FILES):
-            return str(place)
-        if str(place) == limit:
-            return None
-    return None
 
 
 def path_of(file: str) -> str | None:

@@ -39,7 +39,7 @@ class Cursor:
 
 def documents_of(file: str, text: str) -> list[Document]:
     """The documents of a text as far as they can be read."""
-    return read_documents(file, text, Diagnostics())
+    return read_documents(file, text, Diagnostics(), mend=True)
 
 
 def cursor_at(documents: list[Document], offset: int) -> Cursor | None:

@@ -14,7 +14,7 @@ input and output. Any editor with a client for it shows, while you type:
   into the packs too; rename of what is your own, tried out before it is offered;
 - the layout of `koordpolicy fmt`, an outline of documents, and colours of expressions.
 
-A file belongs to the bundle of the nearest `koordpolicy.yaml` at or above it. Without one, only files that speak of
+A file belongs to the bundle around it, as for `koordpolicy check`. Without one, only files that speak of
 `koordpolicy.io/` are looked at, and those beside them; other YAML is left alone. `--log-file` says where to write what goes
 wrong. Positions are counted in UTF-8, UTF-16 or UTF-32, as the editor likes.
 
@@ -57,7 +57,7 @@ With eglot, which is part of Emacs 29:
 
 ## VS Code
 
-With an extension that starts any server, such as *Generic LSP Client*, in `settings.json`:
+With [Generic LSP Client (v2)](https://marketplace.visualstudio.com/items?itemName=zsol.vscode-glspc), in `settings.json`:
 
 ```json
 {

@@ -17,7 +17,7 @@ from koordpolicy.diagnostics.catalogue import CATALOGUE
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.documents import Lines
 from koordpolicy.language.manual.markdown import anchor
-from koordpolicy.language_server.bundles import Bundle, Bundles, Snapshot, path_of
+from koordpolicy.language_server.bundles import Bundle, Bundles, RootFinder, Snapshot, path_of
 from koordpolicy.language_server.changes import (
     CannotRenameError,
     fixes_at,
@@ -55,10 +55,10 @@ Clock = Callable[[], Timestamp]
 class PolicyServer(LanguageServer):
     """The state of a connection. All but compiling happens in the event loop."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, root_of: RootFinder) -> None:
         super().__init__("koordpolicy", __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self.clock = clock
-        self.bundles = Bundles()
+        self.bundles = Bundles(root_of)
         self.coordinates = Coordinates()
         self._versions: dict[str, int] = {}
         self._compiling = ThreadPoolExecutor(1, thread_name_prefix="compile")
@@ -193,9 +193,9 @@ def manual_page(code: str) -> str | None:
     return f"{uri}#{anchor(f'{page.code}: {page.title}')}" if page is not None and uri is not None else None
 
 
-def make_server(clock: Clock) -> PolicyServer:
-    """A server that waits to be started; `clock` says at which moment exceptions are judged."""
-    server = PolicyServer(clock)
+def make_server(clock: Clock, root_of: RootFinder) -> PolicyServer:
+    """A server that waits to be started; `clock` says at which moment exceptions are judged, `root_of` finds bundles."""
+    server = PolicyServer(clock, root_of)
     feature = server.feature
 
     @feature(types.INITIALIZE)

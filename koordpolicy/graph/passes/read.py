@@ -103,7 +103,7 @@ def _patterns(written: object, usual: Iterable[str]) -> list[str]:
 
 def _read(file: str, text: str) -> _Read:
     found = Diagnostics()
-    return found, read_documents(file, text, found)
+    return found, read_documents(file, text, found, mend=True)
 
 
 def _extend(

@@ -48,6 +48,8 @@ def rules(state: State) -> None:
         key = ("rules", unit, base.key, slots, introduces)
         outcome = state.cache.get(key, partial(_outcome, state, unit, own, base, introduces=introduces))
         state.found.extend(outcome.found)
+        if unit.document.mended:
+            continue  # it is checked as far as it can be read, but decides nothing
         state.rules += outcome.rules
         if outcome.match is not None and isinstance(unit.spec, PolicySpec):
             state.matches[unit] = outcome.match

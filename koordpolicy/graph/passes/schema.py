@@ -1,18 +1,19 @@
 """Schema: documents become typed units; what does not fit its kind is reported and left out."""
 
+from dataclasses import replace
 from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.documents import Document
 from koordpolicy.language.kinds import KINDS, Spec
-from koordpolicy.language.validate import validate
+from koordpolicy.language.validate import readable, validate
 
 
 def schema(state: State) -> None:
     """Fill `units`, sorted so that nothing depends on the order of files."""
-    for level, document in state.documents:
-        found, spec = state.cache.get(("schema", document), partial(_validated, document))
+    for level, written in state.documents:
+        found, spec, document = state.cache.get(("schema", written), partial(_validated, written))
         state.found.extend(found)
         if spec is None:
             continue
@@ -29,9 +30,11 @@ def _unit(document: Document, spec: Spec, level: int, layer: str) -> Unit:
     return Unit(document, kind, spec, level, layer, kind.subject(spec, document.name))
 
 
-def _validated(document: Document) -> tuple[Diagnostics, Spec | None]:
+def _validated(document: Document) -> tuple[Diagnostics, Spec | None, Document]:
+    """The document's spec; where something is wrong, what can be read of it, for the rest to be checked."""
     found = Diagnostics()
-    return found, validate(document, found)
+    spec = validate(document, found)
+    return (found, spec, document) if spec else (found, readable(document), replace(document, mended=True))
 
 
 def _report_twins(state: State) -> None:

@@ -10,6 +10,7 @@ from koordpolicy.language.documents import events as yaml
 from koordpolicy.language.documents.scalars import NotANumberHere, plain, tagged
 from koordpolicy.language.documents.text import HALF, Lines, TextMap, content_start, joined
 from koordpolicy.language.documents.tree import Data, Place
+from koordpolicy.language.documents.wording import RENDER_FIRST, TEMPLATE
 
 MAX_DEPTH = 60
 """How deep mappings and lists of a document may nest."""
@@ -253,7 +254,12 @@ class _Builder:
         assert parent.keys is not None
         span = self.lines.span(key.start, key.end)
         if key.style is None:
-            self.found.add("KP106", span, "a key must be a string, this is a list or mapping")
+            parent.faulty = True
+            if self.lines.text.startswith("{{", parent.start):
+                place = self.lines.span(parent.start, parent.start + 2)
+                self.found.add("KP002", place, TEMPLATE, help=RENDER_FIRST)
+            else:
+                self.found.add("KP106", span, "a key must be a string, this is a list or mapping")
             return None
         name = key.data
         if not isinstance(name, str):
@@ -285,6 +291,8 @@ class _Builder:
         """Remember what `<<` brings in; it is applied when all keys of the mapping are known."""
         sources = place.children if isinstance(place.children, list) else [place]
         for source in sources:
+            if source.faulty:
+                continue
             if isinstance(source.children, dict):
                 opened.merges.append(source)
             else:

@@ -88,7 +88,8 @@ class Document:
 
     `api_version`, `kind` and `name` are empty where the document does not say them as strings;
     whether they are right is for the schema check. `index` counts the documents of the file from 0.
-    Equal `file`, `index` and `text_digest` mean equal documents at equal places.
+    Equal `file`, `index` and `text_digest` mean equal documents at equal places. One that is `mended` lacks
+    lines that could not be read, which has been reported.
     """
 
     file: str
@@ -99,9 +100,10 @@ class Document:
     data: dict[str, Data]
     positions: Positions
     text_digest: str
+    mended: bool = False
 
     @classmethod
-    def of(cls, index: int, positions: Positions) -> "Document":
+    def of(cls, index: int, positions: Positions, *, mended: bool = False) -> "Document":
         """The document that stands at the root of `positions`, which must be a mapping."""
         data = cast(dict[str, Data], positions.root.data)
         metadata = data.get("metadata")
@@ -115,6 +117,7 @@ class Document:
             data,
             positions,
             positions.lines.digest,
+            mended,
         )
 
     @property

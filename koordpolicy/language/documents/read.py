@@ -6,10 +6,11 @@ from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.language.documents.build import TooLarge, build
 from koordpolicy.language.documents.document import Document, Positions
 from koordpolicy.language.documents.events import SyntaxFault, split
+from koordpolicy.language.documents.mending import at_cause, mended
 from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.tree import Place
-from koordpolicy.language.documents.wording import explain_fault
+from koordpolicy.language.documents.wording import RENDER_FIRST, TEMPLATE, explain_fault, template_in
 
 MAX_CHARACTERS = 1_000_000
 """The longest file that is read; a larger one is no policy."""
@@ -21,12 +22,13 @@ _EMPTY = re.compile(r"(?:---(?=\s|\Z))?(?:\s|(?<=\s)#[^\r\n]*+|\A#[^\r\n]*+)*+")
 """A marker, space and comments. Nothing is tried twice, since a comment may hold another `#`."""
 
 
-def read_documents(file: str, text: str, found: Diagnostics) -> list[Document]:
+def read_documents(file: str, text: str, found: Diagnostics, *, mend: bool = False) -> list[Document]:
     """The documents of one file, in order.
 
     `file` is the path as findings shall name it. A document with a fault is reported and left out
     (or kept with a stand-in for the faulty part where the rest still makes sense); the others of
-    the file are read all the same. Empty documents are skipped.
+    the file are read all the same. Empty documents are skipped. With `mend`, one whose YAML has a fault is
+    kept as `mended`, without the lines that it spoils, for the rest to be checked.
     """
     lines = Lines(file, text)
     if len(text) > MAX_CHARACTERS:
@@ -51,7 +53,7 @@ def read_documents(file: str, text: str, found: Diagnostics) -> list[Document]:
     for start, part in split(text[base:]):
         if _EMPTY.fullmatch(part):
             continue
-        document = _read_one(lines, base + start, part, len(documents), found)
+        document = _read_one(lines, base + start, part, len(documents), found, mend=mend)
         if document:
             documents.append(document)
     return documents
@@ -65,18 +67,22 @@ def place_of(lines: Lines, base: int, text: str, found: Diagnostics) -> Place | 
     return quick(text, base) or build(lines, base, text, found)
 
 
-def _read_one(lines: Lines, base: int, text: str, index: int, found: Diagnostics) -> Document | None:
+def _read_one(
+    lines: Lines, base: int, text: str, index: int, found: Diagnostics, *, mend: bool
+) -> Document | None:
     """One document of the file, whose text begins at offset `base`."""
     try:
         root = place_of(lines, base, text, found)
-    except SyntaxFault as fault:
-        message, help, note = explain_fault(fault)
-        at = base + min(fault.offset, max(len(text) - 1, 0))
-        notes: tuple[Note, ...] = ()
-        if note and fault.context_offset is not None:
-            notes = (Note(note, lines.span(base + fault.context_offset, base + fault.context_offset + 1)),)
-        found.add("KP002", lines.span(at, at + 1), message, help=help, notes=notes)
-        return None
+    except SyntaxFault as raised:
+        fault = at_cause(text, raised)
+        template = _report(lines, base, text, fault, found)
+        if not mend:
+            return None
+        root, more = mended(lines, base, text, fault, found)
+        for another in more:
+            template = _report(lines, base, text, another, found, template_told=template)
+        named = isinstance(root.data, dict) and {"apiVersion", "kind"} <= root.data.keys() if root else False
+        return Document.of(index, Positions(lines, root), mended=True) if root and named else None
     except TooLarge as fault:
         found.add("KP004", lines.span(fault.offset, fault.offset + 1), fault.message, help=fault.help)
         return None
@@ -91,6 +97,25 @@ def _read_one(lines: Lines, base: int, text: str, index: int, found: Diagnostics
         )
         return None
     return Document.of(index, Positions(lines, root))
+
+
+def _report(
+    lines: Lines, base: int, text: str, fault: SyntaxFault, found: Diagnostics, *, template_told: bool = False
+) -> bool:
+    """KP002 where the library has given up. Gives whether a template was told of, which is done once."""
+    message, help, note = explain_fault(fault)
+    at = base + min(fault.offset, max(len(text) - 1, 0))
+    template = template_in(lines.line_at(at))
+    if template is not None:
+        start = lines.line_start(at) + template
+        if not template_told:
+            found.add("KP002", lines.span(start, start + 2), TEMPLATE, help=RENDER_FIRST)
+        return True
+    notes: tuple[Note, ...] = ()
+    if note and fault.context_offset is not None:
+        notes = (Note(note, lines.span(base + fault.context_offset, base + fault.context_offset + 1)),)
+    found.add("KP002", lines.span(at, at + 1), message, help=help, notes=notes)
+    return template_told
 
 
 def _described(data: object) -> str:

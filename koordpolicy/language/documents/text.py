@@ -56,6 +56,15 @@ class Lines:
             return len(self.text)
         return min(starts[position.line - 1] + position.column - 1, len(self.text))
 
+    def line_start(self, offset: int) -> int:
+        """Where the line of an offset begins."""
+        starts = self._line_starts()
+        return starts[bisect_right(starts, offset) - 1]
+
+    def line_at(self, offset: int) -> str:
+        """The line of an offset, without its break."""
+        return self.line(self.line_start(offset))
+
     def line(self, start: int) -> str:
         """The text from an offset to the end of its line, without the break."""
         found = _LINE_END.search(self.text, start)

@@ -85,6 +85,16 @@ _CONTEXTS: tuple[tuple[str, str], ...] = (
 )
 
 
+TEMPLATE = "`{{` begins a template, which is not YAML"
+RENDER_FIRST = "render it first, as `helm template` does, or leave the file out by the bundle's `exclude`"
+
+
+def template_in(line: str) -> int | None:
+    """Where a template's braces begin in a line, if they do."""
+    at = line.find("{{")
+    return at if at >= 0 else None
+
+
 def explain_fault(fault: SyntaxFault) -> tuple[str, str | None, str | None]:
     """Message, help, and the phrase for the place where the faulty construct began."""
     note = next((words for part, words in _CONTEXTS if part in fault.context), None)
