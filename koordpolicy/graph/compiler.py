@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import CATALOGUE_TYPES, catalogue_constants
 from koordpolicy.graph.expressions import Probe, Vocabulary
@@ -113,14 +113,17 @@ class Compiler:
             vocabulary=vocabulary,
             progress=progress,
         )
+        certain: frozenset[Diagnostic] = frozenset()
         for run in PASSES:
             if checked and run in CHECKS:
                 continue
             progress(f"the pass `{run.__name__}` ran")
             self._cache.checking = run in CHECKS
             run(state)
+            if run is schema:
+                certain = frozenset(state.found)
         self._cache.checking = False
-        state.found = without_consequences(state.found, (unit.document for unit in state.units))
+        state.found = without_consequences(state.found, (unit.document for unit in state.units), certain)
         digest = _digest(state)
         self.made = self._cache.turn()
         graph = None

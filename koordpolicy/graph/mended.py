@@ -1,33 +1,15 @@
 """Findings in documents of which a part could not be read: only what does not follow from the missing part is told."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Severity
 from koordpolicy.language.documents import Document
 
 _BY_THEMSELVES: Final = frozenset(
-    {
-        *(
-            "KP103",
-            "KP104",
-            "KP106",
-            "KP107",
-            "KP108",
-        ),  # a key or value that is wrong whatever else stands there
-        *(
-            "KP201",
-            "KP203",
-            "KP204",
-            "KP209",
-            "KP210",
-            "KP211",
-            "KP212",
-            "KP214",
-        ),  # and a part of an expression
-    }
+    ("KP107", "KP201", "KP203", "KP204", "KP209", "KP210", "KP211", "KP212", "KP214")
 )
-_READING: Final = "KP0"
+"""Mistakes of a value or of a part of an expression, whatever else stands around it."""
 
 
 def without_consequences(

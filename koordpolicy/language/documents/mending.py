@@ -52,9 +52,15 @@ def mended(
 
 
 def at_cause(text: str, fault: SyntaxFault) -> SyntaxFault:
-    """The fault at the place to look at: the library takes a word without `:` for the beginning of the next line's key."""
+    """The fault at the place to look at.
+
+    The library takes a word without `:` for the beginning of the next line's key, and a template for a mapping.
+    """
     start = _line_start(text, min(fault.offset, max(len(text) - 1, 0)))
     before = _line_start(text, start - 1) if start else 0
+    template = text.find("{{", before, start)
+    if template >= 0 and "{{" not in text[start : _belonging(text, start)]:
+        return SyntaxFault(fault.problem, template)
     word = _WORD.match(text, before)
     if "mapping values" not in fault.problem or word is None or word.end() >= start:
         return fault

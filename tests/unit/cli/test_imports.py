@@ -18,6 +18,8 @@ HEAVY = (
     "asyncio",
     "kubernetes",
     "numpy",
+    "pygls",
+    "shtab",
     "watchfiles",
     "koordpolicy.kube",
     "koordpolicy.scheduler",
