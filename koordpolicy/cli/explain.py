@@ -124,7 +124,7 @@ def _explain_record(arguments: argparse.Namespace, terminal: Terminal) -> int:
         facts = records.recorded(graph, name, arguments, terminal)
         graph = graph.at(facts.at if arguments.at is None else moment_of(arguments.at))
     except UnknownDecision as error:
-        raise CannotRunError(str(error)) from None
+        raise CannotRunError(f"{error}; a name stands after `pod` or a decision") from None
     if arguments.output == "json":
         terminal.print(json_text([_answer(graph, name, facts.records)], indent=2))
     else:
