@@ -33,7 +33,8 @@ from koordpolicy.scheduler.unsupported import unsupported
 
 
 class Framework:
-    """The profile `name` of a graph over the cluster's `state`, whose nodes and pods are to come. `clock` gives nanoseconds since 1970.
+    """The profile `name` of a graph over the cluster's `state`, whose nodes and pods are to come. `clock` gives nanoseconds since 1970,
+    `more` are facts of nodes that are kept whether the profile reads them or not.
 
     Raises ProfileError when the graph has no such profile.
     """
@@ -47,12 +48,13 @@ class Framework:
         ledger: Ledger,
         selection: HostSelection,
         clock: Callable[[], int],
+        more: frozenset[str] = frozenset(),
     ) -> None:
         self.profile = role.profile(graph, name)
         self.graph = graph
         self.limits: Final = Limits.of(graph, name)
         self.load: Final = LoadPolicy(graph, name)
-        self.cache: Final = ClusterCache(self.load, graph.catalogue, self.profile.node_facts, state)
+        self.cache: Final = ClusterCache(self.load, graph.catalogue, self.profile.node_facts | more, state)
         self.post_filters: Final = PostFilters(graph, self.profile, self.cache, ledger, selection.draw)
         self.adviser: Final = Adviser(graph, name, self.limits.evaluations)
         self._catalogue = graph.catalogue

@@ -6,26 +6,33 @@ extender every replica answers.
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.event_correlator import EventLimits
+from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
+from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.decision_reporter import Audience, DecisionReporter
 from koordpolicy.scheduler.diagnosing import Diagnosing
+from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
 from koordpolicy.scheduler.extender.steps import OWN, restricted_to
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.role import Role
-from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
+from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, OnDecided, Scheduler
+from koordpolicy.scheduler.shadow import Observed, PlacementShadow
 from koordpolicy.scheduler.shards import Shard
 from koordpolicy.scheduler.watched import follow_policies, watch
 
@@ -124,6 +131,22 @@ def _log(component: RunningComponent, choice: Choice) -> PlacementLog | None:
     return PlacementLog(component.log, choice.profile, lambda: component.live.graph, component.revision_of)
 
 
+def _observed(component: RunningComponent) -> Observed | None:
+    """Who wants placements by the candidate of a rollout too, and its graph."""
+    stage, candidate = component.live.stage, component.live.candidate
+    if stage is None or candidate is None or stage.observer is None:
+        return None
+    return stage.observer, candidate.graph.at(Timestamp(now_ns()))
+
+
+def _each_of(hears: Sequence[OnDecided]) -> OnDecided:
+    def decided(cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: PodDecision) -> None:
+        for one in hears:
+            one(cycle, evaluation, table, decision)
+
+    return decided
+
+
 class Running:
     """The scheduler with what it hears and what it says."""
 
@@ -132,8 +155,15 @@ class Running:
         self._choice = choice
         self.scheduler = _scheduler(component, choice, diagnosing=True)
         log = _log(component, choice)
-        if log is not None:
-            self.scheduler.on_decided = log.decided
+        self.shadow = PlacementShadow(
+            lambda: _observed(component),
+            choice.profile,
+            choice.role(),
+            keep=self.scheduler.keep_facts,
+            kept=lambda: self.scheduler.kept_facts,
+        )
+        hears = [self.shadow.decided] if log is None else [log.decided, self.shadow.decided]
+        self.scheduler.on_decided = _each_of(hears)
         metrics = component.process.metrics
         reporter = DecisionReporter(
             Audience(metrics, component.counts, component.troubles, component.recorder),
@@ -181,11 +211,14 @@ class Running:
     async def _lead(self) -> None:
         await self._watch.synced()
         end = follow_policies(self._component, self.scheduler, self.loop.wake)
+        self.shadow.begun()
+        unobserved = self._component.live.subscribe_stage(lambda _: self.shadow.begun())
         try:
             async with Tasks() as tasks:
                 tasks.start("diagnose", self._diagnosing.run())
                 await self.loop.run()
         finally:
+            unobserved()
             end()
             await self.loop.drain(_DRAIN)
 

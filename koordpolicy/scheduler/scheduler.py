@@ -95,12 +95,13 @@ class Scheduler:
         self._waitlist.gate = self._binding.gate
         self.on_decided: OnDecided | None = None
         """Hears of each decision on a pod of the queue while the nodes are as they were evaluated."""
+        self._more: frozenset[str] = frozenset()
         self._begin(graph, profile)
 
     def _begin(self, graph: RuleGraph, profile: str, before: ClusterCache | None = None) -> None:
         state = ClusterState(self._undo_log) if before is None else before.state.again()
         framework = self.framework = Framework(
-            graph, profile, self._role, state, self.ledger, self._selection, self._clock
+            graph, profile, self._role, state, self.ledger, self._selection, self._clock, self._more
         )
         self.profile, self.cache = framework.profile, framework.cache
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache), framework.records)
@@ -122,6 +123,20 @@ class Scheduler:
             self.profile = self.framework.profile
             return
         self._role.profile(graph, self.profile.name)
+        self._renew(graph)
+
+    @property
+    def kept_facts(self) -> frozenset[str]:
+        """The facts that rows of nodes have."""
+        return self.profile.node_facts | self._more
+
+    def keep_facts(self, facts: frozenset[str]) -> None:
+        """Keep these facts of nodes from now on, whether the profile reads them or not."""
+        if not facts <= self.kept_facts:
+            self._more |= facts
+            self._renew(self.framework.graph)
+
+    def _renew(self, graph: RuleGraph) -> None:
         before, pending = self.cache, list(self._waitlist.pods.values())
         promised = [(view, node) for node, pods in self.ledger.promises.items() for view in pods.values()]
         self._begin(graph, self.profile.name, before)

@@ -109,6 +109,16 @@ def comparison(
     return replace(decision, refusals=refusals, best=best)
 
 
+def best_of(cycle: Cycle, evaluation: Evaluation, table: NodeTable, barred: Mask | None) -> tuple[Rows, Rows]:
+    """The nodes of which one would be selected, and all feasible ones. `barred` are promised to other pods. Raises CycleProblem."""
+    rows = _feasible(evaluation if barred is None else replace(evaluation, barred=barred))
+    if not len(rows):
+        return rows, rows
+    parts = weighted(cycle, evaluation, rows, table)
+    totals = np.zeros(len(rows)) + sum(part for _, part in parts)
+    return rows[np.isclose(totals, totals.max(), rtol=1e-9)], rows
+
+
 def _feasible(evaluation: Evaluation) -> Rows:
     feasible = evaluation.feasible()
     return np.arange(evaluation.nodes) if feasible is None else np.flatnonzero(feasible)

@@ -5,7 +5,7 @@ Calls run one way. Live policies ask the gate and are alone in swapping graphs; 
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.policy_revision import InstanceState
@@ -22,16 +22,51 @@ Called with both whenever either is another one, as when exceptions begin or end
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionComparison:
+    """One decision by both revisions: answers as texts, nanoseconds that each took, and the facts to look at.
+
+    `failed` says that only the candidate came to no answer.
+    """
+
+    decision: str
+    active: str
+    candidate: str
+    agree: bool
+    failed: bool
+    active_time: int
+    candidate_time: int
+    facts: Mapping[str, Any]
+
+
+class DecisionObserver(Protocol):
+    """Is told of decisions that are made of more than one question, by who can make them by the candidate too."""
+
+    def wants(self, decision: str) -> bool:
+        """Whether the next decision of this name is to be made by both revisions."""
+        ...
+
+    def note(self, comparison: DecisionComparison) -> None:
+        """Both have decided."""
+        ...
+
+    def drop(self) -> None:
+        """It was wanted, and could not be made by both."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutStage:
     """How far a candidate is let go, for now.
 
     `nodes` says which nodes it decides about, None where there are none. `here` says whether it decides where nobody asks
-    about a certain node, as in the process of a node that goes ahead. `state` and `message` are how people see it.
+    about a certain node, as in the process of a node that goes ahead. `observe` is for decisions that graphs are asked,
+    `observer` for those that are made of many. `state` and `message` are how people see it.
     """
 
     nodes: GoesAhead | None = None
     here: bool = False
     observe: Observe | None = None
+    observer: DecisionObserver | None = None
     state: InstanceState = InstanceState.SHADOW
     message: str = "the revision is being rolled out"
 

@@ -257,6 +257,7 @@ class RolloutGate:
             nodes,
             here=bool(context.node) and goes_ahead(steps, context.node, context.labels()),
             observe=comparison.observe if steps[-1].sample > 0.0 else None,
+            observer=comparison if steps[-1].sample > 0.0 else None,
         )
 
     def _ahead(self, steps: tuple[RolloutStep, ...]) -> bool:

@@ -17,6 +17,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.row import RowProgram
+from koordpolicy.runtime.policies.gating import DecisionComparison
 from koordpolicy.runtime.rollout.counts import ComparisonCounts, ComparisonTally
 
 WAITING: Final = 2048
@@ -103,11 +104,41 @@ class Comparison:
 
         return replace(program, call=asked)
 
-    def _offer(self, name: str, roots: tuple[str, ...], given: tuple[Any, ...]) -> None:
+    # --- decisions that are made of many: a `DecisionObserver` ------------------------------------
+
+    def wants(self, decision: str) -> bool:
+        """Whether anything behind a decision differs, and it is among the sampled share."""
+        if not any(name.startswith(f"{decision}.") for name in self._decisions):
+            return False
+        return self._is_sampled()
+
+    def note(self, comparison: DecisionComparison) -> None:
+        """Count a decision that both have made."""
+        one = comparison
+        tally = ComparisonTally(1, 0 if one.agree else 1, 1 if one.failed else 0)
+        kind = one.decision.partition("/")[0]
+        self.counts = self.counts + ComparisonCounts({kind: tally}, one.active_time, one.candidate_time)
+        if not one.agree and self.differences.maxlen:
+            self.differences.append(
+                AnswerDifference(one.decision, one.active, one.candidate, dict(one.facts))
+            )
+
+    def drop(self) -> None:
+        """Count one that could not be made by both."""
+        self.dropped += 1
+
+    def _is_sampled(self) -> bool:
         self._credit += self.sample
         if self._credit < 100.0:
-            return
+            return False
         self._credit -= 100.0
+        return True
+
+    # --- inputs on their way ----------------------------------------------------------------------
+
+    def _offer(self, name: str, roots: tuple[str, ...], given: tuple[Any, ...]) -> None:
+        if not self._is_sampled():
+            return
         if len(self._waiting) >= WAITING:
             self.dropped += 1
             return
