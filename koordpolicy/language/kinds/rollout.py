@@ -14,7 +14,7 @@ _KIND_NAME = Text("the name of a kind", "[A-Z][A-Za-z]*", "kinds are such as `CP
 
 
 class Shadow(PolicyModel):
-    """How much the new revision is asked beside the old one."""
+    """How much the new revision is asked beside the old one; of the scheduler whole placements are compared."""
 
     sample: Annotated[
         Value,
@@ -33,7 +33,10 @@ class Shadow(PolicyModel):
 
 
 class Canary(PolicyModel):
-    """Which nodes the new revision decides about, besides those of earlier steps. Both parts must hold."""
+    """Which nodes the new revision decides about, besides those of earlier steps. Both parts must hold.
+
+    Pods are placed by the old revision until the last step ends.
+    """
 
     nodes: Given[LabelSelector] = None
     """Only nodes with these labels."""
