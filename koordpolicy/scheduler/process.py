@@ -15,7 +15,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.event_correlator import EventLimits
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.table import NodeTable
-from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.clock import monotonic_ns, now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.live import Unfit
@@ -161,6 +161,7 @@ class Running:
             choice.role(),
             keep=self.scheduler.keep_facts,
             kept=lambda: self.scheduler.kept_facts,
+            clock=monotonic_ns,
         )
         hears = [self.shadow.decided] if log is None else [log.decided, self.shadow.decided]
         self.scheduler.on_decided = _each_of(hears)

@@ -5,7 +5,6 @@ decides. That costs two evaluations of all nodes for each placement that the rol
 """
 
 import logging
-import time
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
@@ -35,7 +34,7 @@ class PlacementShadow:
     """Makes placements of one profile by the candidate too, while a stage of its rollout wants that.
 
     `observed` gives who wants that and the candidate's graph, None where nobody does. `keep` is told which facts of nodes the
-    candidate reads, before it is asked; `kept` says which there are.
+    candidate reads, before it is asked; `kept` says which there are. `clock` gives nanoseconds, for spans.
     """
 
     def __init__(
@@ -46,7 +45,7 @@ class PlacementShadow:
         *,
         keep: Callable[[frozenset[str]], None],
         kept: Callable[[], frozenset[str]],
-        clock: Callable[[], int] = time.perf_counter_ns,
+        clock: Callable[[], int],
     ) -> None:
         self._observed = observed
         self._name = f"{KIND}/{profile}"
