@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from koordpolicy.language.cel.types import DYN, Type, Unit
+from koordpolicy.language.cel.types import DURATION, DYN, TIMESTAMP, Type, Unit
 from koordpolicy.language.cel.values import Duration, Optional, Timestamp, key_value
 from koordpolicy.language.kinds import BadLiteral, LiteralProblem, literal_value
 
@@ -82,9 +82,19 @@ def agrees(wanted: Any, actual: Any, tolerance: Tolerance = EXACT) -> bool:
         )
     if _is_number(wanted) and _is_number(actual):
         return bool(wanted == actual) or tolerance.permits(wanted, actual)
+    if isinstance(wanted, str) and isinstance(actual, Duration | Timestamp):
+        wanted = _time(type(actual), wanted)  # in a list of anything no type tells that the text is a time
     if isinstance(wanted, Duration | Timestamp) and type(wanted) is type(actual):
         return tolerance.permits(wanted.ns, actual.ns)
     return type(wanted) is type(actual) and bool(wanted == actual)
+
+
+def _time(kind: type[Duration | Timestamp], text: str) -> object:
+    """The time that a text stands for; the text where it stands for none."""
+    try:
+        return literal_value(DURATION if kind is Duration else TIMESTAMP, text)
+    except BadLiteral:
+        return text
 
 
 def _is_list(value: object) -> bool:
