@@ -11,6 +11,7 @@ from koordpolicy.cli.exceptions import told_exceptions
 from koordpolicy.cli.fixing import add_fix, fix_files
 from koordpolicy.cli.input import add_stdin_filename, around, read_paths
 from koordpolicy.cli.max_cost import add_max_cost
+from koordpolicy.cli.proofs import with_proofs
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render
@@ -41,6 +42,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     add_moment(parser)
     add_max_cost(parser)
     parser.add_argument("--no-tests", action="store_true", help="leave out the policy tests")
+    parser.add_argument("--no-proofs", action="store_true", help="leave out what Invariants say")
     parser.add_argument(
         "--explain-cost",
         action="store_true",
@@ -59,7 +61,9 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
     def check(tree: Tree) -> Compilation:
         compilations = compile_trees(tree, arguments.compiler)
-        return _together(compilations if arguments.no_tests else [with_tests(one) for one in compilations])
+        if not arguments.no_tests:
+            compilations = [with_tests(one) for one in compilations]
+        return _together(compilations if arguments.no_proofs else [with_proofs(one) for one in compilations])
 
     compilation = fix_files(arguments, tree, check, terminal) if arguments.fix else check(tree)
     moment = moment_of(arguments.at)

@@ -24,6 +24,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "explain": "explain a diagnostic code, a decision, a kind, a fact, a function or a pod",
         "graph": "draw the rule graph, or list its decisions",
         "diff": "show which decisions change between two revisions, with examples",
+        "prove": "prove what must hold whatever a cluster does, or show where it does not",
         "snapshot": "save what policies read of a live cluster, without secrets",
         "rollout": "follow how revisions go live, pause, resume or abort them",
         "simulate": "run a workload on virtual time by policies that are not live yet",

@@ -11,6 +11,7 @@ from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import CATALOGUE_TYPES, catalogue_constants
 from koordpolicy.graph.expressions import Probe, Vocabulary
 from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.invariants import Invariant
 from koordpolicy.graph.layers import Layer, PackFinder, no_packs
 from koordpolicy.graph.mended import without_consequences
 from koordpolicy.graph.moments import parted
@@ -20,6 +21,7 @@ from koordpolicy.graph.passes.conflicts import conflicts
 from koordpolicy.graph.passes.cost import budget_of, cost
 from koordpolicy.graph.passes.decisions import decisions
 from koordpolicy.graph.passes.exceptions import exceptions
+from koordpolicy.graph.passes.invariants import invariants
 from koordpolicy.graph.passes.library import library
 from koordpolicy.graph.passes.meaning import meaning
 from koordpolicy.graph.passes.names import names
@@ -47,6 +49,7 @@ PASSES: tuple[Pass, ...] = (
     decisions,  # rules that answer the same question meet, by rank; cycles are rejected
     availability,  # a rule asks only for facts that its decision point has
     catalogue,  # classes and bands become constants
+    invariants,  # what must hold of decisions gets its types
     conflicts,  # ties and rules that never decide, with example inputs
     cost,  # no decision needs more steps than the budget
     meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
@@ -70,6 +73,7 @@ class Compilation:
     sources: dict[str, str]
     names: Mapping[str, Environment] = field(default_factory=dict)
     foreign: Mapping[str, str] = field(default_factory=dict)
+    invariants: tuple[Invariant, ...] = ()
 
 
 class Compiler:
@@ -141,7 +145,15 @@ class Compiler:
             )
         sources = {file: text for layer in state.layers for file, text in layer.files.items()}
         names = {target: vocabulary.environment for target, vocabulary in state.target_vocabularies.items()}
-        return Compilation(graph, state.found, tuple(state.units), sources, names, state.foreign)
+        return Compilation(
+            graph,
+            state.found,
+            tuple(state.units),
+            sources,
+            names,
+            state.foreign,
+            tuple(state.invariants),
+        )
 
 
 BASE = Environment(functions=FUNCTIONS, facts=FACTS, homogeneous_literals=True, literal_checks=True)

@@ -7,6 +7,7 @@ from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import Classes
 from koordpolicy.graph.expressions import Path, Probe, Vocabulary
+from koordpolicy.graph.invariants import Invariant
 from koordpolicy.graph.layers import Layer, PackFinder
 from koordpolicy.graph.rules import Decision, DecisionKey, Rank, Rule, RuleMatch
 from koordpolicy.graph.slots import nameable_roots
@@ -115,6 +116,7 @@ class State:
     matches: dict[Unit, RuleMatch] = field(default_factory=dict)
     rules: list[Rule] = field(default_factory=list)
     decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
+    invariants: list[Invariant] = field(default_factory=list)
     progress: Progress = silent
     probe: Probe | None = None
 

@@ -178,6 +178,7 @@ _POLICY_PLURALS: Final = {
     "Recommendation": "recommendations",
     "Rollout": "rollouts",
     "PolicyException": "policyexceptions",
+    "Invariant": "invariants",
     "PolicyTest": "policytests",
 }
 

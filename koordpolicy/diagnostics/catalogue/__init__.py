@@ -2,7 +2,7 @@
 
 Codes are stable: a code keeps its meaning for ever and is not used again when its check goes. The hundreds
 group them: 0 reading, 1 schema, 2 expressions, 3 the rule graph, 4 meaning, 5 policy tests, 6 cost, 7 exceptions and
-rollouts.
+rollouts, 8 invariants.
 """
 
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from koordpolicy.diagnostics.catalogue.cost import COST
 from koordpolicy.diagnostics.catalogue.exceptions import EXCEPTIONS
 from koordpolicy.diagnostics.catalogue.expressions import EXPRESSIONS
 from koordpolicy.diagnostics.catalogue.graph import GRAPH
+from koordpolicy.diagnostics.catalogue.invariants import INVARIANTS
 from koordpolicy.diagnostics.catalogue.meaning import MEANING
 from koordpolicy.diagnostics.catalogue.policy_tests import POLICY_TESTS
 from koordpolicy.diagnostics.catalogue.reading import READING
@@ -31,6 +32,7 @@ GROUPS: Mapping[str, tuple[Code, ...]] = MappingProxyType(
         "Policy tests": POLICY_TESTS,
         "Cost": COST,
         "Exceptions and rollouts": EXCEPTIONS,
+        "Invariants": INVARIANTS,
     }
 )
 """The codes in order, by what they are about."""

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from koordpolicy.graph.analysis.domain import PRESENT
 from koordpolicy.graph.analysis.region import Box, Place
 from koordpolicy.graph.notation import show as show_value
 from koordpolicy.graph.reads import fact_type
@@ -29,7 +28,7 @@ def example(box: Box, reads: frozenset[tuple[str, str]], fill: Filler) -> Facts 
             continue
         whole = not isinstance(record.get(place.path), float)
         value = domain.sample(whole)
-        if value is None and domain.meet(PRESENT) is None:
+        if value is None:
             return None
         if place.key is not None:
             entries = dict(record.get(place.path) or {})

@@ -12,6 +12,7 @@ from typing import Final
 import z3
 
 from koordpolicy.graph.proof.doubles import trunc
+from koordpolicy.graph.proof.patterns import pattern_of
 from koordpolicy.graph.proof.terms import (
     FALSE,
     TRUE,
@@ -329,7 +330,11 @@ def _sum(work: Work, node: ir.Call, args: list[Value]) -> Symbolic | None:
         case [Unknown() as held]:
             made = work.named(node, args, told=False)
             element = held.element.value
-            if isinstance(element, Whole) and isinstance(made.value, Whole) and element.low >= 0:
+            if (
+                isinstance(element, Whole)
+                and isinstance(made.value, Whole)
+                and (element.low >= 0 or work.never(both(held.holds, element.term < 0)))
+            ):
                 work.say(made.value.term >= 0)
                 return Symbolic(made.err, Whole(made.value.term, 0, made.value.high, made.value.kind))
             return made
@@ -359,6 +364,14 @@ def _affix(test: Callable[[Formula, Formula], Formula]) -> Rule:
         return None
 
     return rule
+
+
+def _matches(work: Work, node: ir.Call, args: list[Value]) -> Symbolic | None:
+    match args, node.args:
+        case [Text(a), _], (_, ir.Const(value=str() as pattern)):
+            found = pattern_of(pattern)
+            return None if found is None else good(Bool(z3.InRe(a, found)))
+    return None
 
 
 def _rounding(cut: Callable[[Formula], Formula]) -> Rule:
@@ -487,6 +500,7 @@ CALLS: Mapping[str, Rule] = MappingProxyType(
         "startsWith": _affix(lambda text, part: z3.PrefixOf(part, text)),
         "endsWith": _affix(lambda text, part: z3.SuffixOf(part, text)),
         "contains": _affix(z3.Contains),
+        "matches": _matches,
         "math.round": _rounding(_half_away),
         "math.floor": _rounding(z3.ToInt),
         "math.ceil": _rounding(lambda term: -z3.ToInt(-term)),

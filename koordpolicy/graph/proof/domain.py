@@ -67,16 +67,20 @@ USUAL_TEXTS: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
 """Values that examples take first."""
 
 
+RAISED: Final = "raised."
+"""Stands before the name of a root whose facts are those of the root, higher."""
+
+
 def fact_at(root: str, path: str) -> Fact | None:
     """The declaration of a fact of a root, or of a record in a list; None for a root that is a fact by itself."""
-    declared = ROOTS.get(root)
-    record = declared.type.record if declared is not None else root
-    found = FACTS.resolve(record or "", path) if path else None
+    record = record_of(root)
+    found = FACTS.resolve(record, path) if path else None
     return found if isinstance(found, Fact) else None
 
 
 def record_of(root: str) -> str:
     """The record that a root, or a list's element of that name, is."""
+    root = root.removeprefix(RAISED)
     declared = ROOTS.get(root)
     return (declared.type.record or root) if declared is not None else root
 

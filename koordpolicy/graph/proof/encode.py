@@ -1,17 +1,22 @@
 """Expressions as terms of the solver, node by node, errors and laziness as the language has them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from itertools import pairwise
+from math import isfinite
 from typing import Final
 
 import z3
 
 from koordpolicy.graph.proof.calls import CALLS
 from koordpolicy.graph.proof.doubles import Doubles
+from koordpolicy.graph.proof.loops import Locals, Loops, Proves
+from koordpolicy.graph.proof.patterns import pattern_of
 from koordpolicy.graph.proof.terms import (
     FALSE,
     TRUE,
     Bool,
+    Double,
     Formula,
     Keyed,
     Listed,
@@ -21,7 +26,6 @@ from koordpolicy.graph.proof.terms import (
     Symbolic,
     Text,
     Thing,
-    Unknown,
     Value,
     Whole,
     both,
@@ -37,12 +41,9 @@ from koordpolicy.graph.proof.unknowns import DURATION, TIMESTAMP, Unknowns
 from koordpolicy.graph.proof.work import Work
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import Numbering
+from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import BOOL, Type
 from koordpolicy.language.cel.values import Duration, Optional, Timestamp, UInt, key_value
-
-Locals = Mapping[str, Symbolic]
-Proves = Callable[[list[Formula], Formula], bool]
-"""Whether a formula can never hold together with others."""
 
 MOST_NODES: Final = 20_000
 """Nodes that are encoded for one question: what is unrolled multiplies them."""
@@ -64,11 +65,11 @@ class Encoder:
         self.table = table
         self.doubles = Doubles(self.say)
         self.unknowns = Unknowns(self.say, self.doubles, keys, elements)
-        self._work = Work(self.unknowns, self.doubles, self.say, self.gap)
-        self._proves = proves
+        self.work = Work(
+            self.unknowns, self.doubles, self.say, self.gap, lambda formula: proves(self.facts, formula)
+        )
         self._done: dict[tuple[int, tuple[int, ...]], Symbolic] = {}
         self._kept: list[Locals] = []  # so that no identity in a key of `_done` is given away twice
-        self._loops: list[tuple[ir.Comprehension, Locals, Symbolic, Symbolic]] = []
         self._count = 0
         self._rules: Mapping[type[ir.Node], Callable[..., Symbolic]] = {
             ir.Field: self._field,
@@ -81,7 +82,7 @@ class Encoder:
             ir.MakeList: self._make_list,
             ir.MakeMap: self._make_map,
             ir.OptMap: self._opt_map,
-            ir.Comprehension: self._comprehension,
+            ir.Comprehension: Loops(self, proves).comprehension,
         }
 
     def say(self, fact: Formula) -> None:
@@ -135,9 +136,9 @@ class Encoder:
             case ir.Bind(name=name, init=init, body=body):
                 return self.encode(body, {**env, name: self.encode(init, env)})
         rule = self._rules.get(type(node))
-        return self._opaque(node, type(node).__name__) if rule is None else rule(node, env)
+        return self.opaque(node, type(node).__name__) if rule is None else rule(node, env)
 
-    def _opaque(self, node: ir.Node, what: str) -> Symbolic:
+    def opaque(self, node: ir.Node, what: str) -> Symbolic:
         """A node that is known by itself alone: equal nodes come to the same."""
         self.gap(what)
         return self.unknowns.anything(node.type)
@@ -174,7 +175,7 @@ class Encoder:
             case list() | tuple():
                 return Listed(tuple((TRUE, self.constant(item, inner)) for item in value), fresh_thing())
             case dict():
-                return self._keyed(
+                return self.keyed(
                     tuple(
                         (TRUE, self._plain(key_value(key), Type("dyn")), self.constant(held, inner))
                         for key, held in value.items()
@@ -184,17 +185,18 @@ class Encoder:
         self.gap(type(value).__name__)
         return Thing(fresh_thing())
 
-    def _keyed(self, entries: tuple[tuple[Formula, Value, Symbolic], ...], kind: Type) -> Keyed:
+    def keyed(self, entries: tuple[tuple[Formula, Value, Symbolic], ...], kind: Type) -> Keyed:
         """A map of known entries, whose keys are not the same."""
         values = kind.params[1] if len(kind.params) == 2 else Type("dyn")
         nothing: list[Symbolic] = []
 
         def find(key: Value) -> tuple[Formula, Symbolic]:
             if not nothing:
-                nothing.append(good(self.unknowns.some(values)))
+                # Where there is no such key, what is found does not count: any value of the kind will do.
+                nothing.append(entries[0][2] if entries else good(self.unknowns.some(values)))
             has, found = FALSE, nothing[0]
             for guard, known, outcome in entries:
-                same = both(guard, self._work.equal(known, key))
+                same = both(guard, self.work.equal(known, key))
                 has, found = either(has, same), choose(same, outcome, found)
             return has, found
 
@@ -206,7 +208,7 @@ class Encoder:
     def _field(self, node: ir.Field, env: Locals) -> Symbolic:
         base = self.encode(node.base, env)
         if not isinstance(base.value, Record):
-            return self._opaque(node, "a fact of an unknown record")
+            return self.opaque(node, "a fact of an unknown record")
         present, value = base.value.get(node.path)
         return Symbolic(either(base.err, no(present)), value)
 
@@ -216,14 +218,14 @@ class Encoder:
         if isinstance(record, Maybe):
             there, record = record.has, record.value
         if not isinstance(record, Record):
-            return self._opaque(node, "an optional fact of an unknown record")
+            return self.opaque(node, "an optional fact of an unknown record")
         present, value = record.get(node.path)
         return Symbolic(base.err, Maybe(both(there, present), value))
 
     def _has(self, node: ir.HasField, env: Locals) -> Symbolic:
         base = self.encode(node.base, env)
         if not isinstance(base.value, Record):
-            return self._opaque(node, "a fact of an unknown record")
+            return self.opaque(node, "a fact of an unknown record")
         record = base.value
         return Symbolic(base.err, Bool(either(*(record.get(path)[0] for path in node.paths))))
 
@@ -238,18 +240,19 @@ class Encoder:
         elif isinstance(held, Listed) and isinstance(key.value, Whole):
             has, found = self._element(held, key.value, kind)
         else:
-            return self._opaque(node, "an element of an unknown value")
+            return self.opaque(node, "an element of an unknown value")
         err = either(operand.err, key.err)
         if test:
             return Symbolic(err, Bool(both(there, has)))
         if optional:
             if isinstance(found.value, Null):
-                return self._opaque(node, "an optional null")
+                return self.opaque(node, "an optional null")
             return Symbolic(err, Maybe(both(there, has), found.value))
         return Symbolic(either(err, no(has), found.err), found.value, found.null)
 
     def _element(self, held: Listed, at: Whole, kind: Type) -> tuple[Formula, Symbolic]:
-        has, found = FALSE, good(self.unknowns.some(kind if kind.name != "optional_type" else kind.params[0]))
+        wanted = kind.params[0] if kind.name == "optional_type" else kind
+        has, found = FALSE, held.items[0][1] if held.items else good(self.unknowns.some(wanted))
         before = z3.IntVal(0)
         for guard, item in held.items:
             here = both(guard, before == at.term)
@@ -267,12 +270,12 @@ class Encoder:
         rule = CALLS.get(node.overload) or CALLS.get(name)
         made = None
         if rule is not None and not any(isinstance(arg.value, Null) for arg in args):
-            made = rule(self._work, node, [arg.value for arg in args])
+            made = rule(self.work, node, [arg.value for arg in args])
         if made is None:
             if name in ("_==_", "_!=_"):
                 made = self._null_equality(args, negative=name == "_!=_")
             if made is None:
-                made = self._work.named(node, [arg.value for arg in args])
+                made = self.work.named(node, [arg.value for arg in args])
         err = either(made.err, *(arg.err for arg in args))
         return Symbolic(err, made.value, made.null)
 
@@ -312,7 +315,7 @@ class Encoder:
         made = self.encode(rest, env)
         for condition, then in reversed(chain):
             if not isinstance(condition.value, Bool):
-                return self._opaque(node, "a condition of an unknown type")
+                return self.opaque(node, "a condition of an unknown type")
             chosen = choose(condition.value.term, then, made)
             made = Symbolic(either(condition.err, chosen.err), chosen.value, chosen.null)
         return made
@@ -320,7 +323,7 @@ class Encoder:
     def _or_else(self, node: ir.OrElse, env: Locals) -> Symbolic:
         operand, other = self.encode(node.operand, env), self.encode(node.other, env)
         if not isinstance(operand.value, Maybe):
-            return self._opaque(node, "an optional of an unknown type")
+            return self.opaque(node, "an optional of an unknown type")
         held = operand.value
         if node.unwrap:
             made = choose(held.has, good(held.value), other)
@@ -329,32 +332,54 @@ class Encoder:
             has = either(held.has, other.value.has)
             made = Symbolic(both(no(held.has), other.err), Maybe(has, value))
         else:
-            return self._opaque(node, "an optional of an unknown type")
+            return self.opaque(node, "an optional of an unknown type")
         return Symbolic(either(operand.err, made.err), made.value, made.null)
 
     def _cast(self, node: ir.Cast, env: Locals) -> Symbolic:
         operand = self.encode(node.operand, env)
         value = operand.value
-        fits = {"bool": Bool, "string": Text}.get(node.type.name)
-        if (fits is not None and isinstance(value, fits)) or (
-            isinstance(value, Whole) and value.kind == node.type.name
-        ):
-            return operand
-        if isinstance(value, Listed | Keyed) and node.type.name in ("list", "map"):
-            self.gap("the type of a list's or map's parts")
-            return Symbolic(either(operand.err, self.unknowns.anything(node.type).err), value)
-        return self._opaque(node, "a cast")
+        fits = (
+            (isinstance(value, Bool) and node.type.name == "bool")
+            or (isinstance(value, Text) and node.type.name == "string")
+            or (isinstance(value, Double) and node.type.name == "double")
+            or (isinstance(value, Whole) and value.kind == node.type.name)
+            or (isinstance(value, Listed) and node.operand.type == node.type)
+        )
+        refused = self._refused(operand, node.permitted) if fits else None
+        if refused is None:
+            return self.opaque(node, "a cast")
+        return Symbolic(either(operand.err, both(no(operand.null), refused)), value, operand.null)
+
+    def _refused(self, one: Symbolic, permitted: Permitted | None) -> Formula | None:
+        """Whether a place does not take a value; None where that is not known."""
+        if permitted is None:
+            return FALSE
+        match one.value:
+            case Listed(items=items):
+                found = [self._refused(item, permitted) for _, item in items]
+                if any(refused is None for refused in found):
+                    return None
+                return either(
+                    *(both(guard, refused) for (guard, _), refused in zip(items, found, strict=True))
+                )
+            case Text(term):
+                return _refused_text(term, permitted)
+            case Whole() | Double(tag=None) as number:
+                return no(both(*_bounds(number.term, permitted)))
+            case Bool():
+                return FALSE
+        return None
 
     def _opt_map(self, node: ir.OptMap, env: Locals) -> Symbolic:
         operand = self.encode(node.operand, env)
         if not isinstance(operand.value, Maybe):
-            return self._opaque(node, "an optional of an unknown type")
+            return self.opaque(node, "an optional of an unknown type")
         held = operand.value
         body = self.encode(node.body, {**env, node.name: good(held.value)})
         err = either(operand.err, both(held.has, body.err))
         if node.flat:
             if not isinstance(body.value, Maybe):
-                return self._opaque(node, "an optional of an unknown type")
+                return self.opaque(node, "an optional of an unknown type")
             return Symbolic(err, Maybe(both(held.has, body.value.has), body.value.value))
         return Symbolic(err, Maybe(held.has, body.value))
 
@@ -365,7 +390,7 @@ class Encoder:
             errors.append(made.err)
             if at in node.optional:
                 if not isinstance(made.value, Maybe):
-                    return self._opaque(node, "an optional of an unknown type")
+                    return self.opaque(node, "an optional of an unknown type")
                 items.append((made.value.has, good(made.value.value)))
             else:
                 items.append((TRUE, Symbolic(FALSE, made.value, made.null)))
@@ -378,186 +403,37 @@ class Encoder:
             errors += [name.err, made.err]
             if at in node.optional:
                 if not isinstance(made.value, Maybe):
-                    return self._opaque(node, "an optional of an unknown type")
+                    return self.opaque(node, "an optional of an unknown type")
                 entries.append((made.value.has, name.value, good(made.value.value)))
             else:
                 entries.append((TRUE, name.value, Symbolic(FALSE, made.value, made.null)))
         for (_, one, _), (_, other, _) in pairwise(entries):
-            errors.append(self._work.equal(one, other))
+            errors.append(self.work.equal(one, other))
         if len(entries) > 2:
             errors += [
-                self._work.equal(one[1], other[1])
+                self.work.equal(one[1], other[1])
                 for at, one in enumerate(entries)
                 for other in entries[at + 2 :]
             ]
-        return Symbolic(either(*errors), self._keyed(tuple(entries), node.type))
+        return Symbolic(either(*errors), self.keyed(tuple(entries), node.type))
 
-    # Loops
 
-    def _comprehension(self, node: ir.Comprehension, env: Locals) -> Symbolic:
-        walked = self.encode(node.range, env)
-        items = self._items(walked.value, len(node.variables))
-        if items is None:
-            return self._any_length(node, env, walked)
-        rows: list[tuple[Formula, Locals, tuple[Value, ...]]] = []
-        for guard, bound in items:
-            local = {**env, **dict(zip(node.variables, map(good, bound), strict=True))}
-            rows.append((guard, local, bound))
-        made = self._loop(node, rows)
-        if made is None:
-            return self._opaque(node, f"`{node.macro}`")
-        return Symbolic(either(walked.err, made.err), made.value, made.null)
-
-    def _items(self, value: Value, names: int) -> list[tuple[Formula, tuple[Value, ...]]] | None:
-        """What the variables of a loop are bound to, with guards; None where that is not known one by one."""
-        if isinstance(value, Listed):
-            if any(not (item.err.eq(FALSE) and item.null.eq(FALSE)) for _, item in value.items):
-                return None
-            if names == 1:
-                return [(guard, (item.value,)) for guard, item in value.items]
-            if not value.is_plain:
-                return None
-            return [
-                (guard, (Whole(z3.IntVal(at), at, at), item.value))
-                for at, (guard, item) in enumerate(value.items)
-            ]
-        if isinstance(value, Keyed) and value.entries is not None:
-            if names == 1:
-                return [(guard, (key,)) for guard, key, _ in value.entries]
-            return [(guard, (key, held.value)) for guard, key, held in value.entries]
-        return None
-
-    def _loop(
-        self, node: ir.Comprehension, rows: list[tuple[Formula, Locals, tuple[Value, ...]]]
-    ) -> Symbolic | None:
-        """A macro over elements that are known one by one."""
-        tests: list[Symbolic] = []
-        for _, local, _ in rows:
-            test = good(Bool(TRUE)) if node.predicate is None else self.encode(node.predicate, local)
-            if not isinstance(test.value, Bool):
-                return None
-            tests.append(test)
-        guards = [guard for guard, _, _ in rows]
-        holds = [test.value.term for test in tests if isinstance(test.value, Bool)]
-        match node.macro:
-            case "all" | "exists":
-                decides = node.macro == "exists"
-                decided = either(
-                    *(
-                        both(guard, no(test.err), held if decides else no(held))
-                        for guard, test, held in zip(guards, tests, holds, strict=True)
-                    )
-                )
-                failed = either(*(both(g, test.err) for g, test in zip(guards, tests, strict=True)))
-                return Symbolic(both(no(decided), failed), Bool(decided if decides else no(decided)))
-            case "exists_one":
-                counts = [
-                    pick(both(g, h), z3.IntVal(1), z3.IntVal(0)) for g, h in zip(guards, holds, strict=True)
-                ]
-                failed = either(*(both(g, test.err) for g, test in zip(guards, tests, strict=True)))
-                return Symbolic(failed, Bool((z3.Sum(counts) if counts else z3.IntVal(0)) == 1))
-        failed = either(*(both(g, test.err) for g, test in zip(guards, tests, strict=True)))
-        kept = [both(g, no(t.err), h) for g, t, h in zip(guards, tests, holds, strict=True)]
-        if node.macro == "filter":
-            walked = [(keep, good(bound[-1])) for keep, (_, _, bound) in zip(kept, rows, strict=True)]
-            return Symbolic(failed, Listed(tuple(walked), fresh_thing()))
-        return self._transformed(node, rows, kept, failed)
-
-    def _transformed(
-        self,
-        node: ir.Comprehension,
-        rows: list[tuple[Formula, Locals, tuple[Value, ...]]],
-        kept: list[Formula],
-        failed: Formula,
-    ) -> Symbolic | None:
-        if node.transform is None:
+def _refused_text(term: Formula, permitted: Permitted) -> Formula | None:
+    refused = FALSE
+    if permitted.choices:
+        refused = no(either(*(term == z3.StringVal(choice) for choice in permitted.choices)))
+    if permitted.pattern:
+        found = pattern_of(permitted.pattern, python=True)
+        if found is None:
             return None
-        made = [self.encode(node.transform, local) for _, local, _ in rows]
-        errors = either(failed, *(both(keep, one.err) for keep, one in zip(kept, made, strict=True)))
-        parts = [(keep, Symbolic(FALSE, one.value, one.null)) for keep, one in zip(kept, made, strict=True)]
-        if node.macro in ("map", "transformList"):
-            return Symbolic(errors, Listed(tuple(parts), fresh_thing()))
-        if node.macro == "transformMap":
-            keyed = tuple(
-                (keep, bound[0], one) for (keep, one), (_, _, bound) in zip(parts, rows, strict=True)
-            )
-            return Symbolic(errors, self._keyed(keyed, node.type))
-        if node.macro == "transformMapEntry":
-            entries: list[tuple[Formula, Value, Symbolic]] = []
-            for keep, one in parts:
-                if not isinstance(one.value, Keyed) or one.value.entries is None:
-                    return None
-                entries += [(both(keep, guard), key, held) for guard, key, held in one.value.entries]
-            keys = [z3.simplify(key.term) for _, key, _ in entries if isinstance(key, Text)]
-            if len(keys) != len(entries) or len({key.get_id() for key in keys}) != len(keys):
-                return None
-            if not all(z3.is_string_value(key) for key in keys):
-                return None
-            return Symbolic(errors, self._keyed(tuple(entries), node.type))
-        return None
+        refused = either(refused, no(z3.InRe(term, found)))
+    return refused
 
-    def _any_length(self, node: ir.Comprehension, env: Locals, walked: Symbolic) -> Symbolic:
-        """A macro over a list of any length: known by name, the same for the same list and an equal body."""
-        for other, known, other_walked, outcome in self._loops:
-            if self._is_alike(node, env, walked, other, known, other_walked):
-                return outcome
-        self.gap(f"`{node.macro}` over a list of any length")
-        made = self.unknowns.anything(node.type)
-        if isinstance(walked.value, Unknown) and len(node.variables) == 1:
-            element = walked.value
-            local = {**env, node.variables[0]: element.element}
-            if node.macro == "filter" and node.predicate is not None:
-                test = self.encode(node.predicate, local)
-                if isinstance(test.value, Bool):
-                    holds = both(element.holds, no(test.err), test.value.term)
-                    made = Symbolic(made.err, Unknown(fresh_thing(), element.element, holds))
-                    self._shorter(made.value, walked.value)
-            elif node.macro == "map" and node.transform is not None and node.predicate is None:
-                part = self.encode(node.transform, local)
-                given = Symbolic(FALSE, part.value, part.null)
-                made = Symbolic(made.err, Unknown(fresh_thing(), given, both(element.holds, no(part.err))))
-                self.say(self._work.size(made.value) == self._work.size(walked.value))
-        made = Symbolic(either(walked.err, made.err), made.value, made.null)
-        self._loops.append((node, env, walked, made))
-        return made
 
-    def _shorter(self, made: Value, walked: Value) -> None:
-        self.say(self._work.size(made) <= self._work.size(walked))
-
-    def _is_alike(
-        self,
-        node: ir.Comprehension,
-        env: Locals,
-        walked: Symbolic,
-        other: ir.Comprehension,
-        known: Locals,
-        other_walked: Symbolic,
-    ) -> bool:
-        """Whether two loops surely come to the same: over the same list, with bodies that are equal for any element."""
-        same_list = (
-            isinstance(walked.value, Unknown)
-            and isinstance(other_walked.value, Unknown)
-            and walked.value.thing.eq(other_walked.value.thing)
-            and walked.err.eq(other_walked.err)
-        )
-        if (
-            not same_list
-            or node.macro != other.macro
-            or node.type != other.type
-            or len(node.variables) != 1
-            or len(other.variables) != 1
-        ):
-            return False
-        assert isinstance(walked.value, Unknown)
-        element = walked.value.element
-        mine = {**env, node.variables[0]: element}
-        yours = {**known, other.variables[0]: element}
-        for one, two in ((node.predicate, other.predicate), (node.transform, other.transform)):
-            if (one is None) != (two is None):
-                return False
-            if one is None or two is None:
-                continue
-            apart = unlike(self.encode(one, mine), self.encode(two, yours))
-            if not self._proves([*self.facts, walked.value.holds], apart):
-                return False
-        return True
+def _bounds(term: Formula, permitted: Permitted) -> Iterator[Formula]:
+    """What holds of a number that a place takes."""
+    if isfinite(permitted.low):
+        low = z3.RealVal(str(Fraction(permitted.low)))
+        yield term >= low if permitted.low_fits else term > low
+    if isfinite(permitted.high):
+        yield term <= z3.RealVal(str(Fraction(permitted.high)))

@@ -29,6 +29,10 @@ class Goal(Protocol):
     @property
     def given(self) -> ir.Node | None: ...
 
+    def prepared(self, records: Records) -> Records:
+        """The input as the question wants it, whatever was drawn."""
+        ...
+
     def met(self, records: Records) -> bool:
         """Whether the engine does on this input what is looked for."""
         ...
@@ -56,6 +60,10 @@ class Differ:
     @property
     def pairs(self) -> tuple[tuple[ir.Node, ir.Node], ...]:
         return ((self.left, self.right),)
+
+    def prepared(self, records: Records) -> Records:
+        """The input itself."""
+        return records
 
     def met(self, records: Records) -> bool:
         """Whether the engine answers differently."""
@@ -86,13 +94,15 @@ TRUE = constant(BOOL, True)
 class Fails:
     """A condition is false. Where it has no value, nothing is said, so that is none of its failures.
 
-    With `given` only inputs count on which that is true, too; `test` is its program.
+    With `given` only inputs count on which that is true, too; `test` is its program. `prepare` makes of what is drawn an
+    input that may fit.
     """
 
     condition: ir.Node
     program: RowProgram
     given: ir.Node | None = None
     test: RowProgram | None = None
+    prepare: Callable[[Records], Records] | None = None
 
     @property
     def expressions(self) -> tuple[ir.Node, ...]:
@@ -101,6 +111,10 @@ class Fails:
     @property
     def pairs(self) -> tuple[tuple[ir.Node, ir.Node], ...]:
         return ((self.condition, TRUE),)
+
+    def prepared(self, records: Records) -> Records:
+        """The input as `prepare` makes it."""
+        return records if self.prepare is None else self.prepare(records)
 
     def met(self, records: Records) -> bool:
         """Whether the engine finds it false."""

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from koordpolicy.graph.neutral import element
 from koordpolicy.graph.proof.chance import Chance
-from koordpolicy.graph.proof.domain import USUAL_TEXTS, bounds_of, choices_of, fact_at, record_of
+from koordpolicy.graph.proof.domain import RAISED, USUAL_TEXTS, bounds_of, choices_of, fact_at, record_of
 from koordpolicy.graph.proof.reads import Reads
 from koordpolicy.language.cel.types import Type, Unit
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp, UInt
@@ -239,7 +239,7 @@ def value_type_of(root: str, path: str) -> Type | None:
 def is_missable(root: str, path: str) -> bool:
     """Whether a fact can be absent."""
     fact = fact_at(root, path)
-    declared = ROOTS.get(root)
+    declared = ROOTS.get(root.removeprefix(RAISED))
     return (fact is not None and fact.may_be_missing) or (declared is not None and declared.may_be_missing)
 
 

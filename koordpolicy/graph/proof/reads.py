@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import walk
+from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Duration, Optional, Timestamp
 from koordpolicy.language.cel.walk import children
@@ -89,6 +91,8 @@ def _node(found: Reads, node: ir.Node) -> None:
             _keep(found.keys, key)
         case ir.Index(index=ir.Const(value=str() as key)):
             _keep(found.keys, key)
+        case ir.Cast(permitted=Permitted() as permitted):
+            _permitted(found, permitted, node.type)
         case ir.Call(overload=overload, args=args):
             name = overload.partition("(")[0]
             if name in _AFFIXES and len(args) == 2 and isinstance(args[1], ir.Const):
@@ -96,6 +100,16 @@ def _node(found: Reads, node: ir.Node) -> None:
                 _keep(kept, str(args[1].value))
             elif name == "@in" and isinstance(args[0], ir.Const) and isinstance(args[0].value, str):
                 _keep(found.keys, args[0].value)
+
+
+def _permitted(found: Reads, permitted: Permitted, kind: Type) -> None:
+    """The edges of what a place takes."""
+    for text in permitted.choices:
+        found.constant(text)
+    for bound in (permitted.low, permitted.high):
+        if isfinite(bound):
+            found.constant(Duration(int(bound)) if "Duration" in kind.name else bound)
+            found.constant(int(bound))
 
 
 def _fact(found: Reads, base: ir.Node, path: str) -> None:
@@ -146,6 +160,8 @@ def _own(node: ir.Node) -> object:
             return node.macro
         case ir.Select():
             return node.field
+        case ir.Cast():
+            return node.permitted
     return None
 
 

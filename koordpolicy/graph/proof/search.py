@@ -18,7 +18,6 @@ from koordpolicy.language.cel.ir_walk import number
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Duration, Timestamp
-from koordpolicy.language.facts import ROOTS
 
 _ORDERED: Final = frozenset(("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "max", "min"))
 _NUMBERS: Final = frozenset(("int", "double", "google.protobuf.Duration", "google.protobuf.Timestamp"))
@@ -45,14 +44,15 @@ class Search:
     def everyday(self) -> Iterator[Records]:
         """Everyday inputs, and the boundaries of what the expressions compare, that meet the goal."""
         for made in inputs(*self.goal.expressions, moment=self._moment):
-            if self._meets(made.records):
-                yield made.records
+            records = self.goal.prepared(made.records)
+            if self._meets(records):
+                yield records
 
     def drawn(self, most: int) -> Records | None:
         """An input among so many that are drawn at random."""
         bases = self._bases()
         for _ in range(most):
-            records = self.change(self.rng.choice(bases))
+            records = self.goal.prepared(self.change(self.rng.choice(bases)))
             if self._meets(records):
                 return records
         return None
@@ -63,7 +63,8 @@ class Search:
         comparisons = self._comparisons()
         for base in bases if bases is not None else self._starts():
             for program, facts in comparisons:
-                for records in self._towards(program, facts, base):
+                for moved in self._towards(program, facts, base):
+                    records = self.goal.prepared(moved)
                     if self._meets(records):
                         return records
                     if self.tried >= stop:
@@ -73,7 +74,7 @@ class Search:
     def near(self, records: Records, most: int) -> Records | None:
         """An input like this one but for a fact or two."""
         for _ in range(most):
-            changed = self.change(records, few=True)
+            changed = self.goal.prepared(self.change(records, few=True))
             if self._meets(changed):
                 return changed
         return None
@@ -135,7 +136,7 @@ class Search:
     def _starts(self) -> list[Records]:
         bases = self._bases()
         starts: list[Records] = [situation.records for situation in self.situations[:3]]
-        starts += [self.change(self.rng.choice(bases)) for _ in range(12)]
+        starts += [self.goal.prepared(self.change(self.rng.choice(bases))) for _ in range(12)]
         return starts
 
     def _comparisons(self) -> list[tuple[RowProgram, list[tuple[str, str]]]]:
@@ -151,7 +152,7 @@ class Search:
                 continue
             facts = list(_numbers_read(node))[:_MOST_FACTS]
             if facts:
-                roots = [name for name in ROOTS if name in {root for root, _ in self.reads.facts}]
+                roots = list(dict.fromkeys(root for root, _ in self.reads.facts))
                 try:
                     program = compile_row(roots, {"left": sides[0], "right": sides[1]})
                 except ValueError:

@@ -71,10 +71,11 @@ class Unknowns:
     ) -> None:
         self._say = say
         self._doubles = doubles
-        self._keys = tuple(keys)
+        self.keys = tuple(keys)
         self.elements = elements
         self.roots: dict[str, Known] = {}
         self.plain: dict[str, tuple[Value, Read]] = {}
+        self._by_record: dict[int, Known] = {}
 
     def root(self, name: str, kind: Type) -> Value:
         """A root: a record, or a fact by itself."""
@@ -105,7 +106,13 @@ class Unknowns:
             return held[0], held[1]
 
         known.record = Record(fresh_thing(), get)
+        self._by_record[id(known.record)] = known
         return known
+
+    def paths(self, record: Record) -> list[str]:
+        """The facts that were asked of a record of symbols."""
+        known = self._by_record.get(id(record))
+        return [] if known is None else list(known.facts)
 
     def value(self, kind: Type, root: str, path: str, depth: int) -> tuple[Value, Read]:
         """A symbol of a type, for the fact at a place, and how it is read."""
@@ -235,7 +242,7 @@ class Unknowns:
 
     def _map(self, kind: Type, root: str, path: str, depth: int) -> tuple[Value, Read]:
         entries: dict[str, tuple[Formula, Value, Read]] = {}
-        for key in self._keys:
+        for key in self.keys:
             value, read = self.value(kind.params[1], root, path, depth + 1)
             entries[key] = (z3.Bool(fresh_name(f"{root}.{path}[{key}]?")), value, read)
         others: list[tuple[Formula, Formula, Symbolic, Read]] = []

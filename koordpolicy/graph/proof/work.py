@@ -39,11 +39,13 @@ class Work:
         doubles: Doubles,
         say: Callable[[Formula], None],
         gap: Callable[[str], None],
+        never: Callable[[Formula], bool],
     ) -> None:
         self.unknowns = unknowns
         self.doubles = doubles
         self.say = say
         self.gap = gap
+        self.never = never
         self._named: dict[tuple[object, ...], Symbolic] = {}
         self._sizes = z3.Function("size", THING, z3.IntSort())
 

@@ -19,6 +19,7 @@ class Part(StrEnum):
     COMPILER = "compiler"
     """What reads policies, in every command and process."""
     TESTS = "test"
+    PROOFS = "prove"
     ROLLOUTS = "rollouts"
     """What lets revisions go live, in every process."""
     MANAGER = "manager"
@@ -51,6 +52,7 @@ def _by(*parts: Part, awaited: str = "") -> Actor:
 
 _COMPILED: Final = _by(Part.COMPILER)
 _TESTED: Final = _by(Part.TESTS)
+_PROVED: Final = _by(Part.PROOFS)
 _ROLLED: Final = _by(Part.ROLLOUTS)
 _MANAGED: Final = _by(Part.MANAGER, Part.SIMULATOR)
 _SCHEDULED: Final = _by(Part.SCHEDULER, Part.SIMULATOR)
@@ -164,6 +166,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         + " ".join(f"steps[].canary.nodes.{field}" for field in _SELECTOR.split()),
     ),
     ("PolicyException", _COMPILED, f"{_MATCH} precedence owner reason from expires overrides"),
+    ("Invariant", _PROVED, "decisions where require raised"),
     (
         "PolicyTest",
         _TESTED,

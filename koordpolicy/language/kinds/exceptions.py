@@ -23,7 +23,7 @@ _MOMENT = Text(
     "write a date such as `2026-07-01`, or a time such as `2026-07-01T18:00:00Z`",
     most=40,
 )
-_DECISION = Text(
+DECISION = Text(
     "the name of a decision",
     r"[A-Z][A-Za-z]*(?:/[^\s/.\[\]]+(?:\.[^\s/.\[\]]+)*)?\.[A-Za-z][^\s]*",
     "a decision is written `Kind/subject.field`, such as `Overcommit/batch.parameters.cpuReclaim`",
@@ -102,7 +102,7 @@ class PolicyExceptionSpec(Spec):
     precedence: Precedence = 0
     """Which exception wins where several override the same decision: the higher one."""
     overrides: Annotated[
-        dict[Annotated[str, _DECISION], Annotated[Override, _Overriding()]],
+        dict[Annotated[str, DECISION], Annotated[Override, _Overriding()]],
         Field(min_length=1, max_length=100),
     ]
     """Value by decision: `Overcommit/batch.parameters.cpuReclaim: 40%`; a literal or `{cel: ...}`."""

@@ -12,6 +12,7 @@ from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, Pol
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.hooks import ContainerHookSpec
+from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
@@ -162,6 +163,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "PolicyException",
                 PolicyExceptionSpec,
                 "A narrow, owned override of decisions, with a reason and an end date.",
+                _COMPILER,
+                _roots(),
+                _by_name,
+            ),
+            Kind(
+                "Invariant",
+                InvariantSpec,
+                "What must hold of decisions whatever a cluster does; `koordpolicy check` proves it.",
                 _COMPILER,
                 _roots(),
                 _by_name,

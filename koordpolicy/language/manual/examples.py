@@ -118,6 +118,16 @@ _SPECS = {
           overrides:
             CPUSuppress.parameters.threshold: 30%
     """,
+    "Invariant": """
+        metadata:
+          name: batch-yields-to-the-system
+          annotations: {koordpolicy.io/description: The more the system uses, the less is offered.}
+        spec:
+          decisions: {offer: Overcommit/batch.cpu}
+          raised: [node.usage.system.cpu]         # a second node, the same but for more system use
+          where: node.capacity.cpu > 0
+          require: raised.offer <= decisions.offer && decisions.offer <= node.capacity.cpu
+    """,
     "PolicyTest": """
         metadata: {name: suppress}
         spec:

@@ -45,7 +45,15 @@ LITERALS: Mapping[Type, Any] = MappingProxyType(
         DYN: [1, "x"],
     }
 )
-TEXTS = ("word", "int", "**/*.yaml", "2026-03-01", "Overcommit/batch.cpu", "Overcommit")
+TEXTS = (
+    "word",
+    "int",
+    "**/*.yaml",
+    "2026-03-01",
+    "Overcommit/batch.cpu",
+    "Overcommit",
+    "node.usage.total.cpu",
+)
 
 
 def sample(kind: str) -> dict[str, Any]:

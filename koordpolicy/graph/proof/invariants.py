@@ -1,0 +1,217 @@
+"""Whether an invariant holds of a graph: its decisions in place of their names, then the question to all inputs."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
+from koordpolicy.graph.proof.domain import bounds_of, fact_at
+from koordpolicy.graph.proof.goal import Fails
+from koordpolicy.graph.proof.reads import reads_of
+from koordpolicy.graph.proof.solve import Named, decide
+from koordpolicy.graph.proof.verdict import Budget, Found, Records, Verdict
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
+from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.ir_walk import number, rewrite, substitute
+from koordpolicy.language.cel.lower.row import compile_row
+from koordpolicy.language.cel.types import BOOL, STRING, Type
+from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.language.facts import ROOTS
+
+_STEPS: Final[Mapping[str, int]] = {"int": 1_000, "double": 1, "google.protobuf.Duration": 10**9}
+"""By how much a fact is raised in an example unless something else is asked for."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """An invariant as an expression of facts alone. `told` are its decisions by the names they have there."""
+
+    invariant: Invariant
+    condition: ir.Node
+    given: ir.Node | None
+    told: Mapping[str, ir.Node]
+    roots: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """A digest of what is asked: equal questions have equal answers."""
+        trees = [self.condition, *([] if self.given is None else [self.given])]
+        table = number(trees)
+        lines = [
+            f"{type(node).__name__} {node.type} {below} {_own(node)}"
+            for node, below in zip(table.nodes, table.operands, strict=True)
+        ]
+        return sha256("\n".join((*lines, str(table.roots))).encode("utf-8", "surrogatepass")).hexdigest()
+
+    def values(self, records: Records) -> dict[str, object]:
+        """What each decision comes to on an input; a `CelError` where it has no answer."""
+        made = compile_row(self.roots, self.told).call(*(records.get(root, {}) for root in self.roots))
+        assert isinstance(made, dict)
+        return made
+
+
+def question(graph: RuleGraph, invariant: Invariant, before: RuleGraph | None = None) -> Question:
+    """The invariant over the decisions of a graph; `before` is the earlier revision where it speaks of two."""
+    told: dict[str, ir.Node] = {}
+    refs = dict(graph.constants)
+    for name, key in invariant.decisions.items():
+        value = _value(graph, str(key))
+        told[f"{DECISIONS}.{name}"] = refs[DECISIONS, name] = value
+        if invariant.raised:
+            told[f"{RAISED}.{name}"] = refs[RAISED, name] = _raised(value, invariant.raised)
+        if invariant.compares:
+            assert before is not None
+            told[f"{BEFORE}.{name}"] = refs[BEFORE, name] = _value(before, str(key))
+    condition = fold(substitute(invariant.require, refs))
+    given = [] if invariant.where is None else [fold(substitute(invariant.where, refs))]
+    given += [_higher(root, path) for root, path in invariant.raised]
+    whole = None if not given else given[0] if len(given) == 1 else ir.And(BOOL, tuple(given))
+    roots = (*ROOTS, *dict.fromkeys(f"{RAISED}.{root}" for root, _ in invariant.raised))
+    return Question(invariant, condition, whole, told, roots)
+
+
+def prove(asked: Question, named: Named, budget: Budget) -> Verdict:
+    """Whether the invariant holds on every input: an input that violates it, a proof, or why there is neither."""
+    program = compile_row(asked.roots, asked.condition)
+    test = None if asked.given is None else compile_row(asked.roots, asked.given)
+    prepare = _preparing(asked.invariant.raised) if asked.invariant.raised else None
+    return decide(Fails(asked.condition, program, asked.given, test, prepare), named, budget)
+
+
+def read_by(asked: Question, found: Found) -> dict[str, tuple[Type, Any]]:
+    """The facts of an input that the invariant reads, by name, with their types; those that are absent left out."""
+    told: dict[str, tuple[Type, Any]] = {}
+    trees = (asked.condition, *([] if asked.given is None else [asked.given]))
+    for root, path in reads_of(trees).facts:
+        value = found.records.get(root)
+        if path:
+            fact = fact_at(root, path)
+            if fact is not None and isinstance(value, Mapping) and path in value:
+                told[f"{root}.{path}"] = (fact.type, value[path])
+        elif value is not None:
+            told[root] = (ROOTS[root].type, value)
+    return told
+
+
+def _own(node: ir.Node) -> str:
+    """What a node says by itself, for the digest."""
+    match node:
+        case ir.Const(key=key):
+            return key
+        case ir.Call(overload=overload):
+            return overload
+        case ir.Field(path=path) | ir.OptField(path=path):
+            return path
+        case ir.Var(name=name, local=local):
+            return f"{name} {local}"
+        case ir.HasField(paths=paths):
+            return " ".join(paths)
+        case ir.Select(field=name, optional=optional, test=test):
+            return f"{name} {optional} {test}"
+        case ir.Index(optional=optional):
+            return str(optional)
+        case ir.OrElse(unwrap=unwrap):
+            return str(unwrap)
+        case ir.MakeList(optional=places) | ir.MakeMap(optional=places):
+            return str(sorted(places))
+        case ir.Comprehension(macro=macro, variables=variables):
+            return f"{macro} {variables} {node.predicate is None} {node.transform is None}"
+        case ir.Bind(name=name):
+            return name
+        case ir.OptMap(name=name, flat=flat):
+            return f"{name} {flat}"
+        case ir.Cast(permitted=permitted):
+            return repr(permitted)
+    return ""
+
+
+def _value(graph: RuleGraph, name: str) -> ir.Node:
+    """A decision as an expression that has no answer where no rule decides."""
+    return _answering(graph.expression(name))
+
+
+def _answering(node: ir.Node) -> ir.Node:
+    conditions: list[ir.Cond] = []
+    rest = node
+    while isinstance(rest, ir.Cond):
+        conditions.append(rest)
+        rest = rest.otherwise
+    if not (isinstance(rest, ir.Const) and rest.value is None):
+        return node
+    made: ir.Node = ir.Call(rest.type, "error(unbound)", (constant(STRING, "no rule decides"),))
+    for one in reversed(conditions):
+        made = ir.Cond(one.type, one.condition, one.then, made)
+    return made
+
+
+def _raised(node: ir.Node, raised: tuple[tuple[str, str], ...]) -> ir.Node:
+    """The expression on the second record: what is raised is read from roots of its own."""
+    places = frozenset(raised)
+
+    def second(root: str) -> ir.Var:
+        return ir.Var(ROOTS[root].type, f"{RAISED}.{root}")
+
+    def change(part: ir.Node) -> ir.Node:
+        match part:
+            case ir.Field(base=ir.Var(name=root, local=False), path=path) if (root, path) in places:
+                return ir.Field(part.type, second(root), path)
+            case ir.OptField(base=ir.Var(name=root, local=False), path=path) if (root, path) in places:
+                return ir.OptField(part.type, second(root), path)
+            case ir.HasField(base=ir.Var(name=root, local=False), paths=(path,)) if (root, path) in places:
+                return ir.HasField(part.type, second(root), (path,))
+        return part
+
+    return rewrite(node, change)
+
+
+def _higher(root: str, path: str) -> ir.Node:
+    """That a fact is in the second record where it is in the first, and as high there or higher."""
+    fact = fact_at(root, path)
+    assert fact is not None
+    one = ir.Var(ROOTS[root].type, root)
+    other = ir.Var(ROOTS[root].type, f"{RAISED}.{root}")
+    kind = fact.type.name
+    higher = ir.Call(
+        BOOL, f"_>=_({kind},{kind})", (ir.Field(fact.type, other, path), ir.Field(fact.type, one, path))
+    )
+    if not fact.may_be_missing:
+        return higher
+    has, also = ir.HasField(BOOL, one, (path,)), ir.HasField(BOOL, other, (path,))
+    absent = ir.Call(BOOL, "!_(bool)", (has,))
+    return ir.And(BOOL, (ir.Call(BOOL, "_==_", (has, also)), ir.Or(BOOL, (absent, higher))))
+
+
+def _preparing(raised: tuple[tuple[str, str], ...]) -> Callable[[Records], Records]:
+    """Makes of any input one whose second record is as is asked for."""
+
+    def prepare(records: Records) -> Records:
+        made = dict(records)
+        for root in dict.fromkeys(root for root, _ in raised):
+            made[f"{RAISED}.{root}"] = dict(records.get(f"{RAISED}.{root}", {}))
+        for root, path in raised:
+            held, second = records.get(root, {}), made[f"{RAISED}.{root}"]
+            if path not in held:
+                second.pop(path, None)
+                continue
+            value, known = held[path], second.get(path)
+            if known is None or known < value:
+                second[path] = _more(root, path, value)
+        return made
+
+    return prepare
+
+
+def _more(root: str, path: str, value: Any) -> Any:
+    fact = fact_at(root, path)
+    assert fact is not None
+    step = _STEPS.get(fact.type.name, 1_000)
+    _, high = bounds_of(root, path, fact.type)
+    match value:
+        case Duration(ns=ns):
+            return Duration(min(ns + step, high))
+        case Timestamp(ns=ns):
+            return Timestamp(ns + step)
+    return min(value + step, type(value)(high))

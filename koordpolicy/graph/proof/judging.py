@@ -1,0 +1,113 @@
+"""Invariants of a revision judged, and what is said of those that do not hold."""
+
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from koordpolicy.diagnostics import Diagnostics, Severity, Span
+from koordpolicy.graph.decide import parameter_key, rules_behind
+from koordpolicy.graph.diff.compare import known_texts
+from koordpolicy.graph.diff.words import value_text
+from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.graph.invariants import Invariant
+from koordpolicy.graph.proof.invariants import Question, prove, question, read_by
+from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Verdict
+from koordpolicy.graph.reads import shown_value
+from koordpolicy.language.cel.errors import CelError
+
+Proofs = MutableMapping[str, str]
+"""Questions that were proved before, by their keys; the value is the invariant's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of one invariant. Where it is violated, `facts` and `values` are those of the example, as text."""
+
+    invariant: Invariant
+    verdict: Verdict
+    facts: Mapping[str, str]
+    values: Mapping[str, str]
+
+
+def judge(
+    graph: RuleGraph,
+    invariants: Sequence[Invariant],
+    budget: Budget,
+    proofs: Proofs,
+    before: RuleGraph | None = None,
+) -> Iterator[Judged]:
+    """Each invariant that can be asked: those that speak of two revisions only with the one `before`."""
+    named = known_texts(graph, *([] if before is None else [before]))
+    for invariant in invariants:
+        if invariant.compares and before is None:
+            continue
+        asked = question(graph, invariant, before)
+        key = asked.key
+        if key in proofs:
+            yield Judged(invariant, Proved(), {}, {})
+            continue
+        verdict = prove(asked, named, budget)
+        if isinstance(verdict, Proved):
+            proofs[key] = invariant.name
+        facts, values = _told(asked, verdict) if isinstance(verdict, Found) else ({}, {})
+        yield Judged(invariant, verdict, facts, values)
+
+
+def _told(asked: Question, found: Found) -> tuple[dict[str, str], dict[str, str]]:
+    facts = {name: shown_value(kind, value) for name, (kind, value) in read_by(asked, found).items()}
+    answers = asked.values(found.records)
+    return facts, {name: _value(asked, name, value) for name, value in answers.items()}
+
+
+def _value(asked: Question, name: str, value: Any) -> str:
+    return (
+        f"no answer: {value.message}"
+        if isinstance(value, CelError)
+        else value_text(asked.told[name].type, value)
+    )
+
+
+def findings_of(judged: Iterator[Judged], graph: RuleGraph, own: str) -> Diagnostics:
+    """KP801 for what does not hold, KP802 for what is neither proved nor refuted.
+
+    Of what packs say, the `own` layer is warned, where it changes what was said of.
+    """
+    found = Diagnostics()
+    for one in judged:
+        span, of_pack = _place(one.invariant, graph, own)
+        match one.verdict:
+            case Found():
+                values = ", ".join(f"`{name}` is {value}" for name, value in one.values.items())
+                found.add(
+                    "KP801",
+                    span,
+                    f"`{one.invariant.name}` does not hold: {values}",
+                    help="for example with " + ", ".join(telling(one.facts)),
+                    severity=Severity.WARNING if of_pack else Severity.ERROR,
+                )
+            case GaveUp(why=why):
+                found.add(
+                    "KP802",
+                    span,
+                    f"`{one.invariant.name}` is not proved",
+                    help=f"no input was found that violates it either; gave up: {why}",
+                    severity=Severity.WARNING,
+                )
+    return found
+
+
+def _place(invariant: Invariant, graph: RuleGraph, own: str) -> tuple[Span, bool]:
+    """Where to speak of an invariant, and whether it is a pack's: then at a rule of the own layer that it is about."""
+    if invariant.layer == own:
+        return invariant.span, False
+    keys = list(invariant.decisions.values())
+    decided = [rule for key in keys for rule in getattr(graph.decisions.get(key), "rules", ())]
+    parameters = [parameter_key(rule.key, name) for rule in decided for name in rule.parameters]
+    rules = [*decided, *rules_behind(parameters, graph.decisions)]
+    return next((rule.span for rule in rules if rule.layer == own), invariant.span), True
+
+
+def telling(facts: Mapping[str, str]) -> list[str]:
+    """Facts as policies write them; empty lists and maps say nothing."""
+    shown = [f"{name} = {value}" for name, value in facts.items() if not value.startswith(("[]", "{}", "0 "))]
+    return shown or ["any input"]

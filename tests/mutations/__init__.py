@@ -1,0 +1,1 @@
+"""Policies changed in one place at a time, to see whether a comparison of revisions finds each change."""
