@@ -23,6 +23,7 @@ from tests.benchmarks import (
     preemption,
     reloading,
     scheduling,
+    starting,
 )
 from tests.benchmarks.measure import Row, table
 
@@ -37,6 +38,7 @@ class Benchmark:
 
 
 BENCHMARKS: tuple[Benchmark, ...] = (
+    Benchmark("start", "commands from call to end, schedulers to the first binding, seconds", starting.run),
     Benchmark("compile", "policies to a rule graph, seconds", compiling.run),
     Benchmark("reload", "commits to decisions, with 1,000 decisions a second meanwhile", reloading.run),
     Benchmark("columns", "a filter and a score of five terms, ns per node", columns.run),

@@ -37,7 +37,7 @@ _SILENCE = 3.0
 """Seconds without a new Event after which no more are waited for."""
 
 _REQUESTS = 64
-_SERVER = ("--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500")
+SERVER_ARGUMENTS = ("--max-requests-inflight=3000", "--max-mutating-requests-inflight=1500")
 _JSON = {"Content-Type": "application/json"}
 
 
@@ -178,7 +178,8 @@ async def _bare(backlog: Backlog) -> Row:
     return _row("bindings only", backlog, backlog.pods / spent, None, time.process_time() - used, None)
 
 
-async def _drain(backlog: Backlog, contender: Contender, log: Path) -> Row:
+async def drained(backlog: Backlog, contender: Contender, log: Path) -> Row:
+    """A row about one contender that places all pods of a backlog."""
     version = await backlog.prepare(contender.scheduler_name)
     times: list[float] = []
     watching = asyncio.create_task(backlog.bindings(version, times))
@@ -235,7 +236,7 @@ def _row(
         "CPU s": round(cpu, 1),
     }
     if first is not None:
-        row["start to first s"] = round(first, 1)
+        row["start to first s"] = round(first, 2)
     if peak is not None:
         row["peak MiB"] = round(peak)
     return row
@@ -249,7 +250,8 @@ def _ours(kubeconfig: Path, folder: Path, *module: str) -> Contender:
     return Contender("koordpolicy scheduler", "koord-scheduler", [*command, *options, *alone])
 
 
-def _contenders(access: Access, folder: Path) -> Iterator[Contender]:
+def contenders(access: Access, folder: Path) -> Iterator[Contender]:
+    """Ours, and kube-scheduler where it is to be had."""
     kubeconfig = access.kubeconfig("admin")
     yield _ours(kubeconfig, folder)
     with contextlib.suppress(Missing):
@@ -281,7 +283,10 @@ def run() -> Iterator[Row]:
         yield {"who": f"left out: {why}"}
         return
     for nodes, pods, varied in WORKLOADS:
-        with tempfile.TemporaryDirectory() as folder, ApiServer(Path(folder), arguments=_SERVER) as server:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            ApiServer(Path(folder), arguments=SERVER_ARGUMENTS) as server,
+        ):
             yield from asyncio.run(_workload(server.access, Path(folder), nodes, pods, varied))
 
 
@@ -293,23 +298,24 @@ def profile() -> Iterator[Row]:
         yield {"part": f"left out: {why}"}
         return
     nodes, pods, varied = WORKLOADS[-1]
-    with tempfile.TemporaryDirectory() as name, ApiServer(Path(name), arguments=_SERVER) as server:
+    with tempfile.TemporaryDirectory() as name, ApiServer(Path(name), arguments=SERVER_ARGUMENTS) as server:
         folder, access = Path(name), server.access
         found = folder / "parts.json"
         ours = _ours(access.kubeconfig("admin"), folder, "tests.benchmarks.sampled", str(found))
 
-        async def drained() -> None:
-            async with _backlog(access, nodes, pods, varied) as backlog:
-                await _drain(backlog, ours, folder / "scheduler.log")
+        async def whole() -> None:
+            async with backlog_on(access, nodes, pods, varied) as backlog:
+                await drained(backlog, ours, folder / "scheduler.log")
 
-        asyncio.run(drained())
+        asyncio.run(whole())
         parts: dict[str, float] = json.loads(found.read_text(encoding="utf-8"))
     for part, seconds in parts.items():
         yield {"part": part, "CPU s": round(seconds, 2), "µs a pod": round(seconds / pods * 1e6)}
 
 
 @contextlib.asynccontextmanager
-async def _backlog(access: Access, nodes: int, pods: int, varied: bool) -> AsyncIterator[Backlog]:
+async def backlog_on(access: Access, nodes: int, pods: int, varied: bool) -> AsyncIterator[Backlog]:
+    """A backlog to prepare on a server."""
     tls = ssl.create_default_context(cafile=str(access.authority))
     headers = {"Authorization": f"Bearer {access.token('admin')}"}
     connector = aiohttp.TCPConnector(ssl=tls, limit=_REQUESTS + 1)
@@ -318,9 +324,9 @@ async def _backlog(access: Access, nodes: int, pods: int, varied: bool) -> Async
 
 
 async def _workload(access: Access, folder: Path, nodes: int, pods: int, varied: bool) -> list[Row]:
-    async with _backlog(access, nodes, pods, varied) as backlog:
+    async with backlog_on(access, nodes, pods, varied) as backlog:
         rows = [await _bare(backlog)]
-        for contender in _contenders(access, folder):
+        for contender in contenders(access, folder):
             print(f"{contender.name}: {pods:,} pods on {nodes:,} nodes", file=sys.stderr, flush=True)
-            rows.append(await _drain(backlog, contender, folder / "scheduler.log"))
+            rows.append(await drained(backlog, contender, folder / "scheduler.log"))
     return rows
