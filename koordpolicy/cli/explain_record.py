@@ -38,8 +38,14 @@ def recorded(
     picture, _ = picture_of(arguments, terminal)
     estate = SnapshotEstate(picture)
     things = things_of(graph, decision)
-    if things is None or things == "cluster":
-        raise CannotRunError(f"`{decision}` is about no node or pod of a cluster; say the facts by `--given`")
+    if things is None:
+        raise CannotRunError(
+            f"`{decision}` is about no node or pod of a cluster at rest; say the facts by `--given`"
+        )
+    if things == "cluster":
+        raise CannotRunError(
+            f"`{decision}` is the same for all nodes and pods of a cluster; leave the name out"
+        )
     name = arguments.name
     found: Iterable[tuple[str, Roots]] = getattr(estate, things)(
         graph, str(graph.decision(decision).key.target)

@@ -5,7 +5,7 @@ import asyncio
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.pod_policies import ClusterPolicies, ask_cluster
@@ -18,9 +18,12 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import RESOURCES, resource_of
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot
 from koordpolicy.language.documents import read_documents
+from koordpolicy.model.reading import parse_json
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler.watched import WATCHED
 from koordpolicy.source import read_tree
+
+_MOST_BYTES: Final = 1 << 30
 
 
 def picture_of(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snapshot, ClusterPolicies | None]:
@@ -70,18 +73,39 @@ def objects_of_kubectl(file: str) -> Snapshot | None:
 
 def of_manifests(paths: Sequence[str]) -> Snapshot:
     """The objects of manifests, or of what `kubectl get -o json|yaml` gives, as if taken now. Raises `CannotRunError`."""
+    # JSON of a whole cluster is many times what a file that people write may have.
+    large = [path for path in paths if path.endswith(".json") and Path(path).is_file()]
+    others = [path for path in paths if path not in large]
+    objects: dict[str, list[Object]] = {}
+    for obj in (*_of_json(large), *_of_texts(others)):
+        resource = resource_of(str(obj.get("apiVersion")), str(obj.get("kind")), RESOURCES)
+        if resource is not None and isinstance(obj.get("metadata"), Mapping):
+            objects.setdefault(str(resource), []).append(obj)
+    return Snapshot(now_ns(), objects)
+
+
+def _of_json(files: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+    for file in files:
+        try:
+            if Path(file).stat().st_size > _MOST_BYTES:
+                raise CannotRunError(f"`{file}` is larger than {_MOST_BYTES >> 20} MiB")
+            data = parse_json(Path(file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise CannotRunError(f"`{file}` cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise CannotRunError(f"`{file}` cannot be read: it is no JSON: {error}") from None
+        for one in data if isinstance(data, list) else [data]:
+            yield from _each(one)
+
+
+def _of_texts(paths: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     tree, found = read_tree(paths), Diagnostics()
     found.extend(tree.found)
-    objects: dict[str, list[Object]] = {}
     for name, text in tree.files.items():
         for document in read_documents(name, text, found):
-            for obj in _each(document.data):
-                resource = resource_of(str(obj.get("apiVersion")), str(obj.get("kind")), RESOURCES)
-                if resource is not None and isinstance(obj.get("metadata"), Mapping):
-                    objects.setdefault(str(resource), []).append(obj)
+            yield from _each(document.data)
     if len(found):
         raise CannotRunError("the manifests cannot be read\n\n" + render("text", found, tree.files))
-    return Snapshot(now_ns(), objects)
 
 
 def _each(data: Any) -> Iterator[Mapping[str, Any]]:

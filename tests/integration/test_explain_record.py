@@ -90,3 +90,23 @@ def test_diff_takes_what_kubectl_gives(cluster: str, tmp_path: Path) -> None:
     code, _, err = call("diff", str(EXAMPLE), str(new), "-c", str(tmp_path / "none.yaml"))
     assert code == 2
     assert "none.yaml" in err
+
+
+def test_a_whole_cluster_may_be_large(tmp_path: Path) -> None:
+    pods = [{**OBJECTS[2], "metadata": {"name": f"p{at}", "namespace": "shop"}} for at in range(5_000)]
+    file = tmp_path / "large.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*OBJECTS, *pods]}, indent=2))
+    assert file.stat().st_size > 1_500_000
+    words = ("CPUSuppress.parameters.threshold", "n1", "-p", str(EXAMPLE), "-f", str(file))
+    code, out, err = call("explain", *words)
+    assert code == 0, err
+    assert out.startswith("CPUSuppress.parameters.threshold = 85%")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1, 2]", '{"kind": "List", "items": 5}', "NaN", "\ud800"])
+def test_what_is_no_cluster_is_told(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "a.json"
+    file.write_bytes(text.encode("utf-8", "surrogatepass"))
+    code, _, err = call("explain", "CPUSuppress.target", "n1", "-f", str(file))
+    assert code == 2
+    assert "a.json" in err or "no node `n1`" in err
