@@ -25,7 +25,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("names", metavar="NAME", nargs="*", help="names of Invariants (default: all)")
     parser.add_argument(
         "-p",
-        "--path",
+        "--policies",
         action="append",
         default=[],
         metavar="PATH",
@@ -80,8 +80,8 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def _revisions(arguments: argparse.Namespace) -> tuple[RuleGraph | None, Compilation]:
     if arguments.since is None:
-        return None, compile_paths(arguments.path or ["."], arguments.compiler)
-    old, new = sides(arguments.since, None, arguments.path)
+        return None, compile_paths(arguments.policies or ["."], arguments.compiler)
+    old, new = sides(arguments.since, None, arguments.policies)
     return compiled_side(old, arguments.compiler).graph, compiled_side(new, arguments.compiler)
 
 
