@@ -16,6 +16,7 @@ from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.permitted import elements
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import NONE, Duration, Optional, Value
 
@@ -31,7 +32,8 @@ _MOST_CALLS = 32
 class PossibleValue:
     """Values that an expression can have: one where it is `known`, else the numbers from `low` to `high`, or anything.
 
-    `node` and `rule` tell whose expression they come from. Durations are counted in nanoseconds.
+    With `part` it is not the whole, but one of its elements: those of a list or map are told one by one where not all of
+    it is known at once. `node` and `rule` tell whose expression they come from. Durations are counted in nanoseconds.
     """
 
     node: ir.Node
@@ -40,6 +42,7 @@ class PossibleValue:
     value: Value = None
     low: float = -inf
     high: float = inf
+    part: bool = False
 
 
 Locals = Mapping[str, tuple[PossibleValue, ...]]
@@ -57,10 +60,12 @@ class PossibleValues:
         return _kept(self._of(rule.value, rule, {}, 0), rule.value, rule)
 
     def elements(self, possible: Iterable[PossibleValue]) -> Iterator[PossibleValue]:
-        """The elements of lists, and everything else as it is."""
+        """The elements of lists, the values of maps, and everything else as it is."""
         for one in possible:
-            if one.known and isinstance(one.value, list | tuple):
-                yield from (replace(one, value=value) for value in one.value)
+            if one.part:
+                yield replace(one, part=False)
+            elif one.known and isinstance(one.value, list | tuple | dict):
+                yield from (replace(one, value=value) for value in elements(one.value))
             else:
                 yield one
 
@@ -86,10 +91,10 @@ class PossibleValues:
                 yield from self._referred(node, within)
             case ir.Select(test=False) | ir.Index():
                 yield from self._taken(node, within)
-            case ir.MakeList(elements=elements):
-                for element in elements:
-                    for one in self._below(element, within):
-                        yield replace(one, value=[one.value]) if one.known else PossibleValue(node, rule)
+            case ir.MakeList(elements=parts):
+                yield from self._parts(parts, within)
+            case ir.MakeMap(entries=entries):
+                yield from self._parts([held for _, held in entries], within)
             case ir.Comprehension(macro="filter" | "sortBy", range=walked):
                 yield from self._alone(self._below(walked, within))
             case ir.Call():
@@ -100,10 +105,16 @@ class PossibleValues:
     def _below(self, node: ir.Node, at: "_At") -> Iterator[PossibleValue]:
         return self._of(node, at.rule, at.names, at.depth)
 
+    def _parts(self, parts: Sequence[ir.Node], at: "_At") -> Iterator[PossibleValue]:
+        """The elements of a list, or the values of a map, which is not known as a whole."""
+        for part in parts:
+            for one in self._below(part, at):
+                yield PossibleValue(part, at.rule, part=True) if one.part else replace(one, part=True)
+
     def _alone(self, possible: Iterable[PossibleValue]) -> Iterator[PossibleValue]:
-        """Lists of some of the elements, of which it is not known which: each alone."""
+        """Lists of some of the elements, of which it is not known which."""
         for one in self.elements(possible):
-            yield replace(one, value=[one.value]) if one.known else one
+            yield replace(one, part=True) if one.known else one
 
     def _referred(self, node: ir.Ref, at: "_At") -> Iterator[PossibleValue]:
         held = self.constants.get((node.space, node.name))
@@ -136,9 +147,11 @@ class PossibleValues:
                     yield from self._below(element, at)
             case operand:
                 for one in self._below(operand, at):
-                    if not one.known:
+                    if one.part:
+                        yield replace(one, part=False)
+                    elif not one.known:
                         yield PossibleValue(node, at.rule, low=_least(node.type))
-                    for value in _entries(one.value, key) if one.known else ():
+                    for value in _entries(one.value, key) if one.known and not one.part else ():
                         yield from _known(one.node, one.rule, value)
 
     def _called(self, node: ir.Call, at: "_At") -> Iterator[PossibleValue]:
@@ -146,7 +159,7 @@ class PossibleValues:
             yield from self._below(node.args[0], at)
             return
         given = [_kept(self._below(argument, at), argument, at.rule) for argument in node.args]
-        if all(one.known for possible in given for one in possible):
+        if all(one.known and not one.part for possible in given for one in possible):
             tried = islice(product(*given), _MOST_CALLS + 1)
             results = [_applied(node, arguments) for arguments in tried]
             if len(results) <= _MOST_CALLS and all(isinstance(one, ir.Const) for one in results):

@@ -1,12 +1,14 @@
 """Values that expressions can have where a slot takes but some: its choices, its range, its pattern."""
 
+from dataclasses import replace
+
 from koordpolicy.diagnostics import Fix, Note, Span
 from koordpolicy.graph.analysis.possible import PossibleValue
 from koordpolicy.graph.bounds import range_of
 from koordpolicy.graph.expressions import fix_within
-from koordpolicy.graph.meaning.constants import elements_of, place_of
+from koordpolicy.graph.meaning.constants import elements_of, place_of, values_of
 from koordpolicy.graph.notation import show
-from koordpolicy.graph.rules import Decision, Rule
+from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.state import State
 from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import Type
@@ -21,13 +23,25 @@ def slots(state: State) -> None:
     held = {draft.key: draft.slot.permitted for draft in state.drafts}
     told: set[Span] = set()
     for key, decision in state.decisions.items():
-        permitted = held.get(key)
+        permitted = held.get(key) or _by_plugin(state, key)
         if permitted is None or range_of(key) is not None:
             continue
         for rule in decision.rules:
             for one in elements_of(state, rule):
                 if _excluded(permitted, one):
                     _report(state, decision, rule, one, permitted, told)
+
+
+def _by_plugin(state: State, key: DecisionKey) -> Permitted | None:
+    """What the plugin of a filter or score takes as a parameter; None for anything."""
+    entry, found, parameter = key.field.partition("].parameters.")
+    chosen = state.decisions.get(replace(key, field=f"{entry}].plugin")) if found else None
+    for said in values_of(state, chosen) if chosen is not None else ():
+        plugin = state.plugins.get(str(said.value))
+        choices = () if plugin is None else plugin.choices.get(parameter, ())
+        if choices:
+            return Permitted(" or ".join(f"`{choice}`" for choice in choices), choices=choices)
+    return None
 
 
 def _excluded(permitted: Permitted, one: PossibleValue) -> bool:

@@ -13,7 +13,7 @@ from koordpolicy.language.cel.values import Duration, Value
 
 @dataclass(frozen=True, slots=True)
 class Permitted:
-    """Values that a place takes, beyond their type; of a list each element.
+    """Values that a place takes, beyond their type; of a list or map each element.
 
     `choices` are the texts there may be, none meaning any, `pattern` is one that a text matches. Numbers lie between `low` and
     `high` in the units of their type, durations in nanoseconds; without `low_fits` the lower bound is outside.
@@ -51,7 +51,9 @@ class Permitted:
 
 
 def elements(value: Value) -> Iterable[Value]:
-    """The elements of a list, else the value itself."""
+    """The elements of a list, the values of a map, else the value itself."""
+    if isinstance(value, dict):
+        return value.values()
     return value if isinstance(value, list | tuple) else (value,)
 
 

@@ -9,11 +9,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
+_ANYTHING: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+_LEAST_OR_MOST = ("LeastAllocated", "MostAllocated")
 
 
 @dataclass(frozen=True, slots=True)
 class PluginName:
-    """What a policy may say of a plugin: where it may stand, and the meaning of each parameter."""
+    """What a policy may say of a plugin: where it may stand, the meaning of each parameter, and the texts that some of
+    them take, by itself or for each resource.
+    """
 
     name: str
     meaning: str
@@ -21,6 +25,7 @@ class PluginName:
     scores: bool = False
     preempts: bool = False
     parameters: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    choices: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _ANYTHING)
 
 
 PLUGINS: Mapping[str, PluginName] = MappingProxyType(
@@ -59,6 +64,7 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                         "shape": "Score, 0 to 10, by share of use, such as `{0%: 0, 100%: 10}`.",
                     }
                 ),
+                choices=MappingProxyType({"strategy": (*_LEAST_OR_MOST, "RequestedToCapacityRatio")}),
             ),
             PluginName(
                 "NodeResourcesBalancedAllocation",
@@ -70,6 +76,7 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                         "variant": "`classic` for the balance with the pod, `delta` for how the pod changes it.",
                     }
                 ),
+                choices=MappingProxyType({"variant": ("classic", "delta")}),
             ),
             PluginName(
                 "NodePorts", "Nodes where another pod has a host port that the pod wants.", filters=True
@@ -134,6 +141,7 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                         "weights": "Weight of each of them.",
                     }
                 ),
+                choices=MappingProxyType({"strategies": _LEAST_OR_MOST}),
             ),
             PluginName(
                 "ScarceResourceAvoidance",

@@ -27,6 +27,8 @@ def rule(value: ir.Node) -> Rule:
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
 @example("min(node.capacity.cpu, millicores(-7)) / 2", {"capacity.cpu": -3}, {})
+@example("[node.unschedulable ? 1 : 2, 3].size()", {"unschedulable": True}, {})
+@example("[[node.unschedulable ? 1 : 2], [3]].size()", {"unschedulable": True}, {})
 @example('(node.unschedulable ? "a" : "b") + "c"', {"unschedulable": True}, {})
 @given(expressions(), NODES, PODS)
 def test_a_value_is_among_those_that_were_foreseen(
@@ -63,6 +65,8 @@ def admission(enforcement: str) -> str:
         "pod.labels[?'x'].orValue('wern')",
         "{'a': 'warn', 'b': 'wern'}[pod.name]",
         "['warn', 'wern'][size(pod.name)]",
+        "['warn', has(pod.labels.x) ? 'wern' : 'audit'][size(pod.name)]",
+        "{'a': has(pod.labels.x) ? 'wern' : 'audit', 'b': 'warn'}[pod.name]",
         "cel.bind(way, has(pod.labels.x) ? 'wern' : 'warn', way)",
         "['audit', 'wern'].filter(way, way != pod.name)[0]",
         "'w' + (has(pod.labels.x) ? 'arn' : 'ern')",
@@ -80,6 +84,7 @@ def test_each_arm_is_looked_at(enforcement: str) -> None:
         "false ? 'wern' : 'warn'",
         "{'a': 'wern', 'b': 'audit'}['b']",
         "'wern' == pod.name ? 'warn' : 'audit'",
+        "[pod.name, 'x', 'y'].size() == 3 ? 'warn' : 'audit'",
     ],
 )
 def test_what_is_never_given_is_nobodys_mistake(enforcement: str) -> None:
