@@ -30,7 +30,8 @@ _MOST_CALLS = 32
 
 @dataclass(frozen=True, slots=True)
 class PossibleValue:
-    """Values that an expression can have: one where it is `known`, else the numbers from `low` to `high`, or anything.
+    """Values that an expression can have: one where it is `known`, else the numbers from `low` to `high` (or none, NaN), or
+    anything.
 
     With `part` it is not the whole, but one of its elements: those of a list or map are told one by one where not all of
     it is known at once. `node` and `rule` tell whose expression they come from. Durations are counted in nanoseconds.
@@ -213,8 +214,8 @@ def _known(node: ir.Node, rule: Rule, value: Value) -> Iterator[PossibleValue]:
         yield PossibleValue(node, rule, known=True, value=value)
 
 
-_SAME: Final = frozenset(("optional.of(T)", "double(int)", "double(uint)", "dyn(A)"))
-"""Calls that give what they take, as far as ranges and choices go."""
+_SAME: Final = frozenset(("optional.of(T)", "dyn(A)"))
+"""Calls that give what they take."""
 
 
 def _applied(node: ir.Call, arguments: Sequence[PossibleValue]) -> ir.Node:
@@ -260,9 +261,13 @@ def _over(one: Bounds, other: Bounds) -> Bounds:
     return (min(ends), max(ends)) if len(ends) == 4 else (-inf, inf)
 
 
-def _widest(one: Bounds, slack: float = 1.0) -> Bounds:
-    """With what rounding to a whole number may change."""
-    return one[0] - slack, one[1] + slack
+def _widest(one: Bounds) -> Bounds:
+    """With what rounding may change, to a whole number or to a double."""
+    low, high = one
+    return low - 1 - abs(low) * _ROUNDING, high + 1 + abs(high) * _ROUNDING
+
+
+_ROUNDING: Final = 2.0**-50
 
 
 def _size(*_: Bounds) -> Bounds:
@@ -296,8 +301,8 @@ _ARITHMETIC: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "math.greatest": _most,
         "min": _fewest,
         "math.least": _fewest,
-        **dict.fromkeys(("percent", "number", "amount"), lambda a: a),
-        **dict.fromkeys(("millicores", "bytesOf", "int"), _widest),
+        **dict.fromkeys(("number", "amount"), lambda a: a),
+        **dict.fromkeys(("millicores", "bytesOf", "percent", "int", "double"), _widest),
     }
 )
 """How calls of numbers give intervals, from those of their arguments; what is absent gives any number."""
