@@ -88,6 +88,10 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def _test(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Run the tests of one bundle."""
+    if arguments.mutate and arguments.filter is not None:
+        raise CannotRunError(
+            "`--mutate` asks what no test notices, so it needs all of them: leave out `--filter`"
+        )
     compilation, graph = compiled(arguments.paths, arguments.compiler)
     run = _tested(graph, compilation, arguments.filter)
     if arguments.update:

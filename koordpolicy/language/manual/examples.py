@@ -77,6 +77,7 @@ _SPECS = {
         spec:
           match:
             pods: {matchLabels: {job: report}}
+            condition: has(pod.extendedContainers)
           pod:
             cpuLimit: {cel: "pod.extendedContainers.map(c, c.limit.batch.cpu).sum()"}
     """,

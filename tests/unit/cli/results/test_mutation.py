@@ -67,3 +67,8 @@ def test_policies_whose_tests_fail_have_no_mutants(capsys: pytest.CaptureFixture
     Path("own.yaml").write_text(BUNDLE.replace("minimum: 1}", "minimum: 3}"), encoding="utf-8")
     assert main(["test", "--mutate", "own.yaml"]) == 3
     assert "changes" not in capsys.readouterr().out
+
+
+def test_all_tests_are_needed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["test", "--mutate", "--filter", "big", "own.yaml"]) == 2
+    assert "leave out `--filter`" in capsys.readouterr().err
