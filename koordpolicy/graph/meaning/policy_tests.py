@@ -8,6 +8,7 @@ from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.kinds import PolicySpec
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec, PolicyTestSpec
+from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 
 
@@ -19,7 +20,9 @@ def policy_tests(state: State) -> None:
     for unit in tests:
         _cases(state, unit)
     policies = [
-        unit for unit in units if not isinstance(unit.spec, PolicyTestSpec | PolicyBundleSpec | RolloutSpec)
+        unit
+        for unit in units
+        if not isinstance(unit.spec, PolicyTestSpec | PolicyBundleSpec | RolloutSpec | InvariantSpec)
     ]
     if not policies:
         if not state.found.has_errors:  # a pack that does not exist, say, is the cause

@@ -19,7 +19,11 @@ from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import Expression, slot_values
 from koordpolicy.language.kinds.bundle import PolicyBundleSpec, PolicyTestSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
+from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.walk import cel_values
+
+_SAID_OF_POLICIES = (PolicyBundleSpec, PolicyTestSpec, InvariantSpec)
+"""What decides nothing itself."""
 
 _SPOKEN = frozenset(("message", "description"))
 """Fields for people."""
@@ -33,8 +37,8 @@ _LONGEST = 60
 
 
 def mutants_of(units: Iterable[Unit]) -> tuple[Mutant, ...]:
-    """All mutants of the documents, by file and place; tests and the bundle's own document have none."""
-    mutable = [unit for unit in units if not isinstance(unit.spec, PolicyBundleSpec | PolicyTestSpec)]
+    """All mutants of the documents, by file and place; tests, invariants and the bundle's own document have none."""
+    mutable = [unit for unit in units if not isinstance(unit.spec, _SAID_OF_POLICIES)]
     mutable.sort(key=lambda unit: unit.document.span)
     texts = {unit: tuple(_expressions(unit)) for unit in mutable}
     domains = domains_of(tree for found in texts.values() for _, _, tree, _ in found)

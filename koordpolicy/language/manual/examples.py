@@ -122,7 +122,7 @@ _SPECS = {
     "Invariant": """
         metadata:
           name: batch-yields-to-the-system
-          annotations: {koordpolicy.io/description: The more the system uses, the less is offered.}
+          annotations: {koordpolicy.io/description: "The more the system uses, the less is offered."}
         spec:
           decisions: {offer: Overcommit/batch.cpu}
           raised: [node.usage.system.cpu]         # a second node, the same but for more system use
