@@ -27,8 +27,8 @@ def policy_tests(state: State) -> None:
     if not policies:
         if not state.found.has_errors:  # a pack that does not exist, say, is the cause
             _report_empty(state, units)
-    elif all(isinstance(unit.spec, PolicySpec) for unit in policies):
-        # Libraries, classes, bands and exceptions have a part in many decisions.
+    elif not state.found.has_errors and all(isinstance(unit.spec, PolicySpec) for unit in policies):
+        # A rule with an error has no part in anything, which is told already. Libraries, classes, bands and exceptions have a part in many decisions.
         names = {str(key): key for key in state.decisions}
         documents = {unit.id for unit in policies}
         for unit in tests:
