@@ -80,6 +80,8 @@ def _strange_node(node: ir.Node) -> Reason | None:
             return "has() of a map's key: false where there is no map"
         case ir.Bind():
             return "no cel.bind"
+        case ir.Holds():
+            return "no conditions that do not hold where they fail"
         case ir.HasField(paths=paths) if len(paths) != 1:
             return "has() of a group of facts"
         case ir.Index(operand=operand, index=index) if operand.type.name == "list":

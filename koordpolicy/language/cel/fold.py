@@ -77,6 +77,8 @@ def _folded(node: ir.Node, run: _Folding) -> ir.Node:
             return _logic(node, node.args, True)
         case ir.Cond():
             return _condition(node)
+        case ir.Holds(operand=ir.Const(value=bool())):
+            return node.operand
         case ir.OrElse():
             return _or_else(node)
         case ir.Cast():

@@ -147,6 +147,17 @@ class Cond(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Holds(Node):
+    """Whether a condition holds: false where it fails. `clause` says whose it is, `FILE:LINE:COLUMN`, for whoever counts.
+
+    No text has it: conditions in front of rules get it (see `graph.decide`). A limit is no such failure.
+    """
+
+    operand: Node
+    clause: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
 class OrElse(Node):
     """`operand.or(other)`, with `unwrap` `operand.orValue(other)`: `other` lazy, needed only of none.
 

@@ -166,7 +166,7 @@ def number(roots: Sequence[ir.Node]) -> Numbering:
         kind = kinds.get(id(node.type))
         if kind is None:
             kind = kinds[id(node.type)] = values.setdefault(node.type, len(values))
-        key = (type(node), kind, below, _own_parts(node))
+        key = (type(node), kind, below, own_parts(node))
         at = known.get(key)
         if at is None:
             at = known[key] = len(table.nodes)
@@ -187,7 +187,7 @@ def number(roots: Sequence[ir.Node]) -> Numbering:
     return table
 
 
-def _own_parts(node: ir.Node) -> object:
+def own_parts(node: ir.Node) -> object:
     """What tells a node from others of its class beside its type and operands (and their grouping)."""
     match node:
         case ir.Call():
@@ -198,7 +198,7 @@ def _own_parts(node: ir.Node) -> object:
             return node.path
         case ir.Var():
             return node.name, node.local
-        case ir.And() | ir.Or() | ir.Cond():
+        case ir.And() | ir.Or() | ir.Cond() | ir.Holds():
             return None  # nothing but operands
         case ir.Cast():
             return node.permitted

@@ -18,6 +18,7 @@ _CHILDREN: Final[Mapping[type[ir.Node], Callable[[Any], tuple[ir.Node, ...]]]] =
         ir.OptField: lambda node: (node.base,),
         ir.Select: lambda node: (node.operand,),
         ir.Cast: lambda node: (node.operand,),
+        ir.Holds: lambda node: (node.operand,),
         ir.Index: attrgetter("operand", "index"),
         ir.Cond: attrgetter("condition", "then", "otherwise"),
         ir.OrElse: attrgetter("operand", "other"),
@@ -46,7 +47,7 @@ def strict_children(node: ir.Node) -> tuple[ir.Node, ...]:
     a conditional, hoisting) may move it out of strict operands only.
     """
     match node:
-        case ir.And() | ir.Or():
+        case ir.And() | ir.Or() | ir.Holds():
             return ()
         case ir.Cond(condition=condition):
             return (condition,)
@@ -67,7 +68,7 @@ def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Nod
             return node if _same(args, changed) else replace(node, args=changed)
         case ir.Field(base=base) | ir.HasField(base=base) | ir.OptField(base=base):
             return replace(node, base=change(base))
-        case ir.Select(operand=operand) | ir.Cast(operand=operand):
+        case ir.Select(operand=operand) | ir.Cast(operand=operand) | ir.Holds(operand=operand):
             return replace(node, operand=change(operand))
         case ir.Index(operand=operand, index=index):
             return replace(node, operand=change(operand), index=change(index))

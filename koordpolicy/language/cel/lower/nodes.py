@@ -56,6 +56,8 @@ def compute(body: Body, node: ir.Node, operands: tuple[int, ...]) -> str:
                 caster(node.type, node.permitted), ("cast", node.type, node.permitted)
             )
             return f"{check}({body.text(operands[0])}{', meter' if node.type.params else ''})"
+        case ir.Holds():
+            return _holds(body, node, operands[0])
         case ir.OptMap():
             return _opt_map(body, node, operands)
         case ir.Comprehension():
@@ -288,6 +290,22 @@ def _logic(body: Body, operands: tuple[int, ...], word: str) -> str:
     if forgiving:
         body.block.line(f"if {pending} is not None and {goes_on.format(result)}:")
         body.block.nest(one_line(f"raise {pending}"))
+    return result
+
+
+def _holds(body: Body, node: ir.Holds, operand: int) -> str:
+    with body.branch() as inner, body.watch() as seen:
+        text = body.truth(operand)
+    if not seen.may_fail:
+        body.block.append(inner)
+        return text
+    result = body.fresh()
+    inner.line(f"{result} = {text}")
+    body.block.line("try:")
+    body.block.nest(inner)
+    body.block.line("except Exception as error:")
+    paid = (f"charge(meter, {ABSORBED})",) if body.repeats else ()
+    body.block.nest(one_line(*paid, f"{result} = unheld(error, {node.clause!r})"))
     return result
 
 

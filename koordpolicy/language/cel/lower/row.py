@@ -25,6 +25,7 @@ from koordpolicy.language.cel.lower.body import Body, Program
 from koordpolicy.language.cel.lower.operators import GLOBALS
 from koordpolicy.language.cel.lower.source import Block, one_line
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
+from koordpolicy.language.cel.unheld import SEEN
 
 _FILE: Final = "<koordpolicy row program>"
 _FUNCTION = re.compile(r"^(?=def )", re.MULTILINE)
@@ -141,6 +142,7 @@ def _scope(
         "told": told,
         "as_value": _as_value,
         "absorbed": _absorbing(told),
+        "unheld": _unheld(told),
         "BUDGET": budget,
         "UNSET": _Unset(),
     }
@@ -264,6 +266,19 @@ def _absorbing(
         raise found
 
     return absorbed
+
+
+def _unheld(told: Callable[[Exception], CelError]) -> Callable[[Exception, str], bool]:
+    """The same for a condition, which does not hold then, and is counted. A limit ends all."""
+
+    def unheld(error: Exception, clause: str) -> bool:
+        found = told(error)
+        if not isinstance(found, EvaluationError):
+            raise found
+        SEEN.add(clause, error=str(found))
+        return False
+
+    return unheld
 
 
 def _is_ours(error: Exception) -> bool:

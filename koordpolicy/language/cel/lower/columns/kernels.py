@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from koordpolicy.language.cel.unheld import SEEN
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN
 from koordpolicy.model.table.columns import BeyondColumnsError
 
@@ -316,6 +317,15 @@ def errors_unless(excluded: Errors, others: Errors, errors: Errors) -> Errors:
     if errors is None or excluded is None:
         return join(others, errors)
     return join(others, errors & ~excluded)
+
+
+def where_held(value: Mask, errors: Errors, clause: str) -> Mask:
+    """A condition that does not hold where it failed, which is counted. Nobody may write the mask."""
+    failed = 0 if errors is None else int(np.count_nonzero(errors))
+    if errors is None or not failed:
+        return value
+    SEEN.add(clause, failed)
+    return value & ~errors
 
 
 def fail_undecided_all(value: Mask, errors: Errors) -> Errors:

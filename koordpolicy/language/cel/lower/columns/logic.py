@@ -48,6 +48,17 @@ def emit_junction(emitter: Emitter, node: ir.And | ir.Or, need: Need | None) -> 
     return Vec(BOOL, value, space, failed)
 
 
+def emit_holds(emitter: Emitter, node: ir.Holds, need: Need | None) -> Vec:
+    """Where a condition holds: neither false nor failed. The failures are counted."""
+    found = emitter.emit_bool(node.operand, need)
+    if found.errors is None:
+        return found
+    space = emitter.space_of_node(node)
+    values, errors = emitter.values_in(found, space), emitter.errors_in(found, space)
+    clause = emitter.writer.constant("K", node.clause)
+    return Vec(BOOL, emitter.new("v", f"where_held({values}, {errors}, {clause})"), space)
+
+
 def _combine(emitter: Emitter, args: list[ir.Node], conjunction: bool, need: Need | None) -> Vec:
     """The operands that vary, those for row programs last."""
     writer = emitter.writer

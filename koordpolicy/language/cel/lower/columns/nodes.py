@@ -52,6 +52,8 @@ def emit_node(emitter: Emitter, node: ir.Node, need: Need | None) -> Symbol:
             return _index(emitter, node, need)
         case ir.And() | ir.Or():
             return logic.emit_junction(emitter, node, need)
+        case ir.Holds():
+            return logic.emit_holds(emitter, node, need)
         case ir.Cond():
             return conditional.emit_conditional(emitter, node, need)
         case ir.OrElse():

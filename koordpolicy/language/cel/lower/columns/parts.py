@@ -57,7 +57,7 @@ class KeptPart:
     whole: bool
 
 
-WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.OrElse, ir.Comprehension)
+WORK = (ir.Call, ir.And, ir.Or, ir.Cond, ir.Holds, ir.OrElse, ir.Comprehension)
 """Nodes that take more than reading a column."""
 
 OPERATION = 60
@@ -90,7 +90,7 @@ def own_effort(node: ir.Node) -> int:
             return 50
         case ir.Cond():
             return 2
-        case ir.And() | ir.Or():
+        case ir.And() | ir.Or() | ir.Holds():
             return 1
         case ir.Call(overload=id):
             return 0 if id in SAME else _EFFORTS.get(id, 1)
