@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from koordpolicy.graph.conditions import TRUE, can_fail, concerned, required, settled
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
@@ -57,6 +58,7 @@ class Expressions:
         self._decisions = decisions
         self._constants = constants
         self._values: dict[DecisionKey, ir.Node] = {}
+        self._tests: dict[tuple[str, int], tuple[ir.Node, bool]] = {}
 
     def value(self, decision: Decision) -> ir.Node:
         """The expression of the decision's value: `test1 ? value1 : test2 ? value2 : default`."""
@@ -70,7 +72,7 @@ class Expressions:
     def index(self, decision: Decision) -> ir.Node:
         """The expression of the deciding rule's position in `decision.rules`, or `NO_RULE`."""
         places = [constant(INT, at) for at in range(len(decision.rules))]
-        return self._chain(decision, places, constant(INT, NO_RULE))
+        return self._chain(decision, places, constant(INT, NO_RULE), index=True)
 
     def resolved(self, node: ir.Node, key: DecisionKey) -> ir.Node:
         """The expression with every parameter replaced by its decision, every constant by its value.
@@ -85,14 +87,44 @@ class Expressions:
                 values["parameters", used.field.removeprefix("parameters.")] = self.value(decision)
         return fold(substitute(node, values)) if values else node
 
-    def _chain(self, decision: Decision, values: Sequence[ir.Node], nothing: ir.Node) -> ir.Node:
+    def _chain(
+        self, decision: Decision, values: Sequence[ir.Node], nothing: ir.Node, *, index: bool = False
+    ) -> ir.Node:
+        """The rules by rank, each with its condition; see `conditions` for one that can fail."""
+        tests = [self.test(rule) for rule in decision.rules]
+        requires = decision.is_requirement
+        if requires and not index and any(fails for _, fails in tests):
+            nothing = _or_true(nothing)
         chain = nothing
-        for rule, value in reversed(list(zip(decision.rules, values, strict=True))):
-            if rule.match.test is None:
+        for rule, value, (test, fails) in reversed(list(zip(decision.rules, values, tests, strict=True))):
+            if test is None:
                 chain = value
+            elif not fails:
+                chain = ir.Cond(value.type, test, value, chain)
+            elif index:
+                applies = concerned(test) if requires else settled(test, "")
+                chain = ir.Cond(value.type, applies, value, chain)
+            elif requires:
+                chain = required(test, rule.match.place, value, chain)
             else:
-                chain = ir.Cond(value.type, self.resolved(rule.match.test, rule.key), value, chain)
+                chain = ir.Cond(value.type, settled(test, rule.match.place), value, chain)
         return chain
+
+    def test(self, rule: Rule) -> tuple[ir.Node | None, bool]:
+        """What a rule's match comes to, None for one that always applies, and whether it can fail."""
+        if rule.match.test is None:
+            return None, False
+        key = (rule.key.target, id(rule.match.test))  # of two targets the parameters differ
+        known = self._tests.get(key)
+        if known is None:
+            test = self.resolved(rule.match.test, rule.key)
+            known = self._tests[key] = (test, can_fail(test))
+        return known
+
+
+def _or_true(nothing: ir.Node) -> ir.Node:
+    """What a requirement is where no rule speaks of it."""
+    return TRUE if isinstance(nothing, ir.Const) and nothing.value is None else nothing
 
 
 def _alike(values: Sequence[ir.Node]) -> Sequence[ir.Node]:

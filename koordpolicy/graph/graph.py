@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
 from koordpolicy.graph.catalogue import Classes
+from koordpolicy.graph.conditions import can_fail, settled
 from koordpolicy.graph.decide import NO_RULE, Expressions, parameters_of
 from koordpolicy.graph.lookup import Names
 from koordpolicy.graph.moments import NONE, Decisions, Exceptional, digest_with, next_change
@@ -70,7 +71,10 @@ class Selection:
         self._program: RowProgram | None = None
 
     def holds(self, records: Mapping[str, Any]) -> bool:
-        """Whether the document applies to these records, by root. Raises `CelError` where that cannot be told."""
+        """Whether the document applies to these records, by root: not where that cannot be told (see `conditions`).
+
+        Raises `CelError` for a limit, and where a record lacks what it never lacks.
+        """
         if self._test is None:
             return True
         if self._program is None:
@@ -375,6 +379,8 @@ class RuleGraph:
         match = self._matches[unit]
         key = DecisionKey(unit.kind.name, unit.subject, "match")
         test = None if match.test is None else self._expressions.resolved(match.test, key)
+        if test is not None and can_fail(test):
+            test = settled(test, match.place)
         roots = tuple(root for root in ROOTS if root in unit.kind.roots)
         return self._selected.setdefault(
             unit, Selection(unit.id, match.requirements, roots, test, self.budget)

@@ -75,6 +75,12 @@ class RuleMatch:
     condition_span: Span | None = None
     test: ir.Node | None = None
 
+    @property
+    def place(self) -> str:
+        """Where the condition stands, as `FILE:LINE:COLUMN`; empty without one."""
+        span = self.condition_span
+        return "" if span is None else f"{span.file}:{span.start.line}:{span.start.column}"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
@@ -119,3 +125,8 @@ class Decision:
     meaning: str
     default: ir.Node
     rules: tuple[Rule, ...] = field(default=())
+
+    @property
+    def is_requirement(self) -> bool:
+        """Whether it says what must hold, so that where it cannot be told, it does not."""
+        return self.key.field.rpartition(".")[2] == "require"

@@ -75,8 +75,8 @@ def _boxes(node: ir.Node, *, positive: bool) -> list[Box]:
                 return _conjunction(args, node, positive=positive)
             union = [box for arg in args for box in _boxes(arg, positive=positive)]
             return union if len(union) <= MAX_BOXES else [_opaque(node, positive=positive)]
-        case ir.Holds(operand=operand) if positive:
-            return _boxes(operand, positive=True)
+        case ir.Holds(operand=operand):
+            return _boxes(operand, positive=positive)
         case ir.Call(overload=overload, args=(operand,)) if overload.startswith("!_"):
             return _boxes(operand, positive=not positive)
         case _:

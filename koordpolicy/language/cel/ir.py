@@ -148,12 +148,14 @@ class Cond(Node):
 
 @dataclass(frozen=True, slots=True)
 class Holds(Node):
-    """Whether a condition holds: false where it fails. `clause` says whose it is, `FILE:LINE:COLUMN`, for whoever counts.
+    """The value of a condition, and where it fails, that of `otherwise`. A limit is no such failure.
 
-    No text has it: conditions in front of rules get it (see `graph.decide`). A limit is no such failure.
+    `clause` says whose condition it is, `FILE:LINE:COLUMN`, for whoever counts failures; without one nobody does. No text
+    has this node: conditions in front of rules get it (see `graph.conditions`).
     """
 
     operand: Node
+    otherwise: Node
     clause: str = field(default="", compare=False)
 
 

@@ -18,7 +18,7 @@ _CHILDREN: Final[Mapping[type[ir.Node], Callable[[Any], tuple[ir.Node, ...]]]] =
         ir.OptField: lambda node: (node.base,),
         ir.Select: lambda node: (node.operand,),
         ir.Cast: lambda node: (node.operand,),
-        ir.Holds: lambda node: (node.operand,),
+        ir.Holds: attrgetter("operand", "otherwise"),
         ir.Index: attrgetter("operand", "index"),
         ir.Cond: attrgetter("condition", "then", "otherwise"),
         ir.OrElse: attrgetter("operand", "other"),
@@ -68,7 +68,7 @@ def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Nod
             return node if _same(args, changed) else replace(node, args=changed)
         case ir.Field(base=base) | ir.HasField(base=base) | ir.OptField(base=base):
             return replace(node, base=change(base))
-        case ir.Select(operand=operand) | ir.Cast(operand=operand) | ir.Holds(operand=operand):
+        case ir.Select(operand=operand) | ir.Cast(operand=operand):
             return replace(node, operand=change(operand))
         case ir.Index(operand=operand, index=index):
             return replace(node, operand=change(operand), index=change(index))
@@ -79,6 +79,8 @@ def with_children(node: ir.Node, change: Callable[[ir.Node], ir.Node]) -> ir.Nod
                 then=change(node.then),
                 otherwise=change(node.otherwise),
             )
+        case ir.Holds(operand=operand, otherwise=otherwise):
+            return replace(node, operand=change(operand), otherwise=change(otherwise))
         case ir.OrElse(operand=operand, other=other):
             return replace(node, operand=change(operand), other=change(other))
         case ir.MakeList(elements=elements):

@@ -59,7 +59,8 @@ class Rules:
     def _broken(self, operation: str, roots: Mapping[str, Any]) -> Iterable[Violation]:
         for name in self._names:
             about = self._graph.about(_KIND, name, roots)
-            if operation not in about.value("operations") or not about.value("enabled"):
+            # Whether it is in use cannot be told: then it is, and refuses unless it holds.
+            if operation not in about.value("operations") or not about.value_or("enabled", True):
                 continue
             problem = ""
             try:

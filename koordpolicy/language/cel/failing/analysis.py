@@ -5,7 +5,7 @@ an evaluation ends in an error (limits and defects aside, and amounts beyond wha
 one of the failures is among its reasons.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -27,10 +27,13 @@ from koordpolicy.language.cel.failing.keys import Keys
 from koordpolicy.language.cel.failing.known import NOTHING, Atom, Known
 from koordpolicy.language.cel.failing.ranges import FITS, INT, UINT, Ranges, raw
 from koordpolicy.language.cel.ir_walk import inline_binds, rewrite, walk
-from koordpolicy.language.cel.library import FUNCTIONS
+from koordpolicy.language.cel.library import FUNCTIONS, OVERLOADS
+from koordpolicy.language.cel.library.formatting import check_format
 from koordpolicy.language.cel.lower.apply import implementation
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.meter import UNMETERED
+from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.cel.walk import children
 
 MAX_STEPS: Final = 50_000
@@ -132,8 +135,9 @@ class _Analysis:
                 yield from self._not_bool(condition)
                 yield from self.of(then, self.assume.holds(condition, known))
                 yield from self.of(otherwise, self.assume.holds(condition, known, truth=False))
-            case ir.Holds():
-                return
+            case ir.Holds(operand=operand, otherwise=otherwise):
+                if self.of(operand, known):
+                    yield from self.of(otherwise, known)
             case ir.OrElse(operand=operand, other=other):
                 yield from self.of(operand, known)
                 yield from self.of(other, self.assume.evaluated(operand, known))
@@ -277,7 +281,7 @@ class _Analysis:
         if cause is None:
             return None
         atom = self.atom(node) or (cause.value, self.keys.of(node))
-        return Failure(node, cause, atom, _fails_for_sure(node))
+        return Failure(node, cause, atom, _fails_for_sure(node) or _has_bad_constant(node))
 
     def _cause(self, node: ir.Node, known: Known) -> Cause | None:  # noqa: C901, PLR0911, PLR0912 - one case a kind of node
         match node:
@@ -286,13 +290,9 @@ class _Analysis:
                 if atom is None or atom in known or self._comes_with(node, known):
                     return None
                 return Cause.FACT
-            case ir.Select(optional=True):
-                return Cause.TYPE if node.operand.type.name == "dyn" else None
-            case ir.Select(test=True):
-                return Cause.TYPE if node.operand.type.name == "dyn" else None
+            case ir.Select(operand=operand) if node.optional or node.test or operand.type.name == "optional_type":
+                return Cause.TYPE if _held(operand.type).name not in ("map", "record") else None
             case ir.Select(operand=operand):
-                if operand.type.name == "optional_type":
-                    return None
                 return self._unless(node, known, Cause.KEY if operand.type.name == "map" else Cause.TYPE)
             case ir.Index(operand=operand):
                 return self._index(node, operand.type.name, known)
@@ -323,8 +323,9 @@ class _Analysis:
 
     def _index(self, node: ir.Index, container: str, known: Known) -> Cause | None:
         if node.optional or container == "optional_type":
-            computed = node.index.type.name not in ("int", "string", "bool", "uint") or container == "dyn"
-            return Cause.TYPE if computed and container != "map" else None
+            held = _held(node.operand.type).name
+            plain = node.index.type.name == "int" if held == "list" else held == "map"
+            return None if plain else Cause.TYPE
         if container == "dyn":
             return Cause.TYPE
         if container == "map":
@@ -372,12 +373,12 @@ class _Analysis:
             return Cause.TYPE
         name = overload.partition("(")[0].removeprefix(".")
         if overload.removeprefix(".") in CHOOSING:
+            if "dyn" in overload:
+                return Cause.TYPE
             return None if self._least_size(args[0], known) >= 1 else Cause.ARGUMENT
         at = CONSTANT_FIRST.get(name)
-        if at is not None and len(args) > at and isinstance(args[at], ir.Const) and not (
-            len(args) > 2 and name not in ("findAll", "regex.replace")
-        ):
-            return None if name != "format" or isinstance(args[1], ir.MakeList) else Cause.ARGUMENT
+        if at is not None and len(args) > at and isinstance(args[at], ir.Const) and _takes_constant(node, at):
+            return None
         if self._takes_all(node, known):
             return None
         return self._unless(node, known, Cause.ARGUMENT)
@@ -390,7 +391,7 @@ class _Analysis:
             return Cause.ZERO
         if node.overload == "divide(int,double)":
             return None if self._within(raw(node, self._operands(node, known)), "int") else Cause.OVERFLOW
-        if node.overload == "_/_(int,int)":
+        if node.overload in ("_/_(int,int)", "_%_(int,int)"):
             least = self.ranges.of(node.args[0], known)[0] <= INT[0]
             return Cause.OVERFLOW if least and low <= -1.0 <= high else None
         return None
@@ -405,18 +406,18 @@ class _Analysis:
         if name == "sum":
             return self._bounded
         if name in ("int", "uint", "millicores", "bytesOf"):
-            return self._within(operands[0], node.type.name, strict=node.args[0].type.name == "double")
+            return self._within(operands[0], node.type.name)
         # What a cluster has, and what is made of it, does not come near the bounds; what a text says may.
         tame = self._bounded and all(max(abs(low), abs(high)) < _TAME for low, high in operands)
         constant = all(isinstance(arg, ir.Const) for arg in node.args)
         return (tame and not constant) or self._within(raw(node, operands), node.type.name)
 
     @staticmethod
-    def _within(found: tuple[float, float], kind: str, *, strict: bool = False) -> bool:
+    def _within(found: tuple[float, float], kind: str) -> bool:
         low, high = found
         if kind == "uint":
             return low >= 0 and high < UINT[1]
-        return (low > -FITS if strict else low >= -FITS) and high < FITS
+        return low > -FITS and high < FITS
 
     def _takes_all(self, node: ir.Call, known: Known) -> bool:
         """Whether a function takes each of the few texts that its only argument may be."""
@@ -445,6 +446,13 @@ _SAME_ELEMENTS: Final = frozenset(
 """Calls that make a list of elements of another."""
 
 
+def _held(kind: Type) -> Type:
+    """A type, or what an optional of it holds."""
+    while kind.name == "optional_type" and kind.params:
+        kind = kind.params[0]
+    return kind
+
+
 def _renamed(node: ir.Node, old: str, new: str) -> ir.Node:
     if old == new:
         return node
@@ -467,6 +475,47 @@ def _is_distinct(node: ir.Node) -> bool:
         case ir.Const(value=list() | tuple() as values):
             return all(value not in values[:at] for at, value in enumerate(values))
     return False
+
+
+_SAMPLES: Final[Mapping[str, object]] = {
+    "string": "",
+    "int": 1,
+    "google.protobuf.Timestamp": Timestamp(0),
+}
+
+
+def _takes_constant(call: ir.Call, at: int) -> bool:
+    """Whether a function takes an argument that is a constant, whatever the others are."""
+    overload, constant = OVERLOADS.get(call.overload), call.args[at]
+    if overload is None or not isinstance(constant, ir.Const):
+        return False
+    if call.overload.startswith("regex.replace("):
+        written = call.args[2].value if isinstance(call.args[2], ir.Const) else "\\"
+        if not isinstance(written, str) or "\\" in written:
+            return False  # a group that the pattern need not have
+    try:
+        if call.overload == "format(string,list(dyn))":
+            listed = call.args[1]
+            if not isinstance(listed, ir.MakeList) or not isinstance(constant.value, str) or listed.optional:
+                return False
+            check_format(constant.value, [element.type for element in listed.elements])
+            return True
+        samples = [_SAMPLES[argument.type.name] for argument in call.args]
+        samples[at] = constant.value
+        guarded(lambda: overload.implementation(*samples))
+    except (CelError, KeyError):
+        return False
+    return True
+
+
+def _has_bad_constant(node: ir.Node) -> bool:
+    """Whether a function fails of a constant argument, whatever the others are."""
+    if not isinstance(node, ir.Call):
+        return False
+    at = CONSTANT_FIRST.get(node.overload.partition("(")[0].removeprefix("."))
+    if at is None or len(node.args) <= at or not isinstance(node.args[at], ir.Const) or at == 0:
+        return False
+    return "regex.replace" not in node.overload and not _takes_constant(node, at)
 
 
 def _fails_for_sure(node: ir.Node) -> bool:

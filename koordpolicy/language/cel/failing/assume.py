@@ -88,8 +88,8 @@ class Assumptions:
                 yes = self.holds(then, self.holds(condition, known), truth=truth)
                 no = self.holds(otherwise, self.holds(condition, known, truth=False), truth=truth)
                 return yes.or_else(no)
-            case ir.Holds(operand=operand):
-                return self.holds(operand, known) if truth else known
+            case ir.Holds(operand=operand, otherwise=otherwise):
+                return self.holds(operand, known, truth=truth).or_else(self.holds(otherwise, known, truth=truth))
         known = self.evaluated(test, known)
         key = self._keys.of(test)
         known = known.within(key, 1.0, 1.0) if truth else known.within(key, 0.0, 0.0)

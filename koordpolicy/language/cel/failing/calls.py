@@ -123,4 +123,4 @@ CONSTANT_FIRST: Final = {
     )},
 }  # fmt: skip
 """Functions that fail only of one argument (a pattern, a format, a time zone), which the checker has tried where constant."""
-EXACT_COUNT: Final = frozenset(("findAll", "regex.replace"))
+

@@ -9,10 +9,10 @@ from koordpolicy.language.cel.failing.keys import SAME, SIZES, Keys
 from koordpolicy.language.cel.failing.known import EVERYTHING, Known, Range
 from koordpolicy.language.cel.types import Type, Unit
 
-INT: Final[Range] = (-(2.0**63), 2.0**63 - 1024)
-"""Bounds of an int. The greatest is the greatest double below 2⁶³; sums of what lies within are compared with `FITS`."""
-
 FITS: Final = 2.0**63
+"""What an int keeps below, and its negative above: at the very ends doubles tell no difference."""
+
+INT: Final[Range] = (-FITS, FITS)
 UINT: Final[Range] = (0.0, 2.0**64)
 
 AMOUNT: Final[Range] = (-(2.0**50), 2.0**50)

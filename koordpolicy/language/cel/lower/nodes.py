@@ -57,7 +57,7 @@ def compute(body: Body, node: ir.Node, operands: tuple[int, ...]) -> str:
             )
             return f"{check}({body.text(operands[0])}{', meter' if node.type.params else ''})"
         case ir.Holds():
-            return _holds(body, node, operands[0])
+            return _holds(body, node, operands)
         case ir.OptMap():
             return _opt_map(body, node, operands)
         case ir.Comprehension():
@@ -293,9 +293,9 @@ def _logic(body: Body, operands: tuple[int, ...], word: str) -> str:
     return result
 
 
-def _holds(body: Body, node: ir.Holds, operand: int) -> str:
+def _holds(body: Body, node: ir.Holds, operands: tuple[int, ...]) -> str:
     with body.branch() as inner, body.watch() as seen:
-        text = body.truth(operand)
+        text = body.truth(operands[0])
     if not seen.may_fail:
         body.block.append(inner)
         return text
@@ -305,7 +305,12 @@ def _holds(body: Body, node: ir.Holds, operand: int) -> str:
     body.block.nest(inner)
     body.block.line("except Exception as error:")
     paid = (f"charge(meter, {ABSORBED})",) if body.repeats else ()
-    body.block.nest(one_line(*paid, f"{result} = unheld(error, {node.clause!r})"))
+    body.block.nest(one_line(*paid, f"unheld(error, {node.clause!r})", f"{result} = None"))
+    with body.branch() as instead:
+        other = body.truth(operands[1])
+    instead.line(f"{result} = {other}")
+    body.block.line(f"if {result} is None:")
+    body.block.nest(instead)
     return result
 
 

@@ -268,15 +268,15 @@ def _absorbing(
     return absorbed
 
 
-def _unheld(told: Callable[[Exception], CelError]) -> Callable[[Exception, str], bool]:
-    """The same for a condition, which does not hold then, and is counted. A limit ends all."""
+def _unheld(told: Callable[[Exception], CelError]) -> Callable[[Exception, str], None]:
+    """The same for a condition, whose failure is counted. A limit ends all."""
 
-    def unheld(error: Exception, clause: str) -> bool:
+    def unheld(error: Exception, clause: str) -> None:
         found = told(error)
         if not isinstance(found, EvaluationError):
             raise found
-        SEEN.add(clause, error=str(found))
-        return False
+        if clause:
+            SEEN.add(clause, error=str(found))
 
     return unheld
 

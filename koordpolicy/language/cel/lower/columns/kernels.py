@@ -319,13 +319,11 @@ def errors_unless(excluded: Errors, others: Errors, errors: Errors) -> Errors:
     return join(others, errors & ~excluded)
 
 
-def where_held(value: Mask, errors: Errors, clause: str) -> Mask:
-    """A condition that does not hold where it failed, which is counted. Nobody may write the mask."""
-    failed = 0 if errors is None else int(np.count_nonzero(errors))
-    if errors is None or not failed:
-        return value
-    SEEN.add(clause, failed)
-    return value & ~errors
+def count_unheld(errors: Mask, clause: str) -> None:
+    """Count the entries for which a condition failed."""
+    failed = int(np.count_nonzero(errors))
+    if failed and clause:
+        SEEN.add(clause, failed)
 
 
 def fail_undecided_all(value: Mask, errors: Errors) -> Errors:

@@ -49,14 +49,23 @@ def emit_junction(emitter: Emitter, node: ir.And | ir.Or, need: Need | None) -> 
 
 
 def emit_holds(emitter: Emitter, node: ir.Holds, need: Need | None) -> Vec:
-    """Where a condition holds: neither false nor failed. The failures are counted."""
+    """A condition, and where it fails another. The failures are counted."""
     found = emitter.emit_bool(node.operand, need)
     if found.errors is None:
         return found
-    space = emitter.space_of_node(node)
-    values, errors = emitter.values_in(found, space), emitter.errors_in(found, space)
-    clause = emitter.writer.constant("K", node.clause)
-    return Vec(BOOL, emitter.new("v", f"where_held({values}, {errors}, {clause})"), space)
+    writer, space = emitter.writer, emitter.space_of_node(node)
+    value, failed = writer.name("v"), writer.name("e")
+    own, errors = emitter.values_in(found, space), emitter.errors_in(found, space)
+    writer.line(f"{value} = {own}; {failed} = {errors}")
+    with writer.block(f"if {failed} is not None:"):
+        wanted = emitter.narrow(need, failed, space) if emitter.is_partial(node.otherwise) else None
+        other = emitter.emit_bool(node.otherwise, wanted)
+        clause = writer.constant("K", node.clause)
+        instead = emitter.element_of(other) if other.space is None else emitter.values_in(other, space)
+        writer.line(f"count_unheld({failed}, {clause})")
+        writer.line(f"{value} = np.where({failed}, {instead}, {own})")
+        writer.line(f"{failed} = errors_where({failed}, {emitter.errors_in(other, space)}, None)")
+    return Vec(BOOL, value, space, failed)
 
 
 def _combine(emitter: Emitter, args: list[ir.Node], conjunction: bool, need: Need | None) -> Vec:

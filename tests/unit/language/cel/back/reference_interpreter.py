@@ -74,11 +74,11 @@ def interpret(node: ir.Node, scope: Scope) -> Any:  # noqa: C901, PLR0912 - one 
         case ir.Cond():
             chosen = node.then if _bool(interpret(node.condition, scope)) else node.otherwise
             return interpret(chosen, scope)
-        case ir.Holds(operand=operand):
+        case ir.Holds(operand=operand, otherwise=otherwise):
             try:
                 return _bool(interpret(operand, scope))
             except EvaluationError:
-                return False
+                return _bool(interpret(otherwise, scope))
         case ir.OrElse(operand=operand, other=other, unwrap=unwrap):
             found = _optional(interpret(operand, scope))
             if found is not NONE:

@@ -296,14 +296,14 @@ def _expand(choose: Choose, kind: str, scope: Scope, depth: int) -> str:
 
 
 @st.composite
-def expressions(draw: st.DrawFn, depth: int = 3) -> str:
-    """An expression of any kind, of so many levels at most."""
-    return write(lambda options: draw(st.sampled_from(options)), depth)
+def expressions(draw: st.DrawFn, depth: int = 3, kind: str | None = None) -> str:
+    """An expression of any kind, or of one, of so many levels at most."""
+    return write(lambda options: draw(st.sampled_from(options)), depth, kind)
 
 
-def write(choose: Choose, depth: int = 3) -> str:
-    """An expression of any kind, by whoever chooses."""
-    return _expand(choose, choose(_RESULTS), (), depth)
+def write(choose: Choose, depth: int = 3, kind: str | None = None) -> str:
+    """An expression of any kind, or of one, by whoever chooses."""
+    return _expand(choose, kind or choose(_RESULTS), (), depth)
 
 
 # --- facts -----------------------------------------------------------------------------------------

@@ -73,9 +73,27 @@ def assert_same(
     """Row by row, a column program gives what the row program gives, errors included; so it does when asked
     for one row after another, and so does the row program of the folded expression. No defect hides among the errors.
     """
+    if programs is None:
+        assert_same_of(text, typed(text), table, pod)
+    else:
+        _assert_same(text, table, pod, *programs, programs[1])
+
+
+def assert_same_of(text: str, node: ir.Node, table: NodeTable, pod: Mapping[str, Any]) -> None:
+    """The same of a typed form, `text` being what is told of it."""
+    by_columns, by_row = compile_columns(node, "node", ROOT_NAMES), compile_row(ROOT_NAMES, node)
+    _assert_same(text, table, pod, by_columns, by_row, compile_row(ROOT_NAMES, fold(node)))
+
+
+def _assert_same(
+    text: str,
+    table: NodeTable,
+    pod: Mapping[str, Any],
+    program: ColumnProgram,
+    by_row: RowProgram,
+    folded: RowProgram,
+) -> None:
     seen = SEEN.total()
-    program, by_row = programs or (columns(text), compile_row(ROOT_NAMES, typed(text)))
-    folded = by_row if programs else compile_row(ROOT_NAMES, fold(typed(text)))
     result = program.call(table, {"pod": pod, "now": NOW})
     bound = program.bound({"pod": pod, "now": NOW})
     assert len(result) == len(table)
