@@ -10,6 +10,7 @@ from koordpolicy.diagnostics import Diagnostic, Diagnostics
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import CATALOGUE_TYPES, catalogue_constants
 from koordpolicy.graph.expressions import Probe, Vocabulary
+from koordpolicy.graph.foresight import foresight
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import Invariant
 from koordpolicy.graph.layers import Layer, PackFinder, no_packs
@@ -53,9 +54,10 @@ PASSES: tuple[Pass, ...] = (
     conflicts,  # ties and rules that never decide, with example inputs
     cost,  # no decision needs more steps than the budget
     meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
+    foresight,  # expressions that can end in an error, each with the edit that mends it
 )
 
-CHECKS: frozenset[Pass] = frozenset((availability, conflicts, cost, meaning))
+CHECKS: frozenset[Pass] = frozenset((availability, conflicts, cost, meaning, foresight))
 """The passes that only find what is wrong: a revision that was compiled elsewhere needs them no more."""
 
 

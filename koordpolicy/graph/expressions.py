@@ -11,6 +11,7 @@ from koordpolicy.language.cel.checker import Problem, check, check_as
 from koordpolicy.language.cel.environment import Environment, UserFunction
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.recovery import Parsed, parse_all
+from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.syntax import SyntaxProblem
 from koordpolicy.language.cel.types import ERROR, Type
 from koordpolicy.language.documents import Document
@@ -128,6 +129,16 @@ def literal_fix(problem: LiteralProblem, document: Document, path: Path) -> Fix 
         return None
     place = document.positions.value((*path, *problem.path))
     return Fix(f"write `{problem.replacement}`", place, problem.replacement, problem.safe)
+
+
+def typed(text: str, environment: Environment) -> tuple[ir.Node | None, tuple[Problem, ...]]:
+    """The folded typed form of a text that stands in no document, and what is wrong; None with an error in it."""
+    try:
+        tree = parse(text)
+    except SyntaxProblem:
+        return None, ()
+    node, problems = _checked(tree, environment, None, text, folded=True)
+    return (None if _wrong(problems) else node), problems
 
 
 def _checked(

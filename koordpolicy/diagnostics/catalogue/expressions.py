@@ -368,4 +368,118 @@ EXPRESSIONS: tuple[Code, ...] = (
               target: {cel: node.capacity.cpu * percent(65)}
             """,
     ),
+    Code.written(
+        "KP215",
+        "access that can fail",
+        severity=Severity.WARNING,
+        explanation="""
+            A key that a map need not have, a fact that may be missing, an index beyond the end of a list, or the value of
+            an optional that may have none: where it is not there, the evaluation ends in an error. What is tested before
+            on the same way counts: `has(x.y)`, `'k' in m`, `m[?'k']`, `size(l) > 0`, both sides of `&&`, `||` and `? :`,
+            a `filter`, and the document's own match.
+            """,
+        why="""
+            Most nodes do not have most labels. What an error does stands in the manual, kind by kind (`errors.md`): no
+            rule takes a default away by it, but the clause does not say what its author meant.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "node.labels['team'] == 'a'"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="""
+            Say what holds without it: `node.labels[?'team'].orValue('') == 'a'`, `has(node.usage.total.cpu) && ...`. The
+            finding has the edit where there is one; `koordpolicy check --fix` offers it.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "node.labels[?'team'].orValue('') == 'a'"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP216",
+        "operand that is not always taken",
+        severity=Severity.WARNING,
+        explanation="""
+            A divisor that may be zero, a text that need be no number, quantity, time or address, an empty list of which the
+            greatest is asked for, a value of any type where one is wanted: an operator or function has no value for it,
+            and the evaluation ends in an error.
+            """,
+        why="Labels and annotations hold whatever somebody wrote there, and a node that has just joined has no capacity.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              match: {condition: "int(node.labels[?'tier'].orValue('0')) > 2"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+        advice="""
+            Test it before, in the same expression: `d != 0 && ...`, `isQuantity(x) && ...`,
+            `x.matches('^[0-9]{1,9}$') && ...`, `size(l) > 0 && ...`.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              variables: [{name: tier, expression: "node.labels[?'tier'].orValue('0')"}]
+              match: {condition: "variables.tier.matches('^[0-9]{1,9}$') && int(variables.tier) > 2"}
+              target: {cel: node.capacity.cpu * percent(65)}
+            """,
+    ),
+    Code.written(
+        "KP217",
+        "result that may not fit",
+        severity=Severity.WARNING,
+        explanation="""
+            A whole number may grow beyond 64 bits, which is an error in CEL: a product or sum of numbers that a text says,
+            or a double without bounds cut to a whole number. Amounts of nodes and pods, and parameters, are taken to be
+            such as clusters have; arithmetic with them alone is not reported.
+            """,
+        why="Whoever may write the text decides whether the rule can be evaluated.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: "millicores(double(number(node.capacity.cpu)) / double(size(node.pods)))"}}
+            """,
+        advice="Bound the operands first, or test what divides: `size(l) > 0 ? ... : ...`.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec:
+              target: {cel: "size(node.pods) > 0 ? node.capacity.cpu / size(node.pods) : node.capacity.cpu"}
+            """,
+    ),
+    Code.written(
+        "KP218",
+        "expression that can only fail",
+        explanation="""
+            Constants alone make this part of the expression end in an error whenever it is reached: an index beyond a
+            written list, a key that a written map does not have, a time zone that does not exist.
+            """,
+        why="It never has a value, so that the rule never says what it seems to say.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: "node.capacity.cpu * [percent(65), percent(80)][2]"}}
+            """,
+        advice="Correct the constant.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: default}
+            spec: {target: {cel: "node.capacity.cpu * [percent(65), percent(80)][1]"}}
+            """,
+    ),
 )

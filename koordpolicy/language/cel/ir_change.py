@@ -32,6 +32,11 @@ def with_types(root: ir.Node, change: Callable[[Type], Type]) -> ir.Node:
     return rewrite(root, changed)
 
 
+def placed(root: ir.Node, start: int, end: int) -> ir.Node:
+    """The expression with all of it at one place: what stands for a call, seen from the text of the call."""
+    return rewrite(root, lambda node: replace(node, start=start, end=end))
+
+
 def renamed_locals(root: ir.Node, rename: Callable[[str], str]) -> ir.Node:
     """The expression with every local variable renamed, where it is bound and where it is used."""
 

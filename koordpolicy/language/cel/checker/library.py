@@ -6,7 +6,7 @@ from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.checker.names import error_at
 from koordpolicy.language.cel.checker.quantities import operand, zero_as
 from koordpolicy.language.cel.environment import UserFunction
-from koordpolicy.language.cel.ir_change import renamed_locals, size
+from koordpolicy.language.cel.ir_change import placed, renamed_locals, size
 from koordpolicy.language.cel.syntax import MAX_NODES
 from koordpolicy.language.cel.types import ERROR, Type
 from koordpolicy.language.cel.wording import short, spoken
@@ -38,7 +38,7 @@ def call_library(
             "call the function once and bind its result to a variable",
         )  # fmt: skip
     suffix = context.local_name(node, "")
-    body = renamed_locals(function.body, lambda name: name + suffix)
+    body = renamed_locals(placed(function.body, node.start, node.end), lambda name: name + suffix)
     for value, (name, _) in reversed(list(zip(bound, function.params, strict=True))):
         body = ir.Bind(body.type, name + suffix, value, body, start=node.start, end=node.end)
     return body

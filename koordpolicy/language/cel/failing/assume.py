@@ -210,6 +210,9 @@ class Assumptions:
         return known
 
     def _between(self, node: ir.Node, low: float, high: float, known: Known) -> Known:
+        least, most = self._ranges.of(node, known)
+        if max(low, least) > min(high, most):
+            return Known(impossible=True)
         known = known.within(self._keys.of(node), low, high)
         # What is true of a whole number is true of it as a double.
         if isinstance(node, ir.Call) and node.overload in ("double(int)", "percent(int)", "double(uint)"):

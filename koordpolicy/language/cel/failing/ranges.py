@@ -89,7 +89,7 @@ class Ranges:
             return pick(low for low, _ in found), pick(high for _, high in found)
         rule = _ARITHMETIC.get(overload)
         if rule is None:
-            return self._whole(node.type)
+            return self._whole(node.type) if overload in _OF_TEXTS or not self._bounded else _MADE
         operands = [self.of(arg, known, depth + 1) for arg in args]
         found = rule(*operands)
         if self._bounded and all(max(abs(low), abs(high)) <= _MADE[1] for low, high in operands):
@@ -197,6 +197,15 @@ _AS_THEY_ARE: Final = frozenset(
     )
 )  # fmt: skip
 """Conversions of numbers: cutting a fraction brings them nearer to 0."""
+
+
+_OF_TEXTS: Final = frozenset(
+    (
+        "int(string)", "uint(string)", "double(string)", "asInteger(kubernetes.Quantity)",
+        "asApproximateFloat(kubernetes.Quantity)",
+    )
+)  # fmt: skip
+"""What texts say, which may be any number."""
 
 
 def raw(node: ir.Call, operands: tuple[Range, ...]) -> Range:

@@ -1,0 +1,183 @@
+"""KP215 to KP218: each place of the bundle's own documents that can fail, with the edit that mends it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from koordpolicy.diagnostics import Fix, Note, Span
+from koordpolicy.graph.expressions import Vocabulary, typed
+from koordpolicy.graph.foresight.asked import Surroundings, awaits_facts
+from koordpolicy.graph.foresight.mending import mended
+from koordpolicy.graph.foresight.origins import Origins, Text, own_offsets, unplaced
+from koordpolicy.graph.foresight.words import ALWAYS, Words, words
+from koordpolicy.graph.rules import DecisionKey, Rule
+from koordpolicy.graph.scope import inline
+from koordpolicy.graph.state import State, Unit
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.failing import Cause, Failure, TooLarge, failures
+from koordpolicy.language.cel.failing.analysis import Given
+from koordpolicy.language.cel.ir_walk import walk
+from koordpolicy.language.cel.parser import parse
+from koordpolicy.language.cel.types import BOOL
+from koordpolicy.language.documents.edits import replaced
+
+MAX_RULES: Final = 5_000
+"""Rules that are looked at; of larger bundles the rest is left to run time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Something that can fail, in a text of a document."""
+
+    text: Text
+    failure: Failure
+    words: Words
+    alike: tuple[Failure, ...]
+
+
+def foresight(state: State) -> None:
+    """Report what can fail in the rules of the bundle's own documents, each place once."""
+    units = {(unit.layer_name, unit.id): unit for unit in state.units}
+    homes = {(draft.unit, draft.key): draft.home for draft in state.drafts}
+    surroundings = Surroundings(state.decisions, state.constants)
+    told: set[tuple[str, Span]] = set()
+    own = [rule for rule in state.rules if rule.layer == state.own.name and not _is_literal(rule)]
+    for rule in own[:MAX_RULES]:
+        unit = units[rule.layer, rule.document]
+        matched = state.matches.get(unit)
+        looked = _Looked(surroundings, rule, Origins(unit, rule, matched))
+        behind = surroundings.known(rule)
+        used = tuple(sorted(rule.parameters))
+        literals = tuple(
+            one for name in used for one in _rules_of(state, DecisionKey(rule.key.kind, rule.key.subject, f"parameters.{name}"))
+        )
+        key = ("failures", rule, behind, literals)
+        for found in state.cache.get(key, partial(looked.found)):
+            place = _place(unit, found)
+            if (found.words.code, place) in told:
+                continue
+            told.add((found.words.code, place))
+            mended = looked.mended(unit, found, state.vocabulary_of(homes.get((unit, rule.key), unit)))
+            state.found.add(
+                found.words.code,
+                place,
+                found.words.message,
+                help=found.words.help if mended is None else f"write `{mended[1]}`",
+                notes=_notes(rule, found),
+                severity=found.words.severity,
+                fix=None if mended is None else mended[0],
+            )
+
+
+def _rules_of(state: State, key: DecisionKey) -> Sequence[Rule]:
+    decision = state.decisions.get(key)
+    return () if decision is None else decision.rules
+
+
+def _is_literal(rule: Rule) -> bool:
+    return isinstance(rule.value, ir.Const) and rule.match.condition_span is None
+
+
+def _place(unit: Unit, found: _Found) -> Span:
+    start, end = own_offsets(found.failure.node)
+    return unit.document.positions.text_span(found.text.path, start, end)
+
+
+def _notes(rule: Rule, found: _Found) -> tuple[Note, ...]:
+    """What asks for it, if that stands elsewhere."""
+    return (Note(f"`{rule.key}` needs it"),) if found.text.variable else ()
+
+
+class _Looked:
+    """One rule, looked at."""
+
+    def __init__(self, surroundings: Surroundings, rule: Rule, origins: Origins) -> None:
+        self._surroundings = surroundings
+        self._rule = rule
+        self._origins = origins
+
+    def found(self) -> tuple[_Found, ...]:
+        """What can fail in the match and the value, as often as it is written."""
+        rule = self._rule
+        try:
+            condition = () if rule.match.test is None else self._failures(rule.match.test, condition=True)
+            value = self._failures(rule.value, condition=False)
+        except TooLarge:
+            return ()
+        awaited = awaits_facts(rule.key)
+        found = [(one, True) for one in condition]
+        found += [(one, False) for one in value if not (awaited and one.cause is Cause.FACT)]
+        roots = [rule.value] if rule.match.test is None else [rule.match.test, rule.value]
+        return tuple(self._placed(found, [self._origins.placed(root) for root in roots]))
+
+    def _failures(self, node: ir.Node, *, condition: bool) -> tuple[Failure, ...]:
+        _, presence = self._surroundings.known(self._rule)
+        whole = self._surroundings.resolved(self._origins.placed(node), self._rule)
+        return failures(whole, presence, self._given(condition=condition))
+
+    def _given(self, *, condition: bool) -> list[Given]:
+        return self._surroundings.given(self._rule, self._origins.placed, matched=not condition)
+
+    def _placed(
+        self, found: Sequence[tuple[Failure, bool]], trees: Sequence[ir.Node]
+    ) -> Iterator[_Found]:
+        """One for each cause in each text: the others of its kind go with it, and what is written again."""
+        groups: dict[tuple[object, ...], list[tuple[Failure, bool]]] = defaultdict(list)
+        for failure, condition in found:
+            text = self._origins.text_of(failure.node)
+            if text is not None:
+                written = text.text[slice(*own_offsets(failure.node))]
+                groups[text.path, failure.cause, written, failure.certain].append((failure, condition))
+        for group in groups.values():
+            (first, condition), text = group[0], self._origins.text_of(group[0][0].node)
+            assert text is not None
+            alike = {own_offsets(failure.node): failure for failure, _ in group}
+            for node in walk(*trees):
+                if node == first.node and self._origins.text_of(node) == text:
+                    alike.setdefault(own_offsets(node), replace(first, node=node))
+            yield _Found(text, first, words(first, text.text, condition=condition), tuple(alike.values()))
+
+    # Edits
+
+    def mended(self, unit: Unit, found: _Found, names: Vocabulary) -> tuple[Fix, str] | None:
+        """The edit of the file, and what it writes, if there is one that takes the failures away and brings no others."""
+        text = unit.document.positions.text(found.text.path)
+        if text is None or found.words.code == ALWAYS:
+            return None
+        types = {name: value.type for name, value in self._rule.variables.items()}
+        environment = names.extended(variables=types).environment
+        before, _ = typed(found.text.text, environment)
+        if before is None:
+            return None
+        edit = mended(found.text.text, parse(found.text.text), found.alike, is_test=before.type == BOOL)
+        if edit is None:
+            return None
+        edited = found.text.text[: edit.start] + edit.replacement + found.text.text[edit.end :]
+        after, problems = typed(edited, environment)
+        if after is None or after.type != before.type or problems or not self._is_better(found, before, after):
+            return None
+        written = replaced(text, edit.start, edit.end, edit.replacement)
+        description = f"write `{' '.join(edited.split())}`"
+        return None if written is None else (Fix(description, *written), " ".join(edit.shown.split()))
+
+    def _is_better(self, found: _Found, before: ir.Node, after: ir.Node) -> bool:
+        """Whether what failed does no more, and nothing fails that did not."""
+        rule = self._rule
+        given = self._given(condition=found.text.path[-1] == "condition")
+        given = [(unplaced(test), truth) for test, truth in given]
+        _, presence = self._surroundings.known(rule)
+
+        def left(node: ir.Node) -> tuple[Counter[Cause], set[ir.Node]]:
+            whole = self._surroundings.resolved(inline(node, rule.variables), rule)
+            failing = failures(whole, presence, given)
+            return Counter(one.cause for one in failing), {one.node for one in failing}
+
+        try:
+            (many, _), (few, nodes) = left(before), left(after)
+        except TooLarge:
+            return False
+        cause = found.failure.cause
+        return few <= many and few[cause] < many[cause] and not nodes & {one.node for one in found.alike}
+

@@ -1,0 +1,107 @@
+"""What is said of a failure that was foreseen."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.diagnostics import Severity
+from koordpolicy.graph.foresight.origins import own_offsets
+from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.failing import Cause, Failure
+
+_SHOWN: Final = 60
+
+CODES: Mapping[Cause, str] = {
+    Cause.KEY: "KP215",
+    Cause.FACT: "KP215",
+    Cause.INDEX: "KP215",
+    Cause.OPTIONAL: "KP215",
+    Cause.ZERO: "KP216",
+    Cause.ARGUMENT: "KP216",
+    Cause.TYPE: "KP216",
+    Cause.DUPLICATE: "KP216",
+    Cause.OVERFLOW: "KP217",
+}
+"""The finding for each cause; what fails whenever it is reached is `ALWAYS` instead."""
+
+ALWAYS: Final = "KP218"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Code, message and advice of a finding."""
+
+    code: str
+    message: str
+    help: str
+    severity: Severity = Severity.WARNING
+
+
+def words(failure: Failure, text: str, *, condition: bool) -> Words:
+    """What to say of a failure in a text, placed nodes given; `condition` where it stands in a rule's condition."""
+    shown = _shown(failure.node, text)
+    if failure.certain:
+        return Words(ALWAYS, f"`{shown}` can only fail", "correct the constant", Severity.ERROR)
+    reason, help = _reason(failure, text)
+    return Words(CODES[failure.cause], f"`{shown}` fails {reason}", help)
+
+
+def _reason(failure: Failure, text: str) -> tuple[str, str]:  # noqa: PLR0911 - one case a cause
+    """Why it fails, to follow "fails", and what helps."""
+    node = failure.node
+    match failure.cause:
+        case Cause.KEY:
+            operand = node.operand if isinstance(node, ir.Select | ir.Index) else node
+            what = "label" if isinstance(operand, ir.Field) and operand.path == "labels" else "key"
+            what = "annotation" if isinstance(operand, ir.Field) and operand.path == "annotations" else what
+            return f"where there is no such {what}", "say what holds without it: `m[?'k'].orValue('')`, or `'k' in m && ...`"
+        case Cause.FACT:
+            root = isinstance(node, ir.Field) and failure.atom[0] == "record"
+            if root:
+                return "where there is no such object", "test first that it is there, with `has(...) && ...`"
+            return "where it is not known", f"test first that it is there, with `has({_shown(node, text)})`"
+        case Cause.INDEX:
+            return "where the list is shorter", "test the size first: `size(list) > n && ...`, or ask with `list[?n]`"
+        case Cause.OPTIONAL:
+            return "where there is no value", "say what holds without one: `.orValue(...)`"
+        case Cause.ZERO:
+            divisor = node.args[1] if isinstance(node, ir.Call) else node
+            return f"where `{_shown(divisor, text)}` is 0", "test the divisor first: `d != 0 && ...`, `d == 0 ? 0 : n / d`"
+        case Cause.ARGUMENT:
+            return _of_arguments(node)
+        case Cause.TYPE:
+            return "where the value is of another type", "find out its type first: `type(x) == string && ...`"
+        case Cause.DUPLICATE:
+            return "where two keys are the same", "make the keys of distinct elements: `list.distinct()`"
+    return "where the result does not fit into 64 bits", "bound the operands first, or count as `double(...)`"
+
+
+_TAKES: Mapping[str, tuple[str, str]] = {
+    "int": ("where the text is no whole number", "test it first: `x.matches('^[0-9]{1,9}$') && ...`"),
+    "uint": ("where the text is no whole number", "test it first: `x.matches('^[0-9]{1,9}$') && ...`"),
+    "double": ("where the text is no number", "test it first: `x.matches('^[0-9]{1,9}$') && ...`"),
+    "bool": ("where the text is neither true nor false", "compare the text: `x == 'true'`"),
+    "timestamp": ("where the text is no time", "match the text first, or compare it as it is"),
+    "duration": ("where the text is no duration", "match the text first, or compare it as it is"),
+    "quantity": ("where the text is no quantity", "test it first: `isQuantity(x) && ...`"),
+    "cpu": ("where the text is no quantity", "compare facts, which are read already"),
+    "memory": ("where the text is no quantity", "compare facts, which are read already"),
+    "ip": ("where the text is no address", "test it first: `isIP(x) && ...`"),
+    "cidr": ("where the text is no network", "test it first: `isCIDR(x) && ...`"),
+    "url": ("where the text is no URL", "test it first: `isURL(x) && ...`"),
+    **{name: ("of an empty list", "test first that there is an element: `size(list) > 0 ? ... : ...`") for name in (
+        "min", "max", "math.least", "math.greatest", "percentile")},
+}  # fmt: skip
+
+
+def _of_arguments(node: ir.Node) -> tuple[str, str]:
+    name = node.overload.partition("(")[0].removeprefix(".") if isinstance(node, ir.Call) else ""
+    if name in _TAKES:
+        return _TAKES[name]
+    return f"of some arguments: `{name}` does not take all", "test the argument first"
+
+
+def _shown(node: ir.Node, text: str) -> str:
+    start, end = own_offsets(node)
+    shown = " ".join(text[start:end].split())
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 3] + "..."
