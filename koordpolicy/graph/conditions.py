@@ -36,9 +36,9 @@ def forgiving(test: ir.Node) -> ir.Node:
 
 def _or_empty(node: ir.Node) -> ir.Node:
     match node:
-        case ir.Select(operand=operand, optional=False, test=False) | ir.Index(operand=operand, optional=False) if (
-            operand.type.name == "map" and operand.type.params[1] == STRING
-        ):
+        case (
+            ir.Select(operand=operand, optional=False, test=False) | ir.Index(operand=operand, optional=False)
+        ) if operand.type.name == "map" and operand.type.params[1] == STRING:
             found = replace(node, optional=True, type=optional_of(STRING))
             empty = constant(STRING, "", node.start, node.end)
             return ir.OrElse(STRING, found, empty, unwrap=True, start=node.start, end=node.end)

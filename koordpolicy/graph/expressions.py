@@ -10,8 +10,8 @@ from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check, check_as
 from koordpolicy.language.cel.environment import Environment, UserFunction
 from koordpolicy.language.cel.fold import fold
-from koordpolicy.language.cel.recovery import Parsed, parse_all
 from koordpolicy.language.cel.parser import parse
+from koordpolicy.language.cel.recovery import Parsed, parse_all
 from koordpolicy.language.cel.syntax import SyntaxProblem
 from koordpolicy.language.cel.types import ERROR, Type
 from koordpolicy.language.documents import Document

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from koordpolicy.diagnostics import Fix, Note, Span
+from koordpolicy.diagnostics import Fix, Note, Severity, Span
 from koordpolicy.graph.expressions import Vocabulary, typed
 from koordpolicy.graph.foresight.asked import Surroundings, awaits_facts
 from koordpolicy.graph.foresight.mending import mended
@@ -22,6 +22,7 @@ from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.types import BOOL
 from koordpolicy.language.documents.edits import replaced
+from koordpolicy.language.kinds import Slot
 
 MAX_RULES: Final = 5_000
 """Rules that are looked at; of larger bundles the rest is left to run time."""
@@ -40,9 +41,10 @@ class _Found:
 def foresight(state: State) -> None:
     """Report what can fail in the rules of the bundle's own documents, each place once."""
     units = {(unit.layer_name, unit.id): unit for unit in state.units}
-    homes = {(draft.unit, draft.key): draft.home for draft in state.drafts}
+    drafts = {(draft.unit, draft.key): draft for draft in state.drafts}
     surroundings = Surroundings(state.decisions, state.constants)
     told: set[tuple[str, Span]] = set()
+    wrong = {one.span for one in state.found if one.severity is Severity.ERROR}
     own = [rule for rule in state.rules if rule.layer == state.own.name and not _is_literal(rule)]
     for rule in own[:MAX_RULES]:
         unit = units[rule.layer, rule.document]
@@ -51,15 +53,19 @@ def foresight(state: State) -> None:
         behind = surroundings.known(rule)
         used = tuple(sorted(rule.parameters))
         literals = tuple(
-            one for name in used for one in _rules_of(state, DecisionKey(rule.key.kind, rule.key.subject, f"parameters.{name}"))
+            one
+            for name in used
+            for one in _rules_of(state, DecisionKey(rule.key.kind, rule.key.subject, f"parameters.{name}"))
         )
         key = ("failures", rule, behind, literals)
         for found in state.cache.get(key, partial(looked.found)):
             place = _place(unit, found)
-            if (found.words.code, place) in told:
+            if (found.words.code, place) in told or place in wrong:
                 continue
             told.add((found.words.code, place))
-            mended = looked.mended(unit, found, state.vocabulary_of(homes.get((unit, rule.key), unit)))
+            draft = drafts.get((unit, rule.key))
+            names = state.vocabulary_of(unit if draft is None else draft.home)
+            mended = looked.mended(unit, found, names, limited=draft is not None and _is_limited(draft.slot))
             state.found.add(
                 found.words.code,
                 place,
@@ -69,6 +75,11 @@ def foresight(state: State) -> None:
                 severity=found.words.severity,
                 fix=None if mended is None else mended[0],
             )
+
+
+def _is_limited(slot: Slot) -> bool:
+    """Whether a slot takes not every value of its type."""
+    return bool(slot.choices or slot.pattern) or slot.minimum is not None or slot.maximum is not None
 
 
 def _rules_of(state: State, key: DecisionKey) -> Sequence[Rule]:
@@ -120,9 +131,7 @@ class _Looked:
     def _given(self, *, condition: bool) -> list[Given]:
         return self._surroundings.given(self._rule, self._origins.placed, matched=not condition)
 
-    def _placed(
-        self, found: Sequence[tuple[Failure, bool]], trees: Sequence[ir.Node]
-    ) -> Iterator[_Found]:
+    def _placed(self, found: Sequence[tuple[Failure, bool]], trees: Sequence[ir.Node]) -> Iterator[_Found]:
         """One for each cause in each text: the others of its kind go with it, and what is written again."""
         groups: dict[tuple[object, ...], list[tuple[Failure, bool]]] = defaultdict(list)
         for failure, condition in found:
@@ -141,10 +150,16 @@ class _Looked:
 
     # Edits
 
-    def mended(self, unit: Unit, found: _Found, names: Vocabulary) -> tuple[Fix, str] | None:
-        """The edit of the file, and what it writes, if there is one that takes the failures away and brings no others."""
+    def mended(
+        self, unit: Unit, found: _Found, names: Vocabulary, *, limited: bool
+    ) -> tuple[Fix, str] | None:
+        """The edit of the file, and what it writes, if there is one that takes the failures away and brings no others.
+
+        A slot that is `limited` need not take the empty value that an edit would bring.
+        """
         text = unit.document.positions.text(found.text.path)
-        if text is None or found.words.code == ALWAYS:
+        own = found.text.path[-1] == "cel"
+        if text is None or found.words.code == ALWAYS or (limited and own):
             return None
         types = {name: value.type for name, value in self._rule.variables.items()}
         environment = names.extended(variables=types).environment
@@ -156,7 +171,12 @@ class _Looked:
             return None
         edited = found.text.text[: edit.start] + edit.replacement + found.text.text[edit.end :]
         after, problems = typed(edited, environment)
-        if after is None or after.type != before.type or problems or not self._is_better(found, before, after):
+        if (
+            after is None
+            or after.type != before.type
+            or problems
+            or not self._is_better(found, before, after)
+        ):
             return None
         written = replaced(text, edit.start, edit.end, edit.replacement)
         description = f"write `{' '.join(edited.split())}`"
@@ -180,4 +200,3 @@ class _Looked:
             return False
         cause = found.failure.cause
         return few <= many and few[cause] < many[cause] and not nodes & {one.node for one in found.alike}
-

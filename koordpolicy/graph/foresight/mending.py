@@ -140,12 +140,14 @@ def _tests_of(node: ast.Expr) -> tuple[ast.Expr, ...]:
             return args
         case ast.CallExpr(function="_?_:_", args=args):
             return args
-        case ast.CallExpr(function=name, target=target, args=args) if target is not None and name in _MACROS_OF_TESTS:
+        case ast.CallExpr(function=name, target=target, args=args) if (
+            target is not None and name in _MACROS_OF_TESTS
+        ):
             return args[-1:]
     return ()
 
 
-def _guard(failure: Failure, text: str) -> str | None:  # noqa: PLR0911 - one case a cause
+def _guard(failure: Failure, text: str) -> str | None:
     """What tells that there is no failure."""
     node = failure.node
     match failure.cause:

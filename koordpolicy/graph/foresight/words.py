@@ -46,7 +46,7 @@ def words(failure: Failure, text: str, *, condition: bool) -> Words:
     return Words(CODES[failure.cause], f"`{shown}` fails {reason}", help)
 
 
-def _reason(failure: Failure, text: str) -> tuple[str, str]:  # noqa: PLR0911 - one case a cause
+def _reason(failure: Failure, text: str) -> tuple[str, str]:
     """Why it fails, to follow "fails", and what helps."""
     node = failure.node
     match failure.cause:
@@ -54,19 +54,28 @@ def _reason(failure: Failure, text: str) -> tuple[str, str]:  # noqa: PLR0911 - 
             operand = node.operand if isinstance(node, ir.Select | ir.Index) else node
             what = "label" if isinstance(operand, ir.Field) and operand.path == "labels" else "key"
             what = "annotation" if isinstance(operand, ir.Field) and operand.path == "annotations" else what
-            return f"where there is no such {what}", "say what holds without it: `m[?'k'].orValue('')`, or `'k' in m && ...`"
+            return (
+                f"where there is no such {what}",
+                "say what holds without it: `m[?'k'].orValue('')`, or `'k' in m && ...`",
+            )
         case Cause.FACT:
             root = isinstance(node, ir.Field) and failure.atom[0] == "record"
             if root:
                 return "where there is no such object", "test first that it is there, with `has(...) && ...`"
             return "where it is not known", f"test first that it is there, with `has({_shown(node, text)})`"
         case Cause.INDEX:
-            return "where the list is shorter", "test the size first: `size(list) > n && ...`, or ask with `list[?n]`"
+            return (
+                "where the list is shorter",
+                "test the size first: `size(list) > n && ...`, or ask with `list[?n]`",
+            )
         case Cause.OPTIONAL:
             return "where there is no value", "say what holds without one: `.orValue(...)`"
         case Cause.ZERO:
             divisor = node.args[1] if isinstance(node, ir.Call) else node
-            return f"where `{_shown(divisor, text)}` is 0", "test the divisor first: `d != 0 && ...`, `d == 0 ? 0 : n / d`"
+            return (
+                f"where `{_shown(divisor, text)}` is 0",
+                "test the divisor first: `d != 0 && ...`, `d == 0 ? 0 : n / d`",
+            )
         case Cause.ARGUMENT:
             return _of_arguments(node)
         case Cause.TYPE:
@@ -89,8 +98,10 @@ _TAKES: Mapping[str, tuple[str, str]] = {
     "ip": ("where the text is no address", "test it first: `isIP(x) && ...`"),
     "cidr": ("where the text is no network", "test it first: `isCIDR(x) && ...`"),
     "url": ("where the text is no URL", "test it first: `isURL(x) && ...`"),
-    **{name: ("of an empty list", "test first that there is an element: `size(list) > 0 ? ... : ...`") for name in (
-        "min", "max", "math.least", "math.greatest", "percentile")},
+    **dict.fromkeys(
+        ("min", "max", "math.least", "math.greatest", "percentile"),
+        ("of an empty list", "test first that there is an element: `size(list) > 0 ? ... : ...`"),
+    ),
 }  # fmt: skip
 
 

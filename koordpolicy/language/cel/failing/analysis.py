@@ -217,9 +217,7 @@ class _Analysis:
             # What a filter has let through fulfils its predicate, and is an element of what it filters.
             inner = self._element(_Element(walked.range, names[-1:]), known)
             assert walked.predicate is not None
-            return self.assume.holds(
-                _renamed(walked.predicate, walked.variables[0], names[-1]), inner
-            )
+            return self.assume.holds(_renamed(walked.predicate, walked.variables[0], names[-1]), inner)
         if isinstance(walked, ir.Call) and walked.overload.removeprefix(".") in _SAME_ELEMENTS:
             return self._element(_Element(walked.args[0], names[-1:]), known)
         if isinstance(walked, ir.Cond):
@@ -241,14 +239,19 @@ class _Analysis:
 
     # Nodes by themselves
 
-    def atom(self, node: ir.Node) -> Atom | None:  # noqa: PLR0911 - one case a kind of node
+    def atom(self, node: ir.Node) -> Atom | None:
         """What has to be known for a node not to fail, its operands given; None where it cannot."""
         match node:
             case ir.Field(base=base, path=path):
                 return self._fact(base, path)
-            case ir.Select(operand=operand, field=field, optional=False, test=False) if operand.type.name == "map":
+            case ir.Select(operand=operand, field=field, optional=False, test=False) if (
+                operand.type.name == "map"
+            ):
                 return ("key", self.keys.of(operand), self.keys.text(field))
-            case ir.Index(operand=operand, index=index, optional=False) if operand.type.name in ("map", "list"):
+            case ir.Index(operand=operand, index=index, optional=False) if operand.type.name in (
+                "map",
+                "list",
+            ):
                 kind = "key" if operand.type.name == "map" else "inside"
                 return (kind, self.keys.of(operand), self.keys.of(index))
             case ir.Call():
@@ -283,30 +286,37 @@ class _Analysis:
         atom = self.atom(node) or (cause.value, self.keys.of(node))
         return Failure(node, cause, atom, _fails_for_sure(node) or _has_bad_constant(node))
 
-    def _cause(self, node: ir.Node, known: Known) -> Cause | None:  # noqa: C901, PLR0911, PLR0912 - one case a kind of node
+    def _cause(self, node: ir.Node, known: Known) -> Cause | None:
         match node:
             case ir.Field(base=base):
                 atom = self._fact(base, node.path)
                 if atom is None or atom in known or self._comes_with(node, known):
                     return None
                 return Cause.FACT
-            case ir.Select(operand=operand) if node.optional or node.test or operand.type.name == "optional_type":
+            case ir.Select(operand=operand) if (
+                node.optional or node.test or operand.type.name == "optional_type"
+            ):
                 return Cause.TYPE if _held(operand.type).name not in ("map", "record") else None
             case ir.Select(operand=operand):
                 return self._unless(node, known, Cause.KEY if operand.type.name == "map" else Cause.TYPE)
             case ir.Index(operand=operand):
                 return self._index(node, operand.type.name, known)
             case ir.Cast(operand=operand):
-                return Cause.TYPE
+                # What a slot takes beyond its type is another check's, which knows what a value may be.
+                return None if self._bounded and operand.type == node.type else Cause.TYPE
             case ir.MakeMap(entries=entries):
-                keys = [key for key, _ in entries]
-                plain = all(isinstance(key, ir.Const) for key in keys)
-                return None if plain and len(set(map(self.keys.of, keys))) == len(keys) or len(keys) < 2 and all(
-                    key.type.name != "dyn" for key in keys
-                ) else Cause.DUPLICATE
+                return None if self._differ([key for key, _ in entries]) else Cause.DUPLICATE
             case ir.Call():
                 return self._call(node, known)
         return None
+
+    def _differ(self, keys: list[ir.Node]) -> bool:
+        """Whether the keys of a map that is written surely differ, and are keys."""
+        if len(keys) < 2:
+            return all(key.type.name != "dyn" for key in keys)
+        return all(isinstance(key, ir.Const) for key in keys) and len(set(map(self.keys.of, keys))) == len(
+            keys
+        )
 
     def _comes_with(self, node: ir.Field, known: Known) -> bool:
         """Whether another fact that is known to be there never is without this one."""
@@ -357,7 +367,7 @@ class _Analysis:
 
     # Calls
 
-    def _call(self, node: ir.Call, known: Known) -> Cause | None:  # noqa: PLR0911 - one case a class of functions
+    def _call(self, node: ir.Call, known: Known) -> Cause | None:
         overload, args = node.overload, node.args
         if overload in DIVIDING:
             return self._division(node, known)

@@ -18,8 +18,22 @@ AtomOf = Callable[[ir.Node], Atom | None]
 RootsOf = Callable[[str, Collection[str]], Collection[str]]
 """The roots that are there where another one is one of these texts."""
 
-_MIRRORED: Final = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_", "_==_": "_==_", "_!=_": "_!=_"}
-_OPPOSITE: Final = {"_<_": "_>=_", "_<=_": "_>_", "_>_": "_<=_", "_>=_": "_<_", "_==_": "_!=_", "_!=_": "_==_"}
+_MIRRORED: Final = {
+    "_<_": "_>_",
+    "_<=_": "_>=_",
+    "_>_": "_<_",
+    "_>=_": "_<=_",
+    "_==_": "_==_",
+    "_!=_": "_!=_",
+}
+_OPPOSITE: Final = {
+    "_<_": "_>=_",
+    "_<=_": "_>_",
+    "_>_": "_<=_",
+    "_>=_": "_<_",
+    "_==_": "_!=_",
+    "_!=_": "_==_",
+}
 _FEW: Final = 16
 
 
@@ -89,7 +103,9 @@ class Assumptions:
                 no = self.holds(otherwise, self.holds(condition, known, truth=False), truth=truth)
                 return yes.or_else(no)
             case ir.Holds(operand=operand, otherwise=otherwise):
-                return self.holds(operand, known, truth=truth).or_else(self.holds(otherwise, known, truth=truth))
+                return self.holds(operand, known, truth=truth).or_else(
+                    self.holds(otherwise, known, truth=truth)
+                )
         known = self.evaluated(test, known)
         key = self._keys.of(test)
         known = known.within(key, 1.0, 1.0) if truth else known.within(key, 0.0, 0.0)
@@ -120,7 +136,11 @@ class Assumptions:
                 return known.with_atoms([("key", self._keys.of(operand), self._keys.text(field))])
             case ir.Comprehension(range=walked, macro=macro):
                 some = truth if macro in ("exists", "exists_one") else not truth
-                return self._filled(walked, known) if some and macro in ("all", "exists", "exists_one") else known
+                return (
+                    self._filled(walked, known)
+                    if some and macro in ("all", "exists", "exists_one")
+                    else known
+                )
             case ir.Call():
                 return self._call(test, known, truth=truth)
         return known
@@ -152,7 +172,9 @@ class Assumptions:
         texts = [value for value in values if isinstance(value, str)]
         if len(texts) == len(values) <= _FEW:
             return self._text(element, frozenset(texts), known)
-        numbers = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
+        numbers = [
+            value for value in values if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
         if len(numbers) == len(values) and element.type.is_number:
             known = self._between(element, min(numbers), max(numbers), known)
             return known.with_atoms([("nonzero", self._keys.of(element))]) if 0 not in numbers else known
@@ -200,11 +222,15 @@ class Assumptions:
             case "_==_":
                 return self._between(node, low, high, known)
             case "_<_":
-                return self._between(node, float("-inf"), below(high, whole=whole and other.type.name != "double"), known)
+                return self._between(
+                    node, float("-inf"), below(high, whole=whole and other.type.name != "double"), known
+                )
             case "_<=_":
                 return self._between(node, float("-inf"), high, known)
             case "_>_":
-                return self._between(node, above(low, whole=whole and other.type.name != "double"), float("inf"), known)
+                return self._between(
+                    node, above(low, whole=whole and other.type.name != "double"), float("inf"), known
+                )
             case "_>=_":
                 return self._between(node, low, float("inf"), known)
         return known
@@ -239,7 +265,11 @@ class Assumptions:
         if isinstance(value, int | float) and not equal and value == 0 and not isinstance(value, bool):
             known = known.with_atoms([("nonzero", self._keys.of(node))])
             low, _ = self._ranges.of(node, known)
-            return known.within(self._keys.of(node), 1.0, float("inf")) if low >= 0 and node.type.name != "double" else known
+            return (
+                known.within(self._keys.of(node), 1.0, float("inf"))
+                if low >= 0 and node.type.name != "double"
+                else known
+            )
         return known
 
 
@@ -255,4 +285,3 @@ def _constants(node: ir.Node) -> list[object] | None:
             found = [element.value for element in elements if isinstance(element, ir.Const)]
             return found if len(found) == len(elements) else None
     return None
-

@@ -113,7 +113,9 @@ def is_total(call: ir.Call) -> bool:
 
 def is_of_any_type(call: ir.Call) -> bool:
     """Whether only the values tell which function is called, or whether there is one."""
-    return "dyn" in call.overload.partition("(")[2].rstrip(")").split(",") or call.overload.startswith("error(")
+    return "dyn" in call.overload.partition("(")[2].rstrip(")").split(",") or call.overload.startswith(
+        "error("
+    )
 
 
 CONSTANT_FIRST: Final = {
@@ -123,4 +125,3 @@ CONSTANT_FIRST: Final = {
     )},
 }  # fmt: skip
 """Functions that fail only of one argument (a pattern, a format, a time zone), which the checker has tried where constant."""
-

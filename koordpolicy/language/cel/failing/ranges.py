@@ -61,7 +61,9 @@ class Ranges:
     def _own(self, node: ir.Node, known: Known, depth: int) -> Range:
         match node:
             case ir.Const(value=int() | float() as value):
-                return EVERYTHING if isinstance(value, float) and isnan(value) else (float(value), float(value))
+                return (
+                    EVERYTHING if isinstance(value, float) and isnan(value) else (float(value), float(value))
+                )
             case ir.Field() | ir.Var() | ir.Ref() | ir.Select() | ir.Index():
                 return self._given(node.type)
             case ir.Cond(then=then, otherwise=otherwise):
@@ -84,15 +86,15 @@ class Ranges:
         if name in ("sum", ".sum"):
             return self._sum(node, known, depth)
         if name in ("min", "max", "math.least", "math.greatest") and len(args) > 1:
-            found = [self.of(arg, known, depth + 1) for arg in args]
-            pick = min if name in ("min", "math.least") else max
-            return pick(low for low, _ in found), pick(high for _, high in found)
+            given = [self.of(arg, known, depth + 1) for arg in args]
+            lows, highs = [low for low, _ in given], [high for _, high in given]
+            return (min(lows), min(highs)) if name in ("min", "math.least") else (max(lows), max(highs))
         rule = _ARITHMETIC.get(overload)
         if rule is None:
             return self._whole(node.type) if overload in _OF_TEXTS or not self._bounded else _MADE
         operands = [self.of(arg, known, depth + 1) for arg in args]
         found = rule(*operands)
-        if self._bounded and all(max(abs(low), abs(high)) <= _MADE[1] for low, high in operands):
+        if rule is not _divide and self._bounded and all(max(abs(low), abs(high)) <= _MADE[1] for low, high in operands):
             return max(found[0], _MADE[0]), min(found[1], _MADE[1])
         return found
 

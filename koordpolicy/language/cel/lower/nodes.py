@@ -31,8 +31,8 @@ def compute(body: Body, node: ir.Node, operands: tuple[int, ...]) -> str:
             return _call(body, node, operands)
         case ir.And() | ir.Or():
             return _logic(body, operands, "and" if isinstance(node, ir.And) else "or")
-        case ir.Cond():
-            return _condition(body, operands)
+        case ir.Cond() | ir.Holds():
+            return _condition(body, node, operands)
         case ir.HasField():
             return _has_field(body, node, operands[0])
         case ir.OptField():
@@ -56,8 +56,6 @@ def compute(body: Body, node: ir.Node, operands: tuple[int, ...]) -> str:
                 caster(node.type, node.permitted), ("cast", node.type, node.permitted)
             )
             return f"{check}({body.text(operands[0])}{', meter' if node.type.params else ''})"
-        case ir.Holds():
-            return _holds(body, node, operands)
         case ir.OptMap():
             return _opt_map(body, node, operands)
         case ir.Comprehension():
@@ -314,7 +312,9 @@ def _holds(body: Body, node: ir.Holds, operands: tuple[int, ...]) -> str:
     return result
 
 
-def _condition(body: Body, operands: tuple[int, ...]) -> str:
+def _condition(body: Body, node: ir.Cond | ir.Holds, operands: tuple[int, ...]) -> str:
+    if isinstance(node, ir.Holds):
+        return _holds(body, node, operands)
     condition = body.truth(operands[0])
     with body.branch() as then:
         yes = body.text(operands[1])
