@@ -13,7 +13,7 @@ from typing import Final
 from koordpolicy.graph.presence import PRESENCE
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
-from koordpolicy.language.cel.failing import TooLarge, failures
+from koordpolicy.language.cel.failing import TooManySteps, failures
 from koordpolicy.language.cel.ir_walk import inline_binds, rewrite
 from koordpolicy.language.cel.types import BOOL, STRING, optional_of
 
@@ -25,7 +25,7 @@ def can_fail(test: ir.Node) -> bool:
     """Whether a condition may fail where all facts are there that may not be missing."""
     try:
         return bool(failures(test, PRESENCE, bounded=False))
-    except TooLarge:
+    except TooManySteps:
         return True
 
 

@@ -10,13 +10,13 @@ from koordpolicy.diagnostics import Fix, Note, Severity, Span
 from koordpolicy.graph.expressions import Vocabulary, typed
 from koordpolicy.graph.foresight.asked import Surroundings, awaits_facts
 from koordpolicy.graph.foresight.mending import mended
-from koordpolicy.graph.foresight.origins import Origins, Text, own_offsets, unplaced
+from koordpolicy.graph.foresight.origins import Origins, SourceText, own_offsets, unplaced
 from koordpolicy.graph.foresight.words import ALWAYS, Words, words
 from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.scope import inline
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.failing import Cause, Failure, TooLarge, failures
+from koordpolicy.language.cel.failing import Cause, Failure, TooManySteps, failures
 from koordpolicy.language.cel.failing.analysis import Given
 from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.parser import parse
@@ -32,10 +32,11 @@ MAX_RULES: Final = 5_000
 class _Found:
     """Something that can fail, in a text of a document."""
 
-    text: Text
+    text: SourceText
     failure: Failure
     words: Words
     alike: tuple[Failure, ...]
+    condition: bool
 
 
 def foresight(state: State) -> None:
@@ -115,7 +116,7 @@ class _Looked:
         try:
             condition = () if rule.match.test is None else self._failures(rule.match.test, condition=True)
             value = self._failures(rule.value, condition=False)
-        except TooLarge:
+        except TooManySteps:
             return ()
         awaited = awaits_facts(rule.key)
         found = [(one, True) for one in condition]
@@ -146,14 +147,16 @@ class _Looked:
             for node in walk(*trees):
                 if node == first.node and self._origins.text_of(node) == text:
                     alike.setdefault(own_offsets(node), replace(first, node=node))
-            yield _Found(text, first, words(first, text.text, condition=condition), tuple(alike.values()))
+            yield _Found(
+                text, first, words(first, text.text, condition=condition), tuple(alike.values()), condition
+            )
 
     # Edits
 
     def mended(
         self, unit: Unit, found: _Found, names: Vocabulary, *, limited: bool
-    ) -> tuple[Fix, str] | None:
-        """The edit of the file, and what it writes, if there is one that takes the failures away and brings no others.
+    ) -> tuple[Fix | None, str] | None:
+        """What to write, if it takes the failures away and brings no others, and the edit where the file can hold it.
 
         A slot that is `limited` need not take the empty value that an edit would bring.
         """
@@ -180,12 +183,12 @@ class _Looked:
             return None
         written = replaced(text, edit.start, edit.end, edit.replacement)
         description = f"write `{' '.join(edited.split())}`"
-        return None if written is None else (Fix(description, *written), " ".join(edit.shown.split()))
+        return None if written is None else Fix(description, *written), " ".join(edit.shown.split())
 
     def _is_better(self, found: _Found, before: ir.Node, after: ir.Node) -> bool:
         """Whether what failed does no more, and nothing fails that did not."""
         rule = self._rule
-        given = self._given(condition=found.text.path[-1] == "condition")
+        given = self._given(condition=found.condition)
         given = [(unplaced(test), truth) for test, truth in given]
         _, presence = self._surroundings.known(rule)
 
@@ -196,7 +199,7 @@ class _Looked:
 
         try:
             (many, _), (few, nodes) = left(before), left(after)
-        except TooLarge:
+        except TooManySteps:
             return False
         cause = found.failure.cause
         return few <= many and few[cause] < many[cause] and not nodes & {one.node for one in found.alike}

@@ -1,10 +1,11 @@
 """Edits of an expression that take a failure away: an optional with a default, or a guard before a test."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.graph.foresight.origins import own_offsets
+from koordpolicy.graph.foresight.origins import of_one_text, own_offsets
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.failing import Cause, Failure
 from koordpolicy.language.cel.failing.texts import TESTED
@@ -28,11 +29,12 @@ _ZERO_BY_TYPE: Final[Mapping[str, str]] = {
     "google.protobuf.Duration": "duration('0s')",
 }
 _MACROS_OF_TESTS: Final = frozenset(("all", "exists", "exists_one", "filter", "existsOne"))
-_SIMPLE: Final = (ast.Ident, ast.SelectExpr, ast.IndexExpr, ast.Literal)
+_OPERATORS: Final = re.compile(r"[\s+*/%?<>=&|-]")
+"""What an expression has that is more than a call or an access."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class Rewriting:
     """`text[start:end]` becomes `replacement`."""
 
     start: int
@@ -42,7 +44,7 @@ class Edit:
     """What is written there, for people: the access with its default, or the guard."""
 
 
-def mended(text: str, tree: ast.Expr, alike: Sequence[Failure], *, is_test: bool) -> Edit | None:
+def mended(text: str, tree: ast.Expr, alike: Sequence[Failure], *, is_test: bool) -> Rewriting | None:
     """One edit that takes failures of one cause away, placed nodes given; None where there is none.
 
     `is_test` where the whole expression gives true or false.
@@ -67,8 +69,10 @@ def mended(text: str, tree: ast.Expr, alike: Sequence[Failure], *, is_test: bool
     shown = _shown(next(iter(alike)), text, edits)
     # What is put in between two characters is told with one of them, so that there is something to replace.
     if start == end:
-        return Edit(start, end + 1, replacement + text[end : end + 1], shown) if end < len(text) else None
-    return Edit(start, end, replacement, shown)
+        return (
+            Rewriting(start, end + 1, replacement + text[end : end + 1], shown) if end < len(text) else None
+        )
+    return Rewriting(start, end, replacement, shown)
 
 
 def _shown(failure: Failure, text: str, edits: Mapping[tuple[int, int], str]) -> str:
@@ -85,7 +89,7 @@ def _shown(failure: Failure, text: str, edits: Mapping[tuple[int, int], str]) ->
     return "".join((*parts, text[at:end]))
 
 
-def _with_default(failure: Failure, text: str) -> tuple[Edit, ...] | None:
+def _with_default(failure: Failure, text: str) -> tuple[Rewriting, ...] | None:
     """The access as an optional, with the empty value of its type."""
     node, zero = failure.node, _zero(failure.node.type)
     start, end = own_offsets(node)
@@ -94,7 +98,7 @@ def _with_default(failure: Failure, text: str) -> tuple[Edit, ...] | None:
     default = f".orValue({zero})"
     if failure.cause is Cause.OPTIONAL:
         head, dot, tail = text[start:end].rpartition(".value")
-        return (Edit(start + len(head), end, default),) if dot and tail.strip(" ()") == "" else None
+        return (Rewriting(start + len(head), end, default),) if dot and tail.strip(" ()") == "" else None
     if not isinstance(node, ir.Select | ir.Index):
         return None
     after = own_offsets(node.operand)[1]
@@ -102,14 +106,14 @@ def _with_default(failure: Failure, text: str) -> tuple[Edit, ...] | None:
     at = text.find(sign, after, end)
     if at < 0 or text[at + 1 : at + 2] == "?" or (start, end) == own_offsets(node.operand):
         return None
-    return Edit(at + 1, at + 1, "?"), Edit(end, end, default)
+    return Rewriting(at + 1, at + 1, "?"), Rewriting(end, end, default)
 
 
 def _zero(kind: Type) -> str | None:
     return _ZERO_BY_UNIT[kind.unit] if kind.unit is not None else _ZERO_BY_TYPE.get(kind.name)
 
 
-def _guarded(failure: Failure, text: str, tree: ast.Expr) -> tuple[Edit, ...] | None:
+def _guarded(failure: Failure, text: str, tree: ast.Expr) -> tuple[Rewriting, ...] | None:
     """A guard before the innermost test that the failure stands in."""
     start, end = own_offsets(failure.node)
     guard, test = _guard(failure, text), _test_around(tree, start, end)
@@ -117,9 +121,9 @@ def _guarded(failure: Failure, text: str, tree: ast.Expr) -> tuple[Edit, ...] | 
         return None
     weak = isinstance(test, ast.CallExpr) and test.function == "_?_:_"
     return (
-        (Edit(test.start, test.start, f"{guard} && ("), Edit(test.end, test.end, ")"))
+        (Rewriting(test.start, test.start, f"{guard} && ("), Rewriting(test.end, test.end, ")"))
         if weak
-        else (Edit(test.start, test.start, f"{guard} && "),)
+        else (Rewriting(test.start, test.start, f"{guard} && "),)
     )
 
 
@@ -156,10 +160,10 @@ def _guard(failure: Failure, text: str) -> str | None:
             return f"has({path})" if "." in path and "(" not in path else None
         case Cause.ZERO if isinstance(node, ir.Call):
             divisor, written = node.args[1], _text(node.args[1], text)
-            if own_offsets(divisor) == own_offsets(node):
+            if own_offsets(divisor) == own_offsets(node) or not of_one_text(node, divisor):
                 return None
             zero = "0.0" if divisor.type.name == "double" and divisor.type.unit is None else "0"
-            plain = all(letter.isalnum() or letter in "._[]'\"" for letter in written)
+            plain = _OPERATORS.search(written) is None
             return f"{written if plain else f'({written})'} != {zero}"
         case Cause.INDEX if isinstance(node, ir.Index):
             index = _text(node.index, text)

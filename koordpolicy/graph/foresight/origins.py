@@ -21,7 +21,7 @@ _STRETCH: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class SourceText:
     """A text of a document, and where it stands."""
 
     path: Path
@@ -34,7 +34,7 @@ class Origins:
     """The texts behind the nodes of one rule."""
 
     def __init__(self, unit: Unit, rule: Rule, match: RuleMatch | None) -> None:
-        self._texts: list[Text] = []
+        self._texts: list[SourceText] = []
         self._of: dict[int, int] = {}
         known = dict(texts_of(unit))
         if isinstance(unit.spec, PolicySpec):
@@ -42,7 +42,7 @@ class Origins:
             for name, value in rule.variables.items():  # each after those it uses, whose nodes are theirs
                 path: Path = ("spec", "variables", places.get(name, -1), "expression")
                 if path in known:
-                    self._add(Text(path, known[path], name), [value])
+                    self._add(SourceText(path, known[path], name), [value])
         positions = unit.document.positions
         if match is not None and match.test is not None and match.condition_span is not None:
             self._condition(known, positions.value, match, [match.test])
@@ -57,9 +57,9 @@ class Origins:
             for path, text in own:
                 at = path[-2]
                 if isinstance(at, int) and at < len(rule.value.elements):
-                    self._add(Text(path, text), [rule.value.elements[at]])
+                    self._add(SourceText(path, text), [rule.value.elements[at]])
         elif own:
-            self._add(Text(*own[0]), [rule.value])
+            self._add(SourceText(*own[0]), [rule.value])
 
     def _condition(
         self, known: Mapping[Path, str], span_of: object, match: RuleMatch, roots: list[ir.Node]
@@ -67,9 +67,9 @@ class Origins:
         assert callable(span_of)
         found = next((path for path in known if span_of(path) == match.condition_span), None)
         if found is not None:
-            self._add(Text(found, known[found]), roots)
+            self._add(SourceText(found, known[found]), roots)
 
-    def _add(self, text: Text, roots: Iterable[ir.Node]) -> None:
+    def _add(self, text: SourceText, roots: Iterable[ir.Node]) -> None:
         self._texts.append(text)
         for node in walk(*roots):
             self._of.setdefault(id(node), len(self._texts))
@@ -83,7 +83,7 @@ class Origins:
             done[id(node)] = replace(changed, start=base + node.start, end=base + node.end)
         return done[id(root)]
 
-    def text_of(self, node: ir.Node) -> Text | None:
+    def text_of(self, node: ir.Node) -> SourceText | None:
         """The text that a node, once placed, comes from."""
         at = node.start // _STRETCH
         return self._texts[at - 1] if at else None
@@ -93,6 +93,11 @@ def own_offsets(node: ir.Node) -> tuple[int, int]:
     """Where a placed node stands in its text."""
     base = node.start // _STRETCH * _STRETCH
     return node.start - base, node.end - base
+
+
+def of_one_text(one: ir.Node, other: ir.Node) -> bool:
+    """Whether two placed nodes stand in the same text."""
+    return one.start // _STRETCH == other.start // _STRETCH
 
 
 def unplaced(root: ir.Node) -> ir.Node:

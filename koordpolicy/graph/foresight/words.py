@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.diagnostics import Severity
-from koordpolicy.graph.foresight.origins import own_offsets
+from koordpolicy.graph.foresight.origins import of_one_text, own_offsets
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.failing import Cause, Failure
 
@@ -72,8 +72,9 @@ def _reason(failure: Failure, text: str) -> tuple[str, str]:
             return "where there is no value", "say what holds without one: `.orValue(...)`"
         case Cause.ZERO:
             divisor = node.args[1] if isinstance(node, ir.Call) else node
+            named = f"`{_shown(divisor, text)}`" if of_one_text(node, divisor) else "the divisor"
             return (
-                f"where `{_shown(divisor, text)}` is 0",
+                f"where {named} is 0",
                 "test the divisor first: `d != 0 && ...`, `d == 0 ? 0 : n / d`",
             )
         case Cause.ARGUMENT:

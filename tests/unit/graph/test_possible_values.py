@@ -77,7 +77,8 @@ def admission(enforcement: str) -> str:
     ],
 )
 def test_each_arm_is_looked_at(enforcement: str) -> None:
-    assert codes(admission(enforcement)) == ["KP107"]
+    # What may be beyond a list or map is another finding, a warning.
+    assert [code for code in codes(admission(enforcement)) if code != "KP215"] == ["KP107"]
 
 
 @pytest.mark.parametrize(

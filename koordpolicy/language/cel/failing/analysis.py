@@ -65,7 +65,7 @@ Given = tuple[ir.Node, bool]
 _MAX_WORLDS: Final = 16
 
 
-class TooLarge(Exception):
+class TooManySteps(Exception):
     """There is more to look at than is worth it."""
 
 
@@ -75,7 +75,7 @@ def failures(
     """Where an expression can fail, in order of evaluation; the same cause as often as it stands there.
 
     `given` are tests that were evaluated before, with their outcome. With `bounded`, amounts and times of facts and
-    parameters are taken to be such as clusters have, so that arithmetic with them does not overflow. Raises `TooLarge`.
+    parameters are taken to be such as clusters have, so that arithmetic with them does not overflow. Raises `TooManySteps`.
     """
     analysis = _Analysis(presence, bounded=bounded)
     whole = inline_binds(expression)
@@ -87,7 +87,7 @@ def failures(
             worlds = worlds[:1] if len(worlds) > _MAX_WORLDS else worlds
         found = [one for known in worlds for one in analysis.of(whole, known)]
     except RecursionError:
-        raise TooLarge from None
+        raise TooManySteps from None
     return tuple({id(one.node): one for one in found}.values())
 
 
@@ -121,7 +121,7 @@ class _Analysis:
         if found is None:
             self._steps += 1
             if self._steps > MAX_STEPS:
-                raise TooLarge
+                raise TooManySteps
             found = self._done[key] = tuple(self._found(node, known))
             self._alive.append((node, known))
         return found

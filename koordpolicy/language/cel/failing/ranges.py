@@ -94,7 +94,11 @@ class Ranges:
             return self._whole(node.type) if overload in _OF_TEXTS or not self._bounded else _MADE
         operands = [self.of(arg, known, depth + 1) for arg in args]
         found = rule(*operands)
-        if rule is not _divide and self._bounded and all(max(abs(low), abs(high)) <= _MADE[1] for low, high in operands):
+        if (
+            rule is not _divide
+            and self._bounded
+            and all(max(abs(low), abs(high)) <= _MADE[1] for low, high in operands)
+        ):
             return max(found[0], _MADE[0]), min(found[1], _MADE[1])
         return found
 
