@@ -239,6 +239,7 @@ async def running_component(
         tasks = await stack.enter_async_context(Tasks())
         tasks.start("api server", follow(sight, process.readiness, settings.unready_after))
         tasks.start("events", recorder.run())
+        tasks.start("conditions", troubles.follow())
         tasks.start("policies", live.run())
         reporting = [tasks.start("presence", presence.run()), tasks.start("report", reporter.run())]
         yield RunningComponent(

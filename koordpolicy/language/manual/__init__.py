@@ -1,6 +1,6 @@
 """The reference manual in Markdown, made from the declarations themselves.
 
-One page a subject: kinds, decisions, facts, functions, diagnostics, commands. Nothing is written
+One page a subject: kinds, decisions, errors, facts, functions, diagnostics, commands. Nothing is written
 here that a declaration says already; who wants another sentence in the manual changes the meaning
 of the kind, slot, fact, function, code or argument.
 """
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from koordpolicy.language.manual.commands import commands_page
 from koordpolicy.language.manual.decisions import decisions_page
 from koordpolicy.language.manual.diagnostics import diagnostics_page
+from koordpolicy.language.manual.errors import errors_page
 from koordpolicy.language.manual.facts import facts_page
 from koordpolicy.language.manual.functions import functions_page
 from koordpolicy.language.manual.kinds import kinds_page
@@ -27,6 +28,7 @@ def manual(parser: argparse.ArgumentParser, more: Mapping[str, str] = MappingPro
     pages = {
         "kinds.md": kinds_page(),
         "decisions.md": decisions_page(),
+        "errors.md": errors_page(),
         "facts.md": facts_page(),
         "functions.md": functions_page(),
         "plugins.md": plugins_page(),

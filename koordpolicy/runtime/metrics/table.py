@@ -255,6 +255,11 @@ METRICS: Final = (
         "Errors that nobody foresaw, by what they took (object, decision, diagnosis, write, extender, revision); the log has a traceback.",
         ("place",),
     ),
+    Metric(
+        "koordpolicy_condition_errors_total",
+        MetricKind.COUNTER,
+        "Evaluations of rules' conditions that failed, so that the rule did not apply; `/statusz` names the conditions.",
+    ),
     # --- the scheduler
     Metric(
         "koordpolicy_scheduler_attempts_total",

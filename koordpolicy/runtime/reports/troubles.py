@@ -5,6 +5,7 @@ here, with a count and an example: one line of the log when it begins and at eac
 PolicyRevision, one entry of `/statusz`.
 """
 
+import asyncio
 import logging
 from collections import OrderedDict
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from koordpolicy.kube.event_correlator import EventRecorder
+from koordpolicy.language.cel.unheld import SEEN
 from koordpolicy.model.policy_revision import revision_name
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
@@ -26,6 +28,10 @@ _MOST: Final = 100
 """Troubles that are remembered; of more, the oldest are forgotten."""
 
 _SHOWN: Final = 20
+
+_PERIOD: Final = 10.0
+"""Seconds between two looks at conditions that failed."""
+
 _LONGEST: Final = 1000
 """Characters of facts that are written into the log."""
 
@@ -83,6 +89,7 @@ class Troubles:
         self._leads = leads
         self._now = now
         self._known: OrderedDict[tuple[str, str, str], Trouble] = OrderedDict()
+        self._unheld = SEEN.seen()
 
     def add(
         self,
@@ -95,8 +102,9 @@ class Troubles:
         example: str = "",
         facts: Callable[[], object] = dict,
         cause: Exception | None = None,
+        times: int = 1,
     ) -> Trouble:
-        """A decision of a revision (by its graph's digest) failed; how that stands by now.
+        """A decision of a revision (by its graph's digest) failed so many times; how that stands by now.
 
         `facts` gives what it was asked about, for the log of an error that nobody foresaw.
         """
@@ -108,16 +116,40 @@ class Troubles:
             )
             while len(self._known) > _MOST:
                 self._known.popitem(last=False)
-        found.count += 1
+        before = found.count
+        found.count += times
         found.last = now
         if cause is not None:
             self._metrics.add("koordpolicy_internal_errors_total", place="decision")
-        if _is_power(found.count):
-            self._tell(found, facts, cause)
+        if before == 0 or len(str(found.count)) > len(str(before)):  # a power of ten was reached
+            self._tell(found, facts, cause, first=before == 0)
         return found
+
+    async def follow(self) -> None:
+        """Tell of conditions that fail, a little later: rules go on without them (see `language.cel.unheld`)."""
+        while True:
+            self.note_conditions()
+            await asyncio.sleep(_PERIOD)
+
+    def note_conditions(self) -> None:
+        """Take over what was counted of conditions that failed since the last time."""
+        active = self._revisions.active
+        found, self._unheld = SEEN.since(self._unheld), SEEN.seen()
+        for clause, one in found.items():
+            self._metrics.add("koordpolicy_condition_errors_total", one.count)
+            self.add(
+                f"the condition at {clause}",
+                "" if active is None else active.graph.digest,
+                one.error or "it fails for some of the nodes",
+                rule=clause,
+                place=clause,
+                example="whatever it was asked about",
+                times=one.count,
+            )
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows: the troubles of the revision that decides; nothing while there are none."""
+        self.note_conditions()
         active = self._revisions.active
         shown = [
             {
@@ -136,12 +168,14 @@ class Troubles:
         ]
         return {"troubles": shown[-_SHOWN:]} if shown else {}
 
-    def _tell(self, found: Trouble, facts: Callable[[], object], cause: Exception | None) -> None:
+    def _tell(
+        self, found: Trouble, facts: Callable[[], object], cause: Exception | None, *, first: bool
+    ) -> None:
         times = f" ({found.count:,} times)" if found.count > 1 else ""
         LOG.warning(
             "%s cannot be decided%s, first for %s: %s", found.decision, times, found.example, found.text
         )
-        if cause is not None and found.count == 1:
+        if cause is not None and first:
             LOG.error(
                 "internal error, please report; revision %s, rule %s at %s, facts %s",
                 found.digest,
@@ -150,7 +184,7 @@ class Troubles:
                 _bounded(facts),
                 exc_info=cause,
             )
-        if found.count == 1 and self._leads():
+        if first and self._leads():
             self._tell_revision(found)
 
     def _tell_revision(self, found: Trouble) -> None:
@@ -160,13 +194,6 @@ class Troubles:
                 message = f"{found.decision} cannot be decided, first for {found.example}: {found.text}"
                 self._recorder.record(about, REASON, message, type="Warning", action="Decide")
                 return
-
-
-def _is_power(count: int) -> bool:
-    """Whether a count is a power of ten."""
-    while count >= 10 and count % 10 == 0:
-        count //= 10
-    return count == 1
 
 
 def _bounded(facts: Callable[[], object]) -> str:
