@@ -41,16 +41,20 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         ),
         "ColocationProfile": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "Overcommit": (
-            "what is published stays; without metrics `onMissing` decides. A fact that is missing means just that, so that "
-            "formulas may read measurements as they are",
+            (
+                "what is published stays; without metrics `onMissing` decides. A fact that is missing means just that, so that "
+                "formulas may read measurements as they are"
+            ),
             "-",
         ),
         "CPUSuppress": ("as `onMissing` says: what was decided last stays, or CPUs are given back", "-"),
         "ContainerHook": ("nothing is written for the pod", "-"),
         "SchedulingProfile": (
-            "a score counts 0 for the node; `queue.order` puts the pod last, back-offs are 1 s, 10 s and 5 min; an "
-            "`enabled`, `weight` or parameter that fails fails the pod's attempt, which comes again after its back-off; a "
-            "`reason` gives way to the filter's name and the error",
+            (
+                "a score counts 0 for the node; `queue.order` puts the pod last, back-offs are 1 s, 10 s and 5 min; an "
+                "`enabled`, `weight` or parameter that fails fails the pod's attempt, which comes again after its back-off; a "
+                "`reason` gives way to the filter's name and the error"
+            ),
             "the node is refused for the pod, with the error",
         ),
         "Rollout": (

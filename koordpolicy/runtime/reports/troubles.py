@@ -102,28 +102,36 @@ class Troubles:
         example: str = "",
         facts: Callable[[], object] = dict,
         cause: Exception | None = None,
-        times: int = 1,
     ) -> Trouble:
-        """A decision of a revision (by its graph's digest) failed so many times; how that stands by now.
+        """A decision of a revision (by its graph's digest) failed; how that stands by now.
 
         `facts` gives what it was asked about, for the log of an error that nobody foresaw.
         """
-        now, key = self._now(), (digest, decision, rule or text)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = Trouble(
-                decision, digest, rule, place, text, example, now, now, unforeseen=cause is not None
-            )
-            while len(self._known) > _MOST:
-                self._known.popitem(last=False)
-        before = found.count
-        found.count += times
-        found.last = now
+        now = self._now()
+        found = self._entry(
+            Trouble(decision, digest, rule, place, text, example, now, now, unforeseen=cause is not None)
+        )
         if cause is not None:
             self._metrics.add("koordpolicy_internal_errors_total", place="decision")
-        if before == 0 or len(str(found.count)) > len(str(before)):  # a power of ten was reached
-            self._tell(found, facts, cause, first=before == 0)
+        self._met(found, 1, facts, cause)
         return found
+
+    def _entry(self, fresh: Trouble) -> Trouble:
+        """The trouble as it is known already, or from now on."""
+        found = self._known.setdefault((fresh.digest, fresh.decision, fresh.rule or fresh.text), fresh)
+        while len(self._known) > _MOST:
+            self._known.popitem(last=False)
+        found.last = fresh.last
+        return found
+
+    def _met(
+        self, found: Trouble, times: int, facts: Callable[[], object] = dict, cause: Exception | None = None
+    ) -> None:
+        """Count, and tell at the first and at each tenth power."""
+        before = found.count
+        found.count += times
+        if before == 0 or len(str(found.count)) > len(str(before)):
+            self._tell(found, facts, cause, first=before == 0)
 
     async def follow(self) -> None:
         """Tell of conditions that fail, a little later: rules go on without them (see `language.cel.unheld`)."""
@@ -137,14 +145,11 @@ class Troubles:
         found, self._unheld = SEEN.since(self._unheld), SEEN.seen()
         for clause, one in found.items():
             self._metrics.add("koordpolicy_condition_errors_total", one.count)
-            self.add(
-                f"the condition at {clause}",
-                "" if active is None else active.graph.digest,
-                one.error or "it fails for some of the nodes",
-                rule=clause,
-                place=clause,
-                example="whatever it was asked about",
-                times=one.count,
+            decision, digest = f"the condition at {clause}", "" if active is None else active.graph.digest
+            text, now = one.error or "it fails for some of the nodes", self._now()
+            example = "whatever it was asked about"
+            self._met(
+                self._entry(Trouble(decision, digest, clause, clause, text, example, now, now)), one.count
             )
 
     def status(self) -> dict[str, Any]:
