@@ -134,7 +134,7 @@ EXPRESSIONS: tuple[Code, ...] = (
             kind: CPUSuppress
             metadata: {name: default}
             spec:
-              match: {condition: "'zone-' + string(size(node.zones)) == node.labels['zones']"}
+              match: {condition: "'zone-' + string(size(node.zones)) == node.labels[?'zones'].orValue('')"}
               target: {cel: node.capacity.cpu * percent(65)}
             """,
     ),
