@@ -42,11 +42,10 @@ def own_identity(instance: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Callbacks:
-    """Who wants to know: that we lead, that we do not lead any more, and who leads ("" for nobody)."""
+    """Who wants to know: that we lead, and that we do not lead any more."""
 
     started: Callable[[], None] = lambda: None
     stopped: Callable[[], None] = lambda: None
-    leader: Callable[[str], None] = lambda name: None
 
 
 class Election:
@@ -70,7 +69,7 @@ class Election:
     ) -> None:
         self.identity = identity
         self.leading = False
-        """Whether our work runs."""
+        """Whether our work runs and has not been told to end."""
         self._cluster = cluster
         self._namespace = namespace
         self._name = name
@@ -93,32 +92,33 @@ class Election:
         """Stand for election, run `work` while leading, and stand again when leadership was lost.
 
         Returns when `work` does, and raises what it raises. `work` is cancelled when leadership is lost, and
-        has `duration - renew_deadline` seconds to end before another begins. However this ends, cancellation included,
-        the lease is given back as soon as the work has stopped.
+        has `duration - renew_deadline` seconds to end before another begins; from then on we do not lead, though the
+        lease may still be ours. However this ends, cancellation included, the lease is given back as soon as the work
+        has stopped.
         """
         while True:
             try:
-                renewed = await self._acquire()
-                self.leading = True
-                _log.info("leading %s/%s as %s", self._namespace, self._name, self.identity)
-                self._callbacks.started()
-                if await self._lead(work, renewed):
+                if await self._lead(work, await self._acquire()):
                     return
             finally:
-                if self.leading:
-                    self.leading = False
-                    self._callbacks.stopped()
                 await self._release()
-            _log.warning("not leading %s/%s any more", self._namespace, self._name)
 
     async def _lead(self, work: Callable[[], Awaitable[None]], renewed: float) -> bool:
         """Work and renew; whether the work has ended by itself."""
+        self.leading = True
+        _log.info("leading %s/%s as %s", self._namespace, self._name, self.identity)
+        self._callbacks.started()
         working = asyncio.ensure_future(work())
         renewing = asyncio.ensure_future(self._renew(renewed))
         try:
             await asyncio.wait((working, renewing), return_when=asyncio.FIRST_COMPLETED)
             ended = working.done()
+            if not ended:
+                why = renewing.result()
+                _log.warning("not leading %s/%s any more: %s", self._namespace, self._name, why)
         finally:
+            self.leading = False
+            self._callbacks.stopped()
             # While the work winds up, the lease is renewed as long as that is possible.
             working.cancel()
             await asyncio.wait((working,))
@@ -136,8 +136,8 @@ class Election:
                 return began
             await asyncio.sleep(self._terms.pause(self._jitter()))
 
-    async def _renew(self, renewed: float) -> None:
-        """Renew for ever; return when the lease is lost or could not be renewed in time.
+    async def _renew(self, renewed: float) -> str:
+        """Renew for ever; return when the lease is lost or could not be renewed in time, with which of the two.
 
         Time counts from the moment before the last request that succeeded: others saw it no sooner.
         """
@@ -152,9 +152,9 @@ class Election:
                             renewed = began
                             break
                         if self._seen is not None and self.leader not in {"", self.identity}:
-                            return
+                            return f"{self.leader} leads"
                     continue
-            return
+            return f"its lease could not be renewed within {self._terms.renew_deadline:g} s"
 
     async def _attempt(self) -> bool:
         """One try to take or renew the lease; whether it is ours now.
@@ -202,9 +202,9 @@ class Election:
         self._see(look(self._seen, lease, asyncio.get_running_loop().time()))
 
     def _see(self, seen: LeaseSighting) -> None:
-        before, self._seen = self.leader, seen
-        if before != seen.holder:
-            self._callbacks.leader(seen.holder)
+        before, self._seen = "" if self._seen is None else self._seen.holder, seen
+        if seen.holder not in {before, "", self.identity} and not self.leading:
+            _log.info("standing by for %s/%s: %s leads", self._namespace, self._name, seen.holder)
 
     async def _release(self) -> None:
         """Give the lease back if it is still ours; when that fails, it runs out by itself."""

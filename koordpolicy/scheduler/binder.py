@@ -108,6 +108,10 @@ class UnforeseenError(KubeError):
         return cls(f"internal error, please report: {type(problem).__name__}: {problem}")
 
 
+class OvertakenError(Conflict):
+    """What was on its way is not any more, and nothing failed: its pod went another way, or this process ends."""
+
+
 class WriteOutcome(NamedTuple):
     """What came of a plan. `error` is None when it was carried out, or needed no carrying out any more."""
 
@@ -118,6 +122,13 @@ class WriteOutcome(NamedTuple):
     def lost(self) -> bool:
         """Whether the pod is gone, or in other hands: trying again makes no sense."""
         return isinstance(self.error, NotFound | Conflict)
+
+    @property
+    def overtaken(self) -> bool:
+        """Whether a binding came to nothing though nothing failed: its pod is gone, or replaced, or bound already, or not
+        on its way any more.
+        """
+        return isinstance(self.error, OvertakenError) or (self.lost and isinstance(self.plan, Binding))
 
 
 def plan(decision: PodDecision, pod: Pod, now: int) -> WritePlan | None:

@@ -146,6 +146,16 @@ class BindingCycles:
         self._ledger.give_up(account.view.pod.key)
         self._site.happened(Event.POD_GONE, account.node)
 
+    def take_back_waiting(self) -> None:
+        """The same for all pods that wait for permits, which come back to the queue."""
+        accounts = list(self._ledger.waiting.values())
+        for account in accounts:
+            self._ledger.give_up(account.view.pod.key)
+        # Once none of them waits, so that they are not asked about again for each other's sake.
+        for account in accounts:
+            self._site.happened(Event.POD_GONE, account.node)
+            self._waitlist.again(account.view)
+
     # --- pods that are there already --------------------------------------------------------------
 
     def adopt(self, view: PodView, node: str) -> None:

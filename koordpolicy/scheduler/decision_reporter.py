@@ -66,7 +66,8 @@ class DecisionReporter:
                 recorder.record(about, "NotEnforced", message, type="Warning", action="Scheduling")
         elif result == "bind_failed":
             assert outcome is not None
-            recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")
+            if not outcome.overtaken:
+                recorder.record(about, "FailedBinding", str(outcome.error), type="Warning", action="Binding")
         elif result != "passed_on" and not of_many:
             recorder.record(about, "FailedScheduling", decision.message, type="Warning", action="Scheduling")
         if decision.preemption is not None and (outcome is None or outcome.error is None):

@@ -19,13 +19,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from koordpolicy.kube import Conflict
 from koordpolicy.model.pod import Pod
-from koordpolicy.scheduler.binder import Binding, Prebind, Preempt, WriteOutcome, WritePlan, plan
+from koordpolicy.scheduler.binder import (
+    Binding,
+    OvertakenError,
+    Prebind,
+    Preempt,
+    WriteOutcome,
+    WritePlan,
+    plan,
+)
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.scheduler import Scheduler
 
 LOG: Final = logging.getLogger(__name__)
+
+NOT_WANTED: Final = "the pod is not on its way to the node any more"
+"""Why a pod is not bound whose decision does not hold any more."""
 
 
 class Settled(NamedTuple):
@@ -77,11 +87,12 @@ class Driver:
     def done(self, action: Action, outcome: WriteOutcome) -> Action | None:
         """What came of an action, after which another one may be due at once."""
         decision, pod = action.decision, action.pod
-        if outcome.error is None and isinstance(action.plan, Prebind):
-            if self.wants(action):
+        if isinstance(action.plan, Prebind):
+            if not self.wants(action):
+                outcome = WriteOutcome(action.plan, OvertakenError(NOT_WANTED))
+            elif outcome.error is None:
                 self._scheduler.written(decision)
                 return Action(decision, pod, action.plan.then)
-            outcome = WriteOutcome(action.plan, Conflict("the pod is not on its way to the node any more"))
         if outcome.error is not None:
             self._take_back(action)
         self._settle(Settled(decision, pod, outcome))
@@ -91,6 +102,13 @@ class Driver:
         """Whether the pod of an action is still on its way by that decision."""
         account = self._scheduler.ledger.assumed(action.decision.pod)
         return account is not None and account.decision is action.decision
+
+    def pause(self) -> None:
+        """Nobody asks for actions from now on, until somebody does: nothing is held for pods that wait for permits."""
+        try:
+            self._scheduler.forget_waiting()
+        except Exception as problem:  # noqa: BLE001  # told of by `failed`
+            self.failed("what waits for permits could not be taken back", problem)
 
     def next_time(self, *, retries: bool = True) -> int | None:
         """When to come again although nothing happens: the first of all back-offs, permits and confirmations that end.

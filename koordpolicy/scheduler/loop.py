@@ -10,16 +10,25 @@ at again after a pause.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Final, TypeAlias
 
-from koordpolicy.kube import Cluster, Conflict, Object, Patch, Resource
+from koordpolicy.kube import Cluster, Object, Patch, Resource
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.model.pod import Pod, PodKey
-from koordpolicy.scheduler.binder import Binding, Prebind, WriteOutcome, WritePlan, apply, plan
+from koordpolicy.scheduler.binder import (
+    Binding,
+    OvertakenError,
+    Prebind,
+    WriteOutcome,
+    WritePlan,
+    apply,
+    plan,
+)
 from koordpolicy.scheduler.decision import PodDecision
-from koordpolicy.scheduler.driver import Action, Driver, Settled
+from koordpolicy.scheduler.driver import NOT_WANTED, Action, Driver, Settled
 from koordpolicy.scheduler.plugins.base import Sleep
 from koordpolicy.scheduler.scheduler import Scheduler
 
@@ -40,6 +49,9 @@ SLICE: Final = 0.02
 
 LONGEST_WAIT: Final = 5.0
 """Seconds after which the queue is looked at though nothing was heard."""
+
+ENDING: Final = "this process stops, or leads no more"
+"""Why a pod is not bound that waited for something when the loop was drained."""
 
 _PAUSE: Final = 1.0
 """Seconds until the queue is looked at again after it could not be."""
@@ -72,8 +84,13 @@ class SchedulingLoop:
         self._now = now
         self._backoff = backoff
         self._slots = asyncio.Semaphore(in_flight)
-        self._port = _SlottedPort(cluster, self._slots)
+        self._port = _SlottedPort(cluster, self._slots, self._waits)
         self._writes: set[asyncio.Task[None]] = set()
+        self._waiting: set[asyncio.Timeout] = set()
+        """What is waited for and is no answer of the cluster, each with what ends it."""
+        self._ending = False
+        """Whether nothing new is to begin: from `drain` until the next `run`."""
+        self._awaiting_claims = 0
         self._heard = asyncio.Event()
         self._reporting: Counter[PodKey] = Counter()
         self.idle = asyncio.Event()
@@ -86,11 +103,17 @@ class SchedulingLoop:
 
     @property
     def writing(self) -> int:
-        """How many decisions are on their way to the cluster."""
-        return len(self._writes)
+        """How many decisions are on their way to the cluster, or wait for their turn."""
+        return len(self._writes) - self._awaiting_claims
+
+    @property
+    def awaiting_claims(self) -> int:
+        """How many pods have a node and wait for their claims there: these are written, or others have to act on them."""
+        return self._awaiting_claims
 
     async def run(self) -> None:
-        """Schedule until cancelled; what is on its way then is brought to its end (see `drain`)."""
+        """Schedule until cancelled; what is on its way then is brought to its end by `drain`."""
+        self._ending = False
         while True:
             self._heard.clear()
             try:
@@ -118,7 +141,17 @@ class SchedulingLoop:
         return pod in self._reporting
 
     async def drain(self, seconds: float) -> None:
-        """Wait for the writes that are on their way, so long at most."""
+        """Wait for requests that are on their way, so long at most, and for nothing else.
+
+        What waits for claims, permits, another try or its turn is taken back: whoever schedules next decides on it anew, and
+        writes again what was written.
+        """
+        self._ending = True
+        self._driver.pause()
+        now = asyncio.get_running_loop().time()
+        for waiting in self._waiting:
+            if not waiting.expired():
+                waiting.reschedule(now)
         if self._writes:
             await asyncio.wait(self._writes, timeout=seconds)
 
@@ -149,13 +182,22 @@ class SchedulingLoop:
     async def _carry_out(self, action: Action, planned: WritePlan) -> None:
         """Bring an action to its end, and what follows from it. It has a slot if it needs one."""
         if isinstance(planned, Prebind):
-            outcome = await self._applied(planned, lambda seconds: self._rest(action, seconds))
+            self._awaiting_claims += 1
+            try:
+                outcome = await self._applied(planned, lambda seconds: self._rest(action, seconds))
+            finally:
+                self._awaiting_claims -= 1
             follows = self._driver.done(action, outcome)
-            if follows is not None and follows.plan is not None:
-                await self._slots.acquire()
-                await self._carry_out(follows, follows.plan)
-            else:
+            if follows is None or follows.plan is None:
                 self.wake()
+                return
+            try:
+                async with self._waits():
+                    await self._slots.acquire()
+            except OvertakenError as error:
+                self._driver.done(follows, WriteOutcome(follows.plan, error))
+                return
+            await self._carry_out(follows, follows.plan)
         else:
             try:
                 written = self._applied if isinstance(planned, Binding) else self._reported
@@ -173,16 +215,36 @@ class SchedulingLoop:
             self._driver.failed("what came of a write could not be dealt with", error)
 
     async def _rest(self, action: Action, seconds: float) -> None:
-        """Wait for what is to be before a pod is bound, as long as that is wanted. Raises Conflict."""
-        await self._backoff.sleep(seconds)
+        """Wait for what is to be before a pod is bound, as long as that is wanted. Raises OvertakenError."""
+        async with self._waits():
+            await self._backoff.sleep(seconds)
         if not self._driver.wants(action):
-            raise Conflict("the pod is not on its way to the node any more")
+            raise OvertakenError(NOT_WANTED)
+
+    @asynccontextmanager
+    async def _waits(self) -> AsyncIterator[None]:
+        """Wait inside for anything but an answer of the cluster: that ends with `drain`. Raises OvertakenError."""
+        if self._ending:
+            raise OvertakenError(ENDING)
+        try:
+            async with asyncio.timeout(None) as waiting:
+                self._waiting.add(waiting)
+                try:
+                    yield
+                finally:
+                    self._waiting.discard(waiting)
+        except TimeoutError:
+            raise OvertakenError(ENDING) from None
 
     async def _applied(self, planned: WritePlan, rest: Sleep = asyncio.sleep) -> WriteOutcome:
         """What comes of a write that is tried again if it fails."""
         outcome, attempt = await apply(self._cluster, planned, self._port, rest), 1
         while outcome.error is not None and not outcome.lost and attempt < ATTEMPTS:
-            await self._backoff.sleep(self._backoff.delay(attempt))
+            try:
+                async with self._waits():
+                    await self._backoff.sleep(self._backoff.delay(attempt))
+            except OvertakenError as error:
+                return WriteOutcome(planned, error)
             outcome, attempt = await apply(self._cluster, planned, self._port, rest), attempt + 1
         return outcome
 
@@ -208,19 +270,34 @@ class SchedulingLoop:
 
 
 class _SlottedPort:
-    """A cluster on which each write has a slot as long as it lasts, and nothing else has."""
+    """A cluster on which each write has a slot as long as it lasts, and nothing else has.
 
-    def __init__(self, cluster: Cluster, slots: asyncio.Semaphore) -> None:
+    `waits` is what one waits for a slot in; it raises OvertakenError where nothing new is to begin.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        slots: asyncio.Semaphore,
+        waits: Callable[[], AbstractAsyncContextManager[None]],
+    ) -> None:
         self._cluster = cluster
         self._slots = slots
+        self._waits = waits
 
     async def get(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object:
         """The object of this name."""
+        async with self._waits():
+            pass
         return await self._cluster.get(resource, name, namespace=namespace)
 
     async def patch(
         self, resource: Resource, name: str, patch: Patch, *, namespace: str | None = None
     ) -> Object:
         """Change an object by a patch and return it as stored."""
-        async with self._slots:
+        async with self._waits():
+            await self._slots.acquire()
+        try:
             return await self._cluster.patch(resource, name, patch, namespace=namespace)
+        finally:
+            self._slots.release()

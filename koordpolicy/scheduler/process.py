@@ -46,7 +46,7 @@ _EVENTS: Final = EventLimits(queue=20_000, workers=16)
 """Each pod that is scheduled has its Event, as users know it; while a backlog drains they may come later."""
 
 _DRAIN: Final = 10.0
-"""Seconds that writes on their way are given when the process stops or leads no more."""
+"""Seconds that requests on their way are given when the process stops or leads no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,6 +205,8 @@ class Running:
             "pods": self.scheduler.cache.pod_count,
             "pending": sum(1 for _ in self.scheduler.pending),
             "writing": self.loop.writing,
+            "waitingForClaims": self.loop.awaiting_claims,
+            "waitingForPermits": len(self.scheduler.ledger.waiting),
             "toAdvise": self.scheduler.diagnosis.waiting,
             **({"plugins": shown} if (shown := self.scheduler.plugins) else {}),
         }

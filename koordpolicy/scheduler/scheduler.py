@@ -292,6 +292,10 @@ class Scheduler:
         self._binding.take_back(account)
         self._waitlist.again(self.framework.view(pod))
 
+    def forget_waiting(self) -> None:
+        """Take back all pods that wait for permits, and queue them again."""
+        self._binding.take_back_waiting()
+
     def written(self, decision: PodDecision) -> None:
         """What a pod's claims had to have written is so: from now on the cluster may confirm it."""
         self._binding.written(decision)

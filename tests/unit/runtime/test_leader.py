@@ -1,6 +1,7 @@
 """Elections over the in-memory cluster, on virtual time."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -278,6 +279,42 @@ def test_answers_to_old_questions_win_no_lease_that_is_lost_at_once() -> None:
     run(story())
 
 
+def test_who_stands_by_and_who_loses_the_lease_says_why_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    said: list[tuple[float, str]] = []
+
+    def note(record: logging.LogRecord) -> bool:
+        said.append((round(now(), 1), record.getMessage()))
+        return True
+
+    async def story() -> None:
+        scene = Scene()
+        scene.winding_up = 4.0
+        tasks = [scene.begin(scene.contender("a"))]
+        await asyncio.sleep(1)
+        tasks.append(scene.begin(scene.contender("b")))
+        await asyncio.sleep(10)
+        scene.away.add("a")
+        await asyncio.sleep(30)
+        scene.away.clear()
+        await asyncio.sleep(5)
+        for at, what in said:
+            if "not leading" in what:
+                assert (at, "a stops") in scene.diary
+        for task in tasks:
+            await stop(task)
+
+    caplog.handler.addFilter(note)
+    with caplog.at_level("INFO"):
+        run(story())
+    assert [what for _, what in said if "lead" in what] == [
+        "leading system/lease as a",
+        "standing by for system/lease: a leads",
+        "not leading system/lease any more: its lease could not be renewed within 10 s",
+        "leading system/lease as b",
+        "standing by for system/lease: b leads",
+    ]
+
+
 def test_a_lease_that_is_not_given_back_is_told_with_a_reason(caplog: pytest.LogCaptureFixture) -> None:
     async def story() -> None:
         scene = Scene()
@@ -328,6 +365,7 @@ def test_the_lease_is_kept_while_the_work_winds_up() -> None:
         first.cancel()
         await asyncio.sleep(39)
         assert scene.holder() == "a"
+        assert scene.diary[-1] == (6.0, "a stops"), "it says at once that it does not lead"
         await asyncio.sleep(5)
         assert scene.working == {"b"}
         scene.winding_up = 0.0

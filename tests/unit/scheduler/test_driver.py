@@ -11,11 +11,12 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NODES, PERSISTENT_VOLUME_CLAIMS, PODS, STORAGE_CLASSES
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
-from koordpolicy.model.protocol import BIND_COMPLETED
+from koordpolicy.model.protocol import BIND_COMPLETED, SELECTED_NODE
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.binder import WriteOutcome, apply
 from koordpolicy.scheduler.driver import Action, Driver, Settled
 from koordpolicy.scheduler.ledger import Stage
+from koordpolicy.scheduler.loop import ENDING
 from tests.unit.scheduler import test_loop as loops
 from tests.unit.scheduler.test_volumes import claim, hear, storage_class, using
 from tests.unit.scheduler.world import World
@@ -52,7 +53,8 @@ def test_slow_volumes_hold_up_no_other_pod() -> None:
             world.store.create(PODS, slow_pod(f"a{at}"), namespace="default")
         for at in range(PLAIN):
             world.store.create(PODS, loops.pod(f"p{at}"), namespace="default")
-        await world.run_until(lambda: len(world.settled) >= PLAIN and world.loop.writing == SLOW)
+        await world.run_until(lambda: len(world.settled) >= PLAIN and world.loop.awaiting_claims == SLOW)
+        assert world.loop.writing == 0
         assert {one.pod.name[0] for one in world.settled} == {"p"}
         assert len(world.settled) == PLAIN
 
@@ -167,7 +169,7 @@ def test_what_waits_for_its_volumes_ends_with_its_pod() -> None:
         def done() -> bool:
             if world.scheduler.cache.pod_count:
                 world.store.delete(PODS, "a", namespace="default")
-            elif world.loop.writing:
+            elif world.loop.awaiting_claims:
                 go_on.set()
             return bool(world.settled)
 
@@ -177,5 +179,49 @@ def test_what_waits_for_its_volumes_ends_with_its_pod() -> None:
         assert str(settled.outcome.error) == "the pod is not on its way to the node any more"
         assert (len(world.scheduler.ledger), list(world.scheduler.pending)) == (0, [])
         assert world.scheduler.cache.state.volumes.planned == ()
+
+    asyncio.run(run())
+
+
+def test_what_waits_for_its_volumes_is_taken_back_when_the_loop_is_drained() -> None:
+    """However long volumes take, who stops or loses the lead waits for none; what was written serves whoever is next."""
+
+    async def run() -> None:
+        made = asyncio.Event()
+
+        async def until_made(_seconds: float) -> None:
+            await made.wait()
+
+        world = loops.World(_at_once, sleep=until_made)
+        world.store.create(STORAGE_CLASSES, storage_class("made", "disk.example.com"))
+        for at in range(3):
+            world.store.create(NODES, loops.node(f"n{at}"))
+            world.store.create(PERSISTENT_VOLUME_CLAIMS, claim(f"c-a{at}", "made"), namespace="default")
+            world.store.create(PODS, slow_pod(f"a{at}"), namespace="default")
+
+        def selected() -> list[str]:
+            claims = world.store.list(PERSISTENT_VOLUME_CLAIMS).items
+            return [one["metadata"].get("annotations", {}).get(SELECTED_NODE, "") for one in claims]
+
+        await world.run_until(lambda: all(selected()) and world.loop.awaiting_claims == 3)
+        async with asyncio.timeout(10):
+            await world.loop.drain(60)
+        assert (world.loop.awaiting_claims, world.loop.writing) == (0, 0)
+        assert (len(world.scheduler.ledger), len(list(world.scheduler.pending))) == (0, 3)
+        assert {str(one.outcome.error) for one in world.settled if one.outcome} == {ENDING}
+        chosen = selected()
+
+        def bind_claims() -> bool:
+            if world.loop.awaiting_claims == 3:
+                for at in range(3):
+                    world.store.patch(
+                        PERSISTENT_VOLUME_CLAIMS, f"c-a{at}", MergePatch(BOUND), namespace="default"
+                    )
+                made.set()
+            return all(world.bound().values())
+
+        # It leads again: each pod goes where its claim has gone.
+        await world.run_until(bind_claims)
+        assert [world.bound()[f"a{at}"] for at in range(3)] == chosen
 
     asyncio.run(run())

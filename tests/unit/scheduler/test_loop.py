@@ -17,7 +17,7 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.runtime.watching import Watching
 from koordpolicy.scheduler import Scheduler
 from koordpolicy.scheduler.driver import Settled
-from koordpolicy.scheduler.loop import ATTEMPTS, IN_FLIGHT, SchedulingLoop
+from koordpolicy.scheduler.loop import ATTEMPTS, ENDING, IN_FLIGHT, SchedulingLoop
 from tests.unit.scheduler.world import policies
 
 NOW = 1_750_000_000 * 10**9
@@ -175,6 +175,33 @@ def test_what_is_on_its_way_is_brought_to_its_end() -> None:
         await world.run_until(lambda: world.loop.writing == 5)
         await world.loop.drain(5)
         assert set(world.bound().values()) == {"n0"}
+
+    asyncio.run(run())
+
+
+def test_a_write_that_failed_is_not_tried_again_once_the_loop_is_drained() -> None:
+    async def run() -> None:
+        binds = 0
+
+        async def away(verb: str, resource: Resource) -> None:
+            nonlocal binds
+            await asyncio.sleep(0)
+            if verb == "bind":
+                binds += 1
+                raise Unreachable("gone")
+
+        async def for_ever(_seconds: float) -> None:
+            await asyncio.Event().wait()
+
+        world = World(away, sleep=for_ever)
+        world.store.create(NODES, node("n0"))
+        world.store.create(PODS, pod("p0"), namespace="default")
+        await world.run_until(lambda: binds == 1)
+        async with asyncio.timeout(10):
+            await world.loop.drain(60)
+        assert (world.loop.writing, binds) == (0, 1)
+        assert (len(world.scheduler.ledger), list(world.scheduler.pending)) == (0, [("default", "p0")])
+        assert [str(one.outcome.error) for one in world.settled if one.outcome] == [ENDING]
 
     asyncio.run(run())
 

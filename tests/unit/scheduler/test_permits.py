@@ -197,3 +197,30 @@ def test_a_step_tells_of_a_pod_that_begins_to_wait() -> None:
     assert again is not None
     assert again[0] is decision
     assert not world.scheduler.awaits_permit(decision)
+
+
+def test_pods_that_wait_for_permits_are_taken_back_when_the_loop_is_drained() -> None:
+    """Somebody else may fill their nodes before this process leads again."""
+
+    async def run() -> None:
+        clock = asyncio.get_running_loop().time
+
+        def now() -> int:
+            return START + round(clock() * NANOSECONDS)
+
+        made = Made(now, [60.0])
+        loop = SchedulingLoop(made.scheduler, made.cluster, now, Backoff(lambda: 0.0))
+        keys = {made.submit(name) for name in "pq"}
+        task = asyncio.create_task(loop.run())
+        await asyncio.sleep(1)
+        assert made.scheduler.ledger.waiting.keys() == keys
+        assert made.states[0].taken["default"] == 2
+        task.cancel()
+        await loop.drain(60)
+        assert (len(made.scheduler.ledger), made.scheduler.cache.pod_count) == (0, 0)
+        assert made.states[0].taken["default"] == 0
+        assert set(made.scheduler.pending) == keys
+        assert made.states[0].asked == 2, "nobody is asked again about the others' sake"
+        assert clock() < 1_000 + 10
+
+    virtual_time.run(run())
