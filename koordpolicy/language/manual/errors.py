@@ -26,8 +26,8 @@ The condition of a document, of an exception or of an entry such as a filter (`m
 Selectors (`match.nodes`, `match.namespaces`, `match.pods`) never fail. A condition beyond its budget of cost is no such
 failure: the decision fails.
 
-What fails is counted (`koordpolicy_condition_errors_total`), named by file, line and column in `/statusz` and the log, told
-once by an Event on the PolicyRevision, and said first by `simulate` and `diff`.
+What fails is counted (`koordpolicy_condition_errors_total`), named by file, line and column in `/statusz` and the log, and told
+once by an Event on the PolicyRevision.
 
 ## Values and requirements
 

@@ -11,7 +11,7 @@ from koordpolicy.language.cel.lower.row import compile_row
 from tests.differential.cases import FAMILIES, Source
 from tests.differential.engines import Checked
 
-COUNT = int(os.environ.get("KOORDPOLICY_FORESEEN_EXAMPLES", "1500"))
+COUNT = int(os.environ.get("KOORDPOLICY_FORESEEN_EXAMPLES", "500"))
 OUT_OF_SCOPE = (LimitExceeded,)
 """Errors that nobody foresees here: what an expression may cost stands in another check (KP601)."""
 
