@@ -3,6 +3,7 @@
 import argparse
 import textwrap
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from koordpolicy.cli.bundle import compile_paths
@@ -81,7 +82,13 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def _revisions(arguments: argparse.Namespace) -> tuple[RuleGraph | None, Compilation]:
     if arguments.since is None:
         return None, compile_paths(arguments.policies or ["."], arguments.compiler)
-    old, new = sides(arguments.since, None, arguments.policies)
+    # A directory is compared with a directory, a revision of Git with the working tree.
+    folder = Path(arguments.since).is_dir()
+    old, new = sides(
+        arguments.since,
+        (arguments.policies or ["."])[0] if folder else None,
+        [] if folder else arguments.policies,
+    )
     return compiled_side(old, arguments.compiler).graph, compiled_side(new, arguments.compiler)
 
 

@@ -119,6 +119,8 @@ def _of_literal(value: Any) -> Iterator[tuple[Any, str]]:
                 number = float(found[1])
                 changed = f"{int(number) + 1 if number.is_integer() else number + 1:g}{found[2] or ''}"
                 yield changed, "yaml threshold"
+                yield f"{number * 2:g}{found[2] or ''}", "yaml threshold"
+                yield f"{number / 2:g}{found[2] or ''}", "yaml threshold"
                 if (found[2] or "") in _UNITS:
                     yield f"{found[1]}{_UNITS[found[2] or '']}", "yaml unit"
             elif value and len(value) < 60:
@@ -162,16 +164,7 @@ def _of_node(text: str, node: ast.Expr) -> Iterator[tuple[str, str]]:
         case ast.CallExpr(function="!_", args=(operand,)):
             yield of(operand), "negation"
         case ast.CallExpr(function=function, args=(left, right)) if function in SWAPPED:
-            for operator in SWAPPED[function]:
-                kind = (
-                    "comparison" if function[1] in "<>=!" else "logic" if function[1] in "&|" else "operator"
-                )
-                yield f"({of(left)} {operator} {of(right)})", kind
-            if function[1] in "&|":
-                yield of(left), "guard"
-                yield of(right), "guard"
-            if function in ("_-_", "_/_"):
-                yield f"({of(right)} {function[1]} {of(left)})", "operands"
+            yield from _of_operator(function, of(left), of(right))
         case ast.CallExpr(function=function, name_start=start) if function in CALLED:
             yield (
                 text[node.start : start] + CALLED[function] + text[start + len(function) : node.end],
@@ -183,6 +176,20 @@ def _of_node(text: str, node: ast.Expr) -> Iterator[tuple[str, str]]:
         yield f"({text}) == ({text})", "whole"
 
 
+def _of_operator(function: str, left: str, right: str) -> Iterator[tuple[str, str]]:
+    """Another operator between two operands, one of them alone, or both the other way round."""
+    kind = "comparison" if function[1] in "<>=!" else "logic" if function[1] in "&|" else "operator"
+    for operator in SWAPPED[function]:
+        yield f"({left} {operator} {right})", kind
+    if kind != "operator":
+        yield f"(!({left} {function.strip('_')} {right}))", "negation"
+    if kind == "logic":
+        yield left, "guard"
+        yield right, "guard"
+    if function in ("_-_", "_/_"):
+        yield f"({right} {function[1]} {left})", "operands"
+
+
 def _of_constant(value: object, text: str) -> Iterator[tuple[str, str]]:
     match value:
         case bool():
@@ -191,9 +198,13 @@ def _of_constant(value: object, text: str) -> Iterator[tuple[str, str]]:
             yield str(value + 1), "constant"
             yield (str(value - 1) if value > 0 else "7"), "constant"
             yield str(value * 10 or 100), "constant"
+            yield str(value * 2 + 3), "constant"
+            if value > 1:
+                yield "0", "constant"
         case float():
             yield repr(value + 1.0), "constant"
             yield repr(value / 2), "constant"
+            yield repr(value * 1.001), "constant"
         case str():
             found = _QUANTITY.match(value)
             quote = text[0] if text[:1] in "'\"" else "'"

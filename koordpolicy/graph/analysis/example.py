@@ -34,9 +34,9 @@ def example(box: Box, reads: frozenset[tuple[str, str]], fill: Filler) -> Facts 
             entries = dict(record.get(place.path) or {})
             entries[place.key] = _text(value, domain.choices is None)
             record[place.path] = entries
-        elif domain.choices is not None or not isinstance(record.get(place.path), str | bool):
+        elif domain.choices is not None or _is_number(record.get(place.path)):
             record[place.path] = value
-        elif record[place.path] in domain.excluded:
+        elif isinstance(record[place.path], str | bool) and record[place.path] in domain.excluded:
             record[place.path] = _other(record[place.path])
     return facts
 
@@ -51,6 +51,10 @@ def _remove(record: dict[str, Any], place: Place) -> None:
 def _text(value: object, free: bool) -> object:
     """A label's value: any text will do when the domain leaves it free."""
     return "any" if free and not isinstance(value, str) else value
+
+
+def _is_number(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _other(value: object) -> object:

@@ -181,7 +181,8 @@ class Pools:
         for affix in self.reads.affixes:
             yield from (affix, affix + "a", "a" + affix, "a" + affix + "b")
         for pattern in self.reads.patterns:
-            yield from examples_of(pattern)
+            yield from (example_of(pattern, repeated) for repeated in (1, 2))
+            yield from _as_long(pattern, self._sizes)
         yield from ("x" * size for size in self._sizes)
         yield from (str(number) for number in list(self.reads.integers)[:8])
         yield from self.reads.keys
@@ -193,38 +194,46 @@ class Pools:
 _CLASSES: Final = {"d": "7", "w": "a", "s": " ", "b": "", "D": "a", "W": "-", "S": "a"}
 
 
-def examples_of(pattern: str) -> Iterator[str]:
-    """A text or two that a simple regular expression matches: classes give one member, repetitions one or two."""
-    for repeated in (1, 2):
-        made: list[str] = []
-        at = 0
-        text = pattern.strip("^$")
-        while at < len(text):
-            sign = text[at]
-            if sign == "[":
-                end = text.find("]", at + 1)
-                members = text[at + 1 : end].lstrip("^")
-                made.append("-" if text[at + 1 : at + 2] == "^" else members[:1])
-                at = end if end > 0 else len(text)
-            elif sign == "\\" and at + 1 < len(text):
-                made.append(_CLASSES.get(text[at + 1], text[at + 1]))
-                at += 1
-            elif sign in "+*" and made:
-                made.append(made[-1] * (repeated - 1))
-            elif sign == "{":
-                end = text.find("}", at)
-                count = text[at + 1 : end].partition(",")[0]
-                if made and count.isdigit():
-                    made.append(made[-1] * max(0, min(int(count), 64) - 1))
-                at = end if end > 0 else len(text)
-            elif sign == "|":
-                break
-            elif sign == ".":
-                made.append("a")
-            elif sign not in "?()":
-                made.append(sign)
+def example_of(pattern: str, repeated: int) -> str:
+    """A text that a simple regular expression matches: classes give one member, repetitions so many."""
+    made: list[str] = []
+    at = 0
+    text = pattern.strip("^$")
+    while at < len(text):
+        sign = text[at]
+        if sign == "[":
+            end = text.find("]", at + 1)
+            members = text[at + 1 : end].lstrip("^")
+            made.append("-" if text[at + 1 : at + 2] == "^" else members[:1])
+            at = end if end > 0 else len(text)
+        elif sign == "\\" and at + 1 < len(text):
+            made.append(_CLASSES.get(text[at + 1], text[at + 1]))
             at += 1
-        yield "".join(made)
+        elif sign in "+*" and made:
+            made.append(made[-1] * (repeated - 1))
+        elif sign == "{":
+            end = text.find("}", at)
+            count = text[at + 1 : end].partition(",")[0]
+            if made and count.isdigit():
+                made.append(made[-1] * max(0, min(int(count), 64) - 1))
+            at = end if end > 0 else len(text)
+        elif sign == "|":
+            break
+        elif sign == ".":
+            made.append("a")
+        elif sign not in "?()":
+            made.append(sign)
+        at += 1
+    return "".join(made)
+
+
+def _as_long(pattern: str, sizes: Iterable[int]) -> Iterator[str]:
+    """Texts that the expression matches and that have these sizes, as far as repetitions lead there."""
+    short = len(example_of(pattern, 1))
+    step = len(example_of(pattern, 2)) - short
+    for size in sizes:
+        if step > 0 and size > short and (size - short) % step == 0:
+            yield example_of(pattern, 1 + (size - short) // step)
 
 
 def value_type_of(root: str, path: str) -> Type | None:

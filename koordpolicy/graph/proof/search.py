@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from koordpolicy.graph.proof.chance import Chance
 from koordpolicy.graph.proof.domain import bounds_of
@@ -18,6 +18,9 @@ from koordpolicy.language.cel.ir_walk import number
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Duration, Timestamp
+
+Place: TypeAlias = tuple[str, str, str | None]
+"""A number by its root, its path, and its key where it stands in a map."""
 
 _ORDERED: Final = frozenset(("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "max", "min"))
 _NUMBERS: Final = frozenset(("int", "double", "google.protobuf.Duration", "google.protobuf.Timestamp"))
@@ -139,10 +142,10 @@ class Search:
         starts += [self.goal.prepared(self.change(self.rng.choice(bases))) for _ in range(12)]
         return starts
 
-    def _comparisons(self) -> list[tuple[RowProgram, list[tuple[str, str]]]]:
+    def _comparisons(self) -> list[tuple[RowProgram, list[Place]]]:
         """Differences of what is compared, as programs, and the numbers that they read."""
         table = number(list(self.goal.expressions))
-        found: list[tuple[RowProgram, list[tuple[str, str]]]] = []
+        found: list[tuple[RowProgram, list[Place]]] = []
         for at in reversed(range(len(table.nodes))):
             node = table.nodes[at]
             if len(found) >= _MOST_COMPARISONS or table.free[at] or not isinstance(node, ir.Call):
@@ -160,21 +163,19 @@ class Search:
                 found.append((program, facts))
         return found
 
-    def _towards(
-        self, program: RowProgram, facts: Sequence[tuple[str, str]], base: Records
-    ) -> Iterator[Records]:
+    def _towards(self, program: RowProgram, facts: Sequence[Place], base: Records) -> Iterator[Records]:
         """Records on the way to equal sides, each nearer than those before, with the neighbours of the last."""
         records, apart = base, _apart(program, base)
         if apart is None:
             return
         steps = 0
-        for root, path in facts:
+        for place in facts:
             step = max(1, abs(int(apart)))
             while steps < _MOST_STEPS and step >= 1 and apart:
                 steps += 1
                 better = None
                 for signed in (step, -step):
-                    moved = _moved(records, root, path, signed)
+                    moved = _moved(records, place, signed)
                     if moved is None:
                         continue
                     distance = _apart(program, moved)
@@ -187,18 +188,22 @@ class Search:
                     records, apart = better
                     yield records
                     step = max(1, min(step, abs(int(apart)) or 1))
-        for root, path in facts:
+        for place in facts:
             for signed in (1, -1, 2):
-                moved = _moved(records, root, path, signed)
+                moved = _moved(records, place, signed)
                 if moved is not None:
                     yield moved
 
 
-def _numbers_read(node: ir.Node) -> Iterator[tuple[str, str]]:
-    for root, path in reads_of([node]).facts:
+def _numbers_read(node: ir.Node) -> Iterator[Place]:
+    """The numbers that an expression reads, those in maps by their keys."""
+    reads = reads_of([node])
+    for root, path in reads.facts:
         kind = value_type_of(root, path)
         if kind is not None and kind.name in _NUMBERS:
-            yield root, path
+            yield root, path, None
+        elif kind is not None and kind.name == "map" and kind.params[1].name in _NUMBERS:
+            yield from ((root, path, key) for key in reads.keys)
 
 
 def _apart(program: RowProgram, records: Records) -> float | None:
@@ -219,14 +224,31 @@ def _plain(value: object) -> float | None:
     return value
 
 
-def _moved(records: Records, root: str, path: str, step: int) -> Records | None:
+def _moved(records: Records, place: Place, step: int) -> Records | None:
     """The records with a number moved; None where it is absent, or would leave its bounds."""
-    record = records.get(root)
-    held = record.get(path) if path and isinstance(record, Mapping) else record if not path else None
+    root, path, key = place
     kind = value_type_of(root, path)
+    record = records.get(root)
     if kind is None:
         return None
-    low, high = bounds_of(root, path, kind)
+    if not path:
+        moved = _beside(record, step, bounds_of(root, path, kind))
+        return None if moved is None else {**records, root: moved}
+    if not isinstance(record, Mapping) or path not in record:
+        return None
+    held = record[path]
+    if key is not None and not isinstance(held, Mapping):
+        return None
+    number = held.get(key) if key is not None else held
+    moved = _beside(number, step, bounds_of(root, path, kind))
+    if moved is None:
+        return None
+    changed = {**held, key: moved} if key is not None else moved
+    return {**records, root: {**record, path: changed}}
+
+
+def _beside(held: Any, step: int, bounds: tuple[int, int]) -> Any:
+    """A number so far from another; None where that is beyond its bounds."""
     moved: Any
     plain: float
     match held:
@@ -240,9 +262,5 @@ def _moved(records: Records, root: str, path: str, step: int) -> Records | None:
             moved = plain = held + step
         case _:
             return None
-    if not low <= plain <= high:
-        return None
-    if not path:
-        return {**records, root: moved}
-    assert isinstance(record, Mapping)
-    return {**records, root: {**record, path: moved}}
+    low, high = bounds
+    return moved if low <= plain <= high else None

@@ -40,6 +40,17 @@ node:
   load: {cpu: 30, memory: 116Gi, prod: {cpu: 22, memory: 84Gi}}
   metric: {known: true, age: 30s, updatedAt: "2025-12-31T23:59:30Z"}
   prediction: {prodReclaimable: {cpu: 12, memory: 40Gi}}
+  resources:
+    capacity: {cpu: 64, memory: 256Gi}
+    allocatable: {cpu: 62, memory: 248Gi}
+    physical: {cpu: 62, memory: 248Gi}
+    requested: {cpu: 40, memory: 160Gi}
+    nonzeroRequested: {cpu: 40, memory: 160Gi}
+    usage: {cpu: 28, memory: 112Gi}
+    load: {cpu: 30, memory: 116Gi}
+    prodLoad: {cpu: 22, memory: 84Gi}
+    filterLoad: {cpu: 30, memory: 116Gi}
+    scoreLoad: {cpu: 30, memory: 116Gi}
   pods:
     - name: web
       namespace: default
@@ -72,6 +83,7 @@ pod:
   kubernetesQoS: Burstable
   request: {cpu: 2, memory: 4Gi}
   usage: {cpu: 1, memory: 2Gi}
+  resources: {request: {cpu: 2, memory: 4Gi}, estimate: {cpu: 1700m, memory: 2867Mi}}
 namespaceObject: {name: default}
 """
 

@@ -16,7 +16,7 @@ class Budget:
     """
 
     inputs: int = 6_000
-    work: int = 6_000_000
+    work: int = 3_000_000
     elements: int = 2
 
     @property
