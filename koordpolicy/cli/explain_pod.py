@@ -22,6 +22,7 @@ from koordpolicy.model.reading import mapping
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
+from koordpolicy.scheduler.plugins.volumes.binding import claims_of
 from koordpolicy.scheduler.profile import KIND
 from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Scheduler
 from koordpolicy.scheduler.watched import WATCHED
@@ -39,6 +40,8 @@ class ExplainedPod:
     policies: Policies
     gates: tuple[str, ...] = ()
     """What holds it back from being tried at all."""
+    claims: tuple[str, ...] = ()
+    """Its claims for which a node is selected, and no volume is there yet: it has been decided on, and waits for these."""
 
 
 def explain_pod(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -82,7 +85,11 @@ def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal:
     view = scheduler.framework.cycle(free).view
     table = explanation(graph, scheduler.profile, decision, view.facts)
     gates = () if pod.node_name else view.placement.gates
-    return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates)
+    claims: tuple[str, ...] = ()
+    if decision.placed and not pod.node_name:
+        waiting = claims_of(view, scheduler.cache.state.volumes).waiting
+        claims = tuple(claim.name for claim in waiting if claim.selected_node == decision.node)
+    return ExplainedPod(pod, pod.node_name, profile, decision, table, policies, gates, claims)
 
 
 def _pod(cluster: Snapshot, name: str) -> Pod:
@@ -115,6 +122,7 @@ def _plain(found: ExplainedPod) -> dict[str, Any]:
         "policies": found.policies.plain(),
         "on": found.on or None,
         "gates": list(found.gates),
+        "waitingForClaims": list(found.claims),
         "node": decision.node or None,
         "message": decision.message.partition("\n")[0] or None,
         "advice": list(decision.advice),
@@ -147,6 +155,15 @@ def _lines(found: ExplainedPod, page: Page) -> Iterator[str]:
             "where it would go again" if decision.node == found.on else f"but would go to {decision.node} now"
         )
         yield page.heading(f"{name} is on {found.on}, {same}", found.profile)
+    elif found.claims:
+        yield page.heading(f"{name} waits for its claims (binding), to go to {decision.node}", found.profile)
+        one = len(found.claims) == 1
+        yield from page.wrapped(
+            f"The node is selected for the claim{'' if one else 's'} {', '.join(found.claims)}, which"
+            f" {'has' if one else 'have'} no volume there yet: the provisioner of the storage class makes"
+            f" {'it' if one else 'them'}. Then the pod is bound.",
+            2,
+        )
     elif decision.placed:
         yield page.heading(f"{name} would go to {decision.node}", found.profile)
     elif found.on:

@@ -10,6 +10,7 @@ import pytest
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.kube.snapshot import Snapshot, write_snapshot
+from koordpolicy.model.protocol import SELECTED_NODE
 
 NOW = 1_750_000_000 * 10**9
 
@@ -81,6 +82,53 @@ def test_a_pod_that_fits_shows_its_best_nodes(manifests: str) -> None:
     (best,) = found["best"]
     assert best["total"] == sum(best["scores"].values())
     assert all(score["rule"].count(":") == 2 for score in found["scores"])
+
+
+def test_a_pod_that_waits_for_its_claims_says_so(tmp_path: Path) -> None:
+    """It has been decided on: a node is selected for its claims, and nobody has made the volumes yet."""
+    storage = {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": "made"},
+        "provisioner": "disk.example.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    }
+
+    def claim(name: str, **annotations: str) -> dict[str, Any]:
+        return {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": name, "namespace": "shop", "annotations": annotations},
+            "spec": {
+                "storageClassName": "made",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+
+    def using(*claims: str) -> list[dict[str, Any]]:
+        return [{"name": one, "persistentVolumeClaim": {"claimName": one}} for one in claims]
+
+    objects = [
+        node("a", 4),
+        node("c", 4),
+        storage,
+        claim("data", **{SELECTED_NODE: "c"}),
+        claim("logs", **{SELECTED_NODE: "c"}),
+        claim("new"),
+        pod("decided", 1, 5, volumes=using("data", "logs")),
+        pod("undecided", 1, 5, volumes=using("new")),
+    ]
+    file = tmp_path / "cluster.yaml"
+    file.write_text("\n---\n".join(map(json.dumps, objects)), encoding="utf-8")
+    found = asked(str(file), "decided")
+    assert (found["node"], found["waitingForClaims"]) == ("c", ["data", "logs"])
+    assert asked(str(file), "undecided")["waitingForClaims"] == []
+    _, text, _ = call("pod", "shop/decided", "-f", str(file))
+    assert "shop/decided waits for its claims (binding), to go to c" in text
+    assert "the claims data, logs, which have no volume there yet" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
+    assert "shop/undecided would go to" in call("pod", "shop/undecided", "-f", str(file))[1]
 
 
 def test_a_pod_that_fits_nowhere_says_what_would_help(manifests: str) -> None:
