@@ -210,6 +210,38 @@ def test_a_graceful_stop_leaves_nothing_half_done(site: Site) -> None:
         assert set(bindings(site)) == placed
 
 
+def test_a_claim_that_nobody_serves_holds_up_no_change_of_the_lead(site: Site) -> None:
+    """Its pod waits, is shown to wait, and waits for the same claim with whoever leads next."""
+    site.node("a")
+    storage = {"metadata": {"name": "made"}, "provisioner": "disk.example.com"}
+    classes = "/apis/storage.k8s.io/v1/storageclasses"
+    site.do("POST", classes, {**storage, "volumeBindingMode": "WaitForFirstConsumer"})
+    claims = "/api/v1/namespaces/default/persistentvolumeclaims"
+    room = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    site.do("POST", claims, {"metadata": {"name": "c"}, "spec": {"storageClassName": "made", **room}})
+    try:
+        with site.scheduler("s1") as first:
+            site.eventually(lambda: first.leads, "the first leads")
+            site.pod("p", volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}])
+            site.eventually(lambda: first.status["waitingForClaims"] == 1, "the pod waits for its claim")
+            with site.scheduler("s2") as second:
+                site.eventually(lambda: "standing by" in second.running.tail(), "the second stands by")
+                began = time.monotonic()
+                assert first.running.stop(30) == 0
+                print(f"stopped after {time.monotonic() - began:.1f} s")
+                site.eventually(lambda: second.leads, "the second leads")
+                print(f"taken over after {time.monotonic() - began:.1f} s")
+                site.eventually(lambda: second.status["waitingForClaims"] == 1, "it waits for the claim")
+                assert (second.status["writing"], second.status["pending"]) == (0, 0)
+                site.pod("q")
+                site.eventually(lambda: "q" in site.where(), "others go on")
+                assert site.waiting() == ["p"]
+                assert [told for told in site.events() if told[1] == "FailedBinding"] == []
+    finally:
+        site.do("DELETE", f"{claims}/c")
+        site.do("DELETE", f"{classes}/made")
+
+
 def test_silence_of_the_api_server_does_not_hold_up_the_stop(site: Site) -> None:
     site.node("a")
     with site.access.proxy() as proxy, hidden(site, proxy.kubeconfig("koordpolicy-scheduler")) as scheduler:
