@@ -5,7 +5,17 @@ from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator, read_selector
-from koordpolicy.model.reading import Json, ObjectError, integer, mapping, objects, sequence, text, texts
+from koordpolicy.model.reading import (
+    Json,
+    ObjectError,
+    integer,
+    mapping,
+    objects,
+    sequence,
+    text,
+    texts,
+    weight,
+)
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -103,7 +113,7 @@ def _wishes(
 ) -> Iterator[WeighedTerm]:
     for place, one in _few(parent, _PREFERRED, at):
         term = _term(mapping(one, "podAffinityTerm", place), place, namespace, labels)
-        yield WeighedTerm(sign * (integer(one, "weight", place) or 0), term)
+        yield WeighedTerm(sign * weight(one, place), term)
 
 
 def _term(term: Json, at: str, namespace: str, labels: Mapping[str, str]) -> TopologyTerm:

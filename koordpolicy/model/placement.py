@@ -10,13 +10,13 @@ from koordpolicy.model.reading import (
     NO_TEXT,
     Json,
     ObjectError,
-    integer,
     mapping,
     objects,
     optional_mapping,
     sequence,
     text,
     texts,
+    weight,
 )
 
 _AFFINITY: Final = "spec.affinity.nodeAffinity"
@@ -111,9 +111,7 @@ def read_placement(pod: Json) -> Placement:
         node_selector=texts(spec, "nodeSelector", "spec"),
         required=None if required is None else read_node_terms(required),
         preferred=tuple(
-            PreferredTerm(
-                integer(wish, "weight", _AFFINITY) or 0, _term(mapping(wish, "preference", _AFFINITY))
-            )
+            PreferredTerm(weight(wish, _AFFINITY), _term(mapping(wish, "preference", _AFFINITY)))
             for wish in _few(affinity, _PREFERRED)
         ),
         tolerations=tuple(_toleration(one) for one in objects(spec, "tolerations", "spec")),

@@ -34,6 +34,9 @@ Amounts = Mapping[str, int]
 NOTHING: Mapping[str, int] = MappingProxyType({})
 NO_TEXT: Mapping[str, str] = MappingProxyType({})
 
+MOST_WEIGHT = 100
+"""The weight of a wish is from 1 to this, so that the sum over all pods and wishes of a cluster fits 64 bits."""
+
 _JSON_LIMIT = 1 << 20
 _DIGITS = 19
 """Digits of the longest whole number of 64 bits."""
@@ -120,6 +123,14 @@ def integer(parent: Json, key: str, at: str = "") -> int | None:
         raise _wrong(at, key, "a whole number", value)
     if not INT64_MIN <= value <= INT64_MAX:
         raise ObjectError(f"{_place(at, key)}: a whole number beyond 64 bits")
+    return value
+
+
+def weight(parent: Json, at: str = "") -> int:
+    """The weight of a wish, which has to have one."""
+    value = integer(parent, "weight", at) or 0
+    if not 1 <= value <= MOST_WEIGHT:
+        raise ObjectError(f"{_place(at, 'weight')}: a weight is from 1 to {MOST_WEIGHT}, found {value}")
     return value
 
 

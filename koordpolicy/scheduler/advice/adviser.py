@@ -19,11 +19,13 @@ from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.evaluation.refusals import reasons_of
 from koordpolicy.scheduler.plugins import ParameterError
-from koordpolicy.scheduler.plugins.base import PAUSE
+from koordpolicy.scheduler.plugins.base import PAUSE, RefusedNodes
 from koordpolicy.scheduler.plugins.placement import unknown_labels
 from koordpolicy.scheduler.step import Step
 
 T = TypeVar("T")
+
+_AFFINITY: Final = "NodeAffinity"
 
 _REASONS: Final = 4
 """Reasons of one filter that are looked at, the most frequent first."""
@@ -90,16 +92,22 @@ class Adviser:
                 for text, some in _by_reason(cycle, step, table, rows, reason, evaluations):
                     yield PAUSE
                     found.append((yield from self._advice(cycle, step, table, some, text, evaluations)))
-        nobody = self._unknown(cycle, table)
-        return (*nobody, *sorted(found, key=lambda one: -one.nodes))
+        found.sort(key=lambda one: -one.nodes)
+        return self._with_unknown(cycle, table, found)
 
-    def _unknown(self, cycle: Cycle, table: NodeTable) -> tuple[Advice, ...]:
-        """What the pod asks for that there is not at all."""
+    def _with_unknown(self, cycle: Cycle, table: NodeTable, found: Sequence[Advice]) -> tuple[Advice, ...]:
+        """The same, after what the pod asks for that there is not at all: one advice for one thing."""
         try:
             said = tuple(unknown_labels(cycle.view, table)) if len(table) else ()
         except ObjectError:
-            return ()
-        return (Advice("NodeAffinity", node_affinity.MISMATCH, len(table), said),) if said else ()
+            said = ()
+        if not said:
+            return tuple(found)
+        same = [one for one in found if (one.filter, one.reason) == (_AFFINITY, node_affinity.MISMATCH)]
+        changes = (*said, *(change for one in same for change in one.changes))
+        cut = any(one.cut for one in same)
+        nowhere = Advice(_AFFINITY, node_affinity.MISMATCH, len(table), changes, cut)
+        return (nowhere, *(one for one in found if one not in same))
 
     def _advice(
         self,
@@ -128,7 +136,9 @@ class Adviser:
 
     def _native(self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows) -> Iterator[str | None]:
         helper = None if step.plugin is None else step.plugin.advice
-        return iter(()) if helper is None else helper(cycle.view, step.values(cycle.records), table, rows)
+        if helper is None:
+            return iter(())
+        return helper(cycle.view, step.values(cycle.records), RefusedNodes(table, rows, cycle.state))
 
     def _turns(
         self, cycle: Cycle, step: Step, table: NodeTable, rows: Rows, evaluations: Evaluations

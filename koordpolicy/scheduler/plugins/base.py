@@ -55,8 +55,18 @@ Rank = Callable[[PodView, NodeView, Rows, Parameters], "Scores | None"]
 Unresolvable = Callable[[PodView, ClusterState], bool]
 """Whether every node is unresolvable for the pod, without a look at any."""
 
-Helper = Callable[[PodView, Parameters, NodeTable, Rows], Iterator[str | None]]
-"""What would help against a filter on the nodes of some rows, with `PAUSE` where it takes long."""
+
+@dataclass(frozen=True, slots=True)
+class RefusedNodes:
+    """Nodes that a filter alone refuses: some rows of a table. `state` is what there is beside nodes, as far as known."""
+
+    table: NodeTable
+    rows: Rows
+    state: ClusterState | None = None
+
+
+Helper = Callable[[PodView, Parameters, RefusedNodes], Iterator[str | None]]
+"""What would help against a filter on some nodes, with `PAUSE` where it takes long."""
 
 # --- with a state ---------------------------------------------------------------------------------
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from koordpolicy.algorithms import node_affinity, toleration
 from koordpolicy.algorithms.normalize import Scores
-from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
+from koordpolicy.cluster.nodes import TAINTS, NodeView, taints_of
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.placement import Placement
 from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.plugins.base import PAUSE, PLACE, ROWS, SPEC, Plugin
+from koordpolicy.scheduler.plugins.base import PAUSE, PLACE, ROWS, SPEC, Plugin, RefusedNodes
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.verdicts import Verdicts, one_reason, refuses_none, the_same_for_all
 
@@ -80,19 +80,19 @@ _LISTED: Final = 3
 """Changes that are named for one filter, the best first."""
 
 
-def uncordoned(_pod: PodView, _parameters: Parameters, _table: NodeTable, rows: Rows) -> Iterator[str]:
+def uncordoned(_pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> Iterator[str]:
     """Cordoned nodes could be uncordoned."""
-    yield f"{len(rows)} would take it if uncordoned"
+    yield f"{len(nodes.rows)} would take it if uncordoned"
 
 
-def tolerations(pod: PodView, _parameters: Parameters, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+def tolerations(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> Iterator[str | None]:
     """The single taints that keep the pod away."""
     tolerated = pod.placement.tolerations
     found: Counter[str] = Counter()
-    for at, row in enumerate(rows, 1):
+    for at, row in enumerate(nodes.rows, 1):
         if at % ROWS == 0:
             yield PAUSE
-        text = str(table.row(int(row)).get(TAINTS, ""))
+        text = str(nodes.table.row(int(row)).get(TAINTS, ""))
         bad = [
             taint
             for taint in taints_of(text)
@@ -108,21 +108,21 @@ def tolerations(pod: PodView, _parameters: Parameters, table: NodeTable, rows: R
         yield f"{count} would take it if the pod tolerated {taint_text}"
 
 
-def labels(pod: PodView, _parameters: Parameters, table: NodeTable, rows: Rows) -> Iterator[str | None]:
+def labels(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> Iterator[str | None]:
     """The single labels that nodes lack."""
     wanted = pod.placement
     found: Counter[str] = Counter()
-    for at, row in enumerate(rows, 1):
+    for at, row in enumerate(nodes.rows, 1):
         if at % ROWS == 0:
             yield PAUSE
-        facts = table.row(int(row))
+        facts = nodes.table.row(int(row))
         own: Any = facts["labels"]
         bad = [f"{key}={value}" for key, value in wanted.node_selector.items() if own.get(key) != value]
         if len(bad) == 1 and _affinity_passes(wanted, str(facts["name"]), own):
             found[bad[0]] += 1
     for label, count in found.most_common(_LISTED):
         yield f"{count} would take it with the label {label}"
-    rest = len(rows) - sum(found.values())
+    rest = len(nodes.rows) - sum(found.values())
     if rest and wanted.required is not None and not found:
         yield "no node has the labels that the pod's affinity requires"
 

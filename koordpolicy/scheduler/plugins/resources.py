@@ -13,13 +13,12 @@ from koordpolicy.algorithms.fit import checked_resources, fit_all, fit_one, shor
 from koordpolicy.algorithms.fit_score import FitScore, NodeScore, Strategy
 from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.events import Event
-from koordpolicy.cluster.nodes import NodeView, Rows
+from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.protocol import EPHEMERAL_STORAGE, MEMORY, PODS
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import Amounts
-from koordpolicy.model.table import NodeTable
-from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Facts, Plugin, request_of
+from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Facts, Plugin, RefusedNodes, request_of
 from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters, text, texts, weights
 from koordpolicy.scheduler.plugins.verdicts import Refused, Verdicts, refused_of, refuses_none
 
@@ -189,14 +188,24 @@ _HAS: Final = "resources.allocatable"
 _USED: Final = "resources.requested"
 
 
-def less(pod: PodView, parameters: Parameters, table: NodeTable, rows: Rows) -> Iterator[str]:
-    """How much too much the pod requests on the node that lacks least, by shares of what it requests."""
-    wanted = requests_of(pod, parameters)
+def less(pod: PodView, parameters: Parameters, refused: RefusedNodes) -> Iterator[str]:
+    """How much too much the pod requests on the node that lacks least, by shares of what it requests.
+
+    Nodes that would not do if they were empty do not count; where all are too small, the largest is told.
+    """
+    wanted = {name: amount for name, amount in requests_of(pod, parameters).items() if amount > 0}
+    offered = NodeView(refused.table, refused.rows)
+    large = np.ones(offered.count, np.bool_)
+    for name, amount in wanted.items():
+        large &= offered.amount(_HAS, name) >= amount
+    if not large.any():
+        yield from _too_large(wanted, offered, NodeView(refused.table))
+        return
+    table, rows = refused.table, refused.rows[large]
     nodes = NodeView(table, rows)
     missing = {
         name: np.maximum(amount - (nodes.amount(_HAS, name) - nodes.amount(_USED, name)), 0)
         for name, amount in wanted.items()
-        if amount > 0
     }
     shares = sum(lacking / wanted[name] for name, lacking in missing.items())
     at = int(np.argmin(shares))
@@ -208,6 +217,23 @@ def less(pod: PodView, parameters: Parameters, table: NodeTable, rows: Rows) -> 
     equal = int(np.count_nonzero(np.all([column <= column[at] for column in missing.values()], axis=0)))
     others = "" if equal == 1 else f", and {equal - 1} more"
     yield f"nearest is {table.name(int(rows[at]))}{others}, where {words} would have to be free"
+
+
+def _too_large(wanted: Amounts, refused: NodeView, everywhere: NodeView) -> Iterator[str]:
+    """What no node that is refused has even when it is empty."""
+    told = False
+    for name, amount in wanted.items():
+        largest = int(refused.amount(_HAS, name).max())
+        if largest < amount:
+            told = True
+            whole = int(everywhere.amount(_HAS, name).max()) < amount
+            which = "no node" if whole else "none of these"
+            if largest > 0:
+                yield f"{which} is that large: the largest offers {_rounded(name, largest)} {name}"
+            else:
+                yield f"{which} offers {name}"
+    if not told:
+        yield "none of these is large enough for all that it requests"
 
 
 def _rounded(resource: str, amount: int) -> str:

@@ -47,7 +47,7 @@ def test_a_storm_of_events_brings_no_storm_of_attempts_and_conditions_follow_it(
         site.eventually(lambda: "taint" not in site.refusal("large")[1], "no taints are told of any more")
         assert "3 Insufficient cpu" in site.refusal("large")[1]
         site.eventually(
-            lambda: "more cpu would have to be free" in site.refusal("large")[1], "what would help is told"
+            lambda: "no node is that large" in site.refusal("large")[1], "what would help is told"
         )
 
 

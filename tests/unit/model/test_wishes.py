@@ -8,6 +8,7 @@ import pytest
 from koordpolicy.model.images import full_name, node_images, pod_images
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.neighbours import ALONE, SpreadConstraint, read_neighbours
+from koordpolicy.model.placement import read_placement
 from koordpolicy.model.pod_ports import ANY_ADDRESS, HostPort, host_ports
 from koordpolicy.model.pod_volumes import NO_VOLUMES, ClaimUse, Disk, PodVolumes, read_pod_volumes
 from koordpolicy.model.reading import ObjectError
@@ -87,6 +88,19 @@ def test_wishes_to_be_away_weigh_less_than_nothing() -> None:
     (near,) = read_neighbours(_affinity("podAffinity", **{_PREFERRED: [wish]}), "mine").wishes
     assert (away.weight, near.weight) == (-5, 5)
     assert away.term.pods.selector is None
+
+
+@pytest.mark.parametrize("weight", [None, 0, -1, 101, 2**62, "5"])
+@pytest.mark.parametrize("kind", ["podAffinity", "podAntiAffinity", "nodeAffinity"])
+def test_a_wish_weighs_from_1_to_100_as_at_the_api_server(kind: str, weight: Any) -> None:
+    def read(weight: Any) -> object:
+        said = {"podAffinityTerm": {"topologyKey": "zone"}, "preference": {}}
+        pod = _affinity(kind, **{_PREFERRED: [{"weight": weight, **said}]})
+        return read_placement(pod) if kind == "nodeAffinity" else read_neighbours(pod, "mine")
+
+    assert read(1) != read(100)
+    with pytest.raises(ObjectError, match=rf"^spec.affinity.{kind}.*weight"):
+        read(weight)
 
 
 def test_spread_has_the_defaults_of_the_api() -> None:

@@ -109,7 +109,9 @@ def test_conditions_follow_what_refuses_a_pod_though_no_event_helps_it() -> None
             for at in range(3):
                 site.store.update(NODES, {**site.store.get(NODES, f"n{at}"), "spec": {}})
             await site.eventually(lambda: "taint" not in site.message("p0"), "taints are told of no more")
-            await site.eventually(lambda: "would have to be free" in site.message("p0"), "advice is given")
+            await site.eventually(
+                lambda: "no node offers nvidia.com/gpu" in site.message("p0"), "advice is given"
+            )
             assert "3 Insufficient cpu, 3 Insufficient nvidia.com/gpu" in site.message("p0")
             # From then on nothing is written any more.
             await asyncio.sleep(0.3)

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
 from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
@@ -114,6 +116,31 @@ def test_the_smallest_volume_that_suffices() -> None:
     )
     decision = world.place("p", using("c"))
     assert planned(decision) == VolumePlan("n1", (VolumeBind("right", ("default", "c"), "uid-c"),))
+
+
+@pytest.mark.parametrize(
+    ("there", "line"),
+    [
+        ([], 'persistentvolumeclaim "a" not found: 1 may take it once the claim a is there'),
+        (
+            [{**claim("a", "fast")}],
+            "pod has unbound immediate PersistentVolumeClaims: 1 may take it once the claim a is bound",
+        ),
+        (
+            [{**claim("a"), "status": {"phase": "Lost"}}],
+            'persistentvolumeclaim "a" bound to non-existent persistentvolume "": 1 may take it once the claim a is made anew',
+        ),
+    ],
+    ids=["missing", "unbound", "lost"],
+)
+def test_what_has_to_become_of_a_claim_is_told(there: list[dict[str, Any]], line: str) -> None:
+    world = World(diagnosing=True)
+    world.build({"nodes": {"a": {}}})
+    for one in there:
+        hear(world, one)
+    assert not world.place("p", using("a")).placed
+    (told,) = world.diagnose()
+    assert told.message.split("\n")[1:] == [f"1 node: {line}."]
 
 
 def test_two_claims_of_a_pod_get_two_volumes_the_larger_one_the_larger() -> None:

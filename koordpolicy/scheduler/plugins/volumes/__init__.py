@@ -10,6 +10,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, PLACE, Plugin
 from koordpolicy.scheduler.plugins.volumes.claim import give_back, has_claims, take, take_again
 from koordpolicy.scheduler.plugins.volumes.filters import (
+    claims_advice,
     claims_wanted,
     node_volume_limits,
     volume_filter,
@@ -49,6 +50,7 @@ BINDING: Final = Plugin(
     undo=give_back,
     redo=take_again,
     prebind=bind_volumes,
+    advice=claims_advice,
     of_kubernetes=True,
 )
 

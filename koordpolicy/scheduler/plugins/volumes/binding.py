@@ -33,9 +33,12 @@ _NONE: Final = -1
 
 @dataclass(slots=True)
 class PodClaims:
-    """The claims of a pod. `problem` says why no node will do; `bound` have a volume (None: a lost one)."""
+    """The claims of a pod. `problem` says why no node will do, and `remedy` when one may; `bound` have a volume (None:
+    a lost one).
+    """
 
     problem: str = ""
+    remedy: str = ""
     bound: list[tuple[VolumeClaim, Volume | None]] = field(default_factory=list)
     waiting: list[VolumeClaim] = field(default_factory=list)
 
@@ -43,7 +46,7 @@ class PodClaims:
 def claims_of(pod: PodView, volumes: Volumes) -> PodClaims:
     """What the claims of a pod need."""
     found = PodClaims()
-    unbound = False
+    unbound: list[str] = []
     for use in pod.volumes.claims:
         claim = volumes.claim((pod.pod.namespace, use.name))
         if claim is None:
@@ -61,14 +64,21 @@ def claims_of(pod: PodView, volumes: Volumes) -> PodClaims:
         elif claim.bound:
             found.bound.append((claim, volumes.volume(claim.volume)))
         elif claim.volume or not _waits(claim, volumes):
-            unbound = True
+            unbound.append(claim.name)
         else:
             found.waiting.append(claim)
         if found.problem:
+            again = "there" if claim is None else "made anew"
+            found.remedy = f"once the claim {use.name} is {again}"
             return found
     if unbound:
         found.problem = NOT_BOUND
+        found.remedy = f"once {_claims(unbound)} bound"
     return found
+
+
+def _claims(names: Sequence[str]) -> str:
+    return f"the claim {names[0]} is" if len(names) == 1 else f"the claims {', '.join(names)} are"
 
 
 def _waits(claim: VolumeClaim, volumes: Volumes) -> bool:

@@ -1,6 +1,6 @@
 """Volumes: disks that are in use, attach limits, claims that come only to some nodes, zones."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.model.protocol import LEGACY_REGION, LEGACY_ZONE, REGION, ZONE
 from koordpolicy.model.volumes import Volume
-from koordpolicy.scheduler.plugins.base import Said
+from koordpolicy.scheduler.plugins.base import RefusedNodes, Said
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.verdicts import Verdicts
 from koordpolicy.scheduler.plugins.volumes import binding
@@ -93,6 +93,13 @@ def volume_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> Ver
     )
     unresolvable = found.gone | found.elsewhere | found.unmatched | found.short
     return Verdicts(reasons, masks, unresolvable)
+
+
+def claims_advice(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> Iterator[str]:
+    """What has to become of the claims that let the pod on no node."""
+    wanted = None if nodes.state is None else claims_of(pod, nodes.state.volumes)
+    if wanted is not None and wanted.remedy:
+        yield f"{len(nodes.rows)} may take it {wanted.remedy}"
 
 
 def volumes_missing(pod: PodView, state: ClusterState) -> bool:
