@@ -45,8 +45,10 @@ class EventLimits:
     """How much is too much.
 
     `queue` events wait at most, `remembered` are known again when they repeat. An object may cause `burst` events
-    at once and one each `refill` seconds after that. `alike` events of one object and reason with different
-    messages within `window` seconds become one. `workers` write at a time, `attempts` times at most. Errors of one
+    at once and one each `refill` seconds after that; those of the reasons in `unlimited` are told however many there
+    are, and count for nothing. `alike` events of one object and reason with different
+    messages within `window` seconds become one. `workers` write at a time, `attempts` times at most, of which
+    `forbidden` may be refused for want of permission: a server that has just started knows no roles yet. Errors of one
     kind are logged at once and then every `quiet` seconds, with their number.
     """
 
@@ -58,7 +60,9 @@ class EventLimits:
     window: float = 600.0
     workers: int = 4
     attempts: int = 8
+    forbidden: int = 4
     quiet: float = 60.0
+    unlimited: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -111,7 +115,7 @@ class EventCorrelator(Generic[_Event]):
         about = reference_to(regarding)
         said = about.get
         whose = (said("apiVersion"), said("kind"), said("namespace"), said("name"), said("uid"))
-        if not self._may_speak(whose, now):
+        if reason not in self._limits.unlimited and not self._may_speak(whose, now):
             return None
         if not message.isascii():
             message = message.encode("utf-8", "backslashreplace").decode()

@@ -13,13 +13,21 @@ from functools import lru_cache
 from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
+from koordpolicy.kube.errors import (
+    AlreadyExists,
+    Forbidden,
+    KubeError,
+    NotFound,
+    TooManyRequests,
+    Unreachable,
+)
 from koordpolicy.kube.event_correlator import CorrelatedEvent, EventCorrelator, EventLimits, EventSeverity
 from koordpolicy.kube.port import Cluster, MergePatch, Object
 from koordpolicy.kube.resources import EVENTS
 from koordpolicy.model.time import NANOSECONDS, time_text
 
 _LONGEST_NAME: Final = 253
+_NO_PERMISSION: Final = 403
 _log: Final = logging.getLogger(__name__)
 
 
@@ -60,6 +68,8 @@ class Recorder:
         self._limits = limits or EventLimits()
         self._correlator = EventCorrelator(_Entry, now_ns, self._limits)
         self._waiting: asyncio.Queue[_Entry] = asyncio.Queue(self._limits.queue)
+        self._forbidden: set[str] = set()
+        """Namespaces in which events stayed forbidden, until one is written there."""
         self._numbers = 0
         self._failed: dict[tuple[int, str], int] = {}
         """How many events failed since the last line of the log about errors of their kind."""
@@ -120,6 +130,7 @@ class Recorder:
 
     async def _write(self, entry: _Entry) -> None:
         """Tell the cluster of an entry as it is now."""
+        forbidden = 0
         for attempt in range(1, self._limits.attempts + 1):
             try:
                 await self._send(entry)
@@ -136,10 +147,26 @@ class Recorder:
                 wait = self._backoff.delay(attempt)
                 await self._backoff.sleep(max(wait, getattr(error, "retry_after", 0.0)))
             except KubeError as error:
-                self._give_up("refused", error)
-                return
+                forbidden += 1
+                if attempt == self._limits.attempts or not self._may_pass(entry, error, forbidden):
+                    self._give_up("refused", error)
+                    return
+                await self._backoff.sleep(self._backoff.delay(forbidden))
             else:
+                self._forbidden.discard(_namespace(entry))
                 return
+
+    def _may_pass(self, entry: _Entry, error: KubeError, forbidden: int) -> bool:
+        """Whether a refusal is worth waiting for: a missing permission, where none has lasted, for a few attempts."""
+        namespace = _namespace(entry)
+        if not isinstance(error, Forbidden) or error.code != _NO_PERMISSION or namespace in self._forbidden:
+            return False
+        if forbidden < self._limits.forbidden:
+            return True
+        if len(self._forbidden) >= self._limits.remembered:
+            self._forbidden.clear()
+        self._forbidden.add(namespace)
+        return False
 
     def _give_up(self, why: str, error: KubeError) -> None:
         self.dropped[why] += 1
@@ -161,7 +188,7 @@ class Recorder:
         asyncio.get_running_loop().call_later(self._limits.quiet, self._sum_up, kind, example)
 
     async def _send(self, entry: _Entry) -> None:
-        namespace = entry.about.get("namespace") or "default"
+        namespace = _namespace(entry)
         count, last = entry.count, _second(entry.last_ns // NANOSECONDS)
         if entry.stored:
             patch = {"count": count, "lastTimestamp": last, "message": entry.message}
@@ -195,6 +222,11 @@ class Recorder:
         ending = f".{entry.last_ns:x}{self._numbers:x}"
         about: str = entry.about["name"]
         return about[: _LONGEST_NAME - len(ending)] + ending
+
+
+def _namespace(entry: _Entry) -> str:
+    """Where an event stands: beside its object, or in `default` where that is in no namespace."""
+    return str(entry.about.get("namespace") or "default")
 
 
 @lru_cache(maxsize=16)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
-from koordpolicy.kube.event_correlator import EventRecorder
+from koordpolicy.kube.event_correlator import EventLimits, EventRecorder
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.reports.troubles import FEW, Troubles
@@ -13,6 +14,13 @@ from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.not_enforced import not_enforced
 from koordpolicy.scheduler.profile import place_of
+
+_SCHEDULED: Final = "Scheduled"
+_PREEMPTED: Final = "Preempted"
+
+EVENTS: Final = EventLimits(queue=20_000, workers=16, unlimited=frozenset({_SCHEDULED, _PREEMPTED}))
+"""Each pod that is scheduled or preempted has its Event, as users know it, however much was said of it while it waited;
+while a backlog drains they may come later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +67,7 @@ class DecisionReporter:
         of_many = self._trouble(settled)
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
-            recorder.record(about, "Scheduled", message, action="Binding")
+            recorder.record(about, _SCHEDULED, message, action="Binding")
             lacking = not_enforced(settled.pod, self._graph())
             if lacking:
                 message = f"Placed without what is not yet enforced: {', '.join(lacking)}"
@@ -75,7 +83,7 @@ class DecisionReporter:
                 gone = {"namespace": victim.pod[0], "name": victim.pod[1], "uid": victim.uid}
                 message = f"Preempted by pod {decision.uid} on node {decision.preemption.node}"
                 one = {"apiVersion": "v1", "kind": "Pod", "metadata": gone}
-                recorder.record(one, "Preempted", message, action="Preempting")
+                recorder.record(one, _PREEMPTED, message, action="Preempting")
 
     def _trouble(self, settled: Settled) -> bool:
         """Note what failed; whether this is one of so many that it need not have an Event of its own."""

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.kube.event_correlator import EventLimits
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.clock import monotonic_ns, now_ns
@@ -23,7 +22,7 @@ from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.decision_log import PlacementLog
-from koordpolicy.scheduler.decision_reporter import Audience, DecisionReporter
+from koordpolicy.scheduler.decision_reporter import EVENTS, Audience, DecisionReporter
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
@@ -41,9 +40,6 @@ LOG: Final = logging.getLogger(__name__)
 NAME: Final = "scheduler"
 LEASE: Final = "koordpolicy-scheduler"
 EXTENDER_LEASE: Final = "koordpolicy-extender"
-
-_EVENTS: Final = EventLimits(queue=20_000, workers=16)
-"""Each pod that is scheduled has its Event, as users know it; while a backlog drains they may come later."""
 
 _DRAIN: Final = 10.0
 """Seconds that requests on their way are given when the process stops or leads no more."""
@@ -82,7 +78,7 @@ async def run_scheduler(process: Process, settings: Settings, choice: Choice = C
             raise Unfit(str(problem)) from None
 
     process.readiness.wait_for("cluster", "the cluster's objects have not been read yet")
-    options = ComponentOptions(prepare=prepare, events=_EVENTS)
+    options = ComponentOptions(prepare=prepare, events=EVENTS)
     async with running_component(process, settings, options) as component:
         if not await _has_policies(component):
             return

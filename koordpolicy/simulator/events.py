@@ -9,7 +9,7 @@ from koordpolicy.kube.event_correlator import CorrelatedEvent, EventCorrelator, 
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.reports.troubles import Troubles
-from koordpolicy.scheduler.decision_reporter import Audience, DecisionReporter
+from koordpolicy.scheduler.decision_reporter import EVENTS, Audience, DecisionReporter
 
 
 @dataclass(slots=True)
@@ -29,7 +29,7 @@ class CollectedEvents:
     def __init__(self, now: Callable[[], int]) -> None:
         self.reasons: dict[str, ReasonCount] = {}
         self.dropped = 0
-        self._correlator = EventCorrelator(CorrelatedEvent, now)
+        self._correlator = EventCorrelator(CorrelatedEvent, now, EVENTS)
 
     def record(
         self,

@@ -179,6 +179,34 @@ def test_an_object_that_causes_too_many_is_not_heard_for_a_while() -> None:
     story(scene())
 
 
+def test_what_must_be_told_is_told_of_an_object_that_caused_too_many() -> None:
+    async def scene() -> None:
+        async with desk(burst=3, unlimited=frozenset({"Scheduled"})) as at:
+            for number in range(5):
+                at.note(f"{number}")
+            at.note("to host-1", "Scheduled")
+            at.note("to host-1", "Other")
+            await at.recorder.flush()
+            assert at.said() == [("0", 1), ("1", 1), ("2", 1), ("to host-1", 1)]
+            assert {event["reason"] for event in at.stored()} == {"FailedScheduling", "Scheduled"}
+            assert at.recorder.dropped["rate"] == 3
+
+    story(scene())
+
+
+def test_what_must_be_told_takes_nothing_from_the_rate() -> None:
+    async def scene() -> None:
+        async with desk(burst=1, unlimited=frozenset({"Scheduled"})) as at:
+            for number in range(5):
+                at.note(f"to host-{number}", "Scheduled")
+            at.note()
+            await at.recorder.flush()
+            assert len(at.said()) == 6
+            assert at.recorder.dropped["rate"] == 0
+
+    story(scene())
+
+
 def test_recording_never_waits_and_what_does_not_fit_is_counted() -> None:
     async def scene() -> None:
         at = Desk(queue=10, burst=1000, alike=1000)  # nobody writes
@@ -198,11 +226,66 @@ def test_trouble_is_waited_out_and_refusals_are_not_repeated() -> None:
             await at.recorder.flush()
             assert at.said() == [("no room", 1)]
             assert clock() - BEGAN > 20
-            at.fails = [Forbidden("no")]
+            at.fails = [Invalid("no")]
             at.note("another")
             await at.recorder.flush()
             assert at.said() == [("no room", 1)]
             assert at.recorder.dropped == {"rate": 0, "queue": 0, "refused": 1, "unreachable": 0}
+
+    story(scene())
+
+
+def test_a_server_that_has_just_started_forbids_for_a_moment_and_no_event_is_lost() -> None:
+    async def scene() -> None:
+        async with desk(workers=1, forbidden=3) as at:
+            at.fails = [Unreachable("down")] * 3 + [Forbidden("roles are not loaded")] * 2
+            at.note()
+            at.note("another")
+            await at.recorder.flush()
+            assert at.said() == [("another", 1), ("no room", 1)]
+            assert set(at.recorder.dropped.values()) == {0}
+
+    story(scene())
+
+
+def test_what_stays_forbidden_in_a_namespace_is_not_waited_for_again_until_it_is_allowed() -> None:
+    async def scene() -> None:
+        async with desk(workers=1, forbidden=3) as at:
+            elsewhere = {**at.pod, "metadata": {**at.pod["metadata"], "namespace": "kube-system"}}
+            at.fails = [Forbidden("no")] * 4
+            at.note("first")
+            at.note("second")
+            at.recorder.record(elsewhere, "Scheduled", "to host-1")
+            await at.recorder.flush()
+            assert at.asked == ["create"] * 5, "three times for the first, once for each after it"
+            assert at.said() == [("to host-1", 1)]
+            assert at.recorder.dropped["refused"] == 2
+            at.fails = [Forbidden("no")]
+            at.recorder.record(elsewhere, "Preempted", "elsewhere it is waited for")
+            at.note("third")
+            await at.recorder.flush()
+            at.fails = [Forbidden("no")]
+            at.note("fourth")
+            await at.recorder.flush()
+            assert [message for message, _ in at.said()] == [
+                "elsewhere it is waited for",
+                "fourth",
+                "third",
+                "to host-1",
+            ]
+            assert at.recorder.dropped["refused"] == 2
+
+    story(scene())
+
+
+def test_an_event_that_meets_one_trouble_after_the_other_is_given_up_and_counted() -> None:
+    async def scene() -> None:
+        async with desk(workers=1, attempts=3, forbidden=3) as at:
+            at.fails = [Unreachable("down"), Unreachable("down"), Forbidden("no")]
+            at.note()
+            await at.recorder.flush()
+            assert at.stored() == []
+            assert at.recorder.dropped["refused"] == 1
 
     story(scene())
 

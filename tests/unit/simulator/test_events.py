@@ -30,3 +30,13 @@ def test_one_pod_is_heard_as_often_as_on_a_cluster() -> None:
     now[0] += 5 * MINUTE
     events.record(pod("p"), "FailedScheduling", "still none", type="Warning")
     assert events.reasons["FailedScheduling"].count == limits.burst + 1
+
+
+def test_a_pod_that_waited_long_is_told_of_at_last() -> None:
+    events, limits = CollectedEvents(lambda: 0), EventLimits()
+    for number in range(limits.burst):
+        events.record(pod("p"), "FailedScheduling", f"no room for {number}", type="Warning")
+    for reason in ("Scheduled", "Preempted", "NotEnforced"):
+        events.record(pod("p"), reason, "so it is")
+    assert events.reasons.keys() == {"FailedScheduling", "Scheduled", "Preempted"}
+    assert events.dropped == 1
