@@ -263,6 +263,8 @@ def _trouble(call: ApiRequest, access: Access, error: Exception) -> KubeError:
         | aiohttp.ConnectionTimeoutError
         | aiohttp.ClientHttpProxyError,
     ):
+        if isinstance(error, aiohttp.ClientConnectorError):  # its own text shows Python's object for TLS
+            what = error.os_error.strerror or str(error.os_error) or type(error).__name__
         return _Unsent(f"{access.server} cannot be reached: {what}")
     if isinstance(error, aiohttp.ClientOSError) and isinstance(
         error.__cause__, aiohttp.ClientConnectionResetError

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import ssl
 import time
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,21 @@ def test_it_gives_up_in_the_end(tmp_path: Path) -> None:
             await cluster.get(PODS, "a")
 
     assert play(tmp_path, scene, DOWN).tried == ClientLimits().attempts
+
+
+def test_of_a_server_that_is_not_there_people_read_where_and_why(tmp_path: Path) -> None:
+    async def scene(cluster: ApiCluster, server: Scripted) -> None:
+        tls = ssl.create_default_context()
+        for address in ("https://127.0.0.1:9", "https://no.such.invalid:9"):
+            cluster._transport._credentials.access = Access(address, tls=tls)
+            with pytest.raises(Unreachable) as caught:
+                await cluster.list(PODS)
+            _, found, why = str(caught.value).partition(f"{address} cannot be reached: ")
+            assert found
+            assert len(why) > 5
+            assert "SSLContext" not in why
+
+    play(tmp_path, scene, says(POD), limits=ClientLimits(attempts=1))
 
 
 def test_nobody_there_is_unreachable_for_any_request(tmp_path: Path) -> None:
