@@ -252,16 +252,17 @@ class Reporter:
         """Say what becomes of a revision, and where `entered`, what this process makes of it.
 
         What a leader says comes first, so that no revision is ever shown without conditions. Of what is rejected
-        here and judged by nobody yet, this process says why: the leader may never see that revision.
+        here and judged by nobody yet, this process says why: the leader may never see that revision. Of several that
+        do so at once, one does, and it alone tells.
         """
         for left in reversed(range(ATTEMPTS)):
             try:
                 obj = await self._objects.of(report.revision)
-                if self.speaking:
-                    if await self._speaker.speak(obj, report):
+                judges = report.instance.state is InstanceState.REJECTED and not is_judged(obj)
+                if self.speaking or judges:
+                    version = str(obj["metadata"]["resourceVersion"]) if judges else ""
+                    if await self._speaker.speak(obj, report, version=version):
                         self._tell(obj, report)
-                elif report.instance.state is InstanceState.REJECTED and not is_judged(obj):
-                    await self._speaker.speak(obj, report, version=str(obj["metadata"]["resourceVersion"]))
                 else:
                     await self._objects.begun(obj, self._who)
                 if not entered:
@@ -287,7 +288,7 @@ class Reporter:
         }
 
     def _tell(self, obj: Object, report: RevisionReport) -> None:
-        """The audit trail: each outcome of a revision, by the one that speaks for all."""
+        """The audit trail: each outcome of a revision, by who has said so in its status."""
         if self._recorder is None:
             return
         about = regarding(report.revision.name, obj["metadata"].get("uid", ""))

@@ -448,6 +448,63 @@ def test_each_of_a_quick_run_of_bad_revisions_keeps_its_reason() -> None:
     asyncio.run(scene())
 
 
+async def rejections(world: World, *replicas: Replica) -> list[tuple[str, str]]:
+    """Whom the Events of rejected revisions are about, and who wrote them."""
+    for replica in replicas:
+        await replica.recorder.flush()
+    return [
+        (event["involvedObject"]["name"], event["reportingInstance"])
+        for event in world.store.list(EVENTS).items
+        if event["reason"] == "PolicyRevisionRejected"
+    ]
+
+
+def test_who_judges_first_tells_and_nobody_tells_again() -> None:
+    async def scene() -> None:
+        world = World()
+        async with (
+            Replica(world, "m1", leads=True).played() as leader,
+            Replica(world, "s1", component="scheduler").played() as first,
+            Replica(world, "s2", component="scheduler").played() as second,
+        ):
+            everyone = (leader, first, second)
+            for replica in everyone:
+                replica.source.give(tree(1), ONE)
+            good = revision_name("fleet", ONE)
+            await until(lambda: set(world.instances(good)) == {"m1", "s1", "s2"})
+            bad = revision_name("fleet", BAD)
+            first.source.give(broken(), BAD)
+            await until(lambda: world.instances(bad) == {"s1": "Rejected"})
+            assert await rejections(world, *everyone) == [(bad, "s1")]
+            for replica in (second, leader):
+                replica.source.give(broken(), BAD)
+            await until(lambda: set(world.instances(bad)) == {"m1", "s1", "s2"})
+            assert await rejections(world, *everyone) == [(bad, "s1")]
+
+    asyncio.run(scene())
+
+
+def test_who_judge_at_once_tell_once() -> None:
+    async def scene() -> None:
+        world = World()
+        async with (
+            Replica(world, "m1", leads=True).played() as leader,
+            Replica(world, "s1", component="scheduler").played() as first,
+            Replica(world, "s2", component="scheduler").played() as second,
+        ):
+            everyone = (leader, first, second)
+            for number in range(5):
+                commit = f"{number:x}bad{'0' * 36}"
+                bad = revision_name("fleet", commit)
+                for replica in everyone:
+                    replica.source.give(broken(), commit)
+                await until(lambda bad=bad: set(world.instances(bad)) == {"m1", "s1", "s2"})  # type: ignore[misc]
+                told = await rejections(world, *everyone)
+                assert [about for about, _ in told].count(bad) == 1
+
+    asyncio.run(scene())
+
+
 def test_what_another_process_rejects_is_not_superseded_and_says_why() -> None:
     async def scene() -> None:
         world = World()
