@@ -19,7 +19,7 @@ class ClusterWatch:
     def __init__(self, component: RunningComponent, handlers: EventHandlers) -> None:
         self._component = component
         self._mirrors = handlers.mirrors
-        backoff = component.backoff(longest=15.0)
+        backoff = component.watch_backoff()
         self._watching = tuple(
             Watching(
                 component.cluster,

@@ -10,11 +10,12 @@ class Backoff:
     """How to wait after failures: `initial` seconds, then `factor` times longer each, up to `longest`.
 
     Each wait is lengthened by up to `spread` of itself, so that many clients do not return at once;
-    `jitter` gives numbers in [0, 1) for that. `sleep` waits for seconds.
+    `jitter` gives numbers in [0, 1) for that. `sleep` waits for seconds, or less, and then gives True: something has
+    changed, and who waited begins anew.
     """
 
     jitter: Callable[[], float]
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    sleep: Callable[[float], Awaitable[bool | None]] = asyncio.sleep
     initial: float = 0.8
     factor: float = 2.0
     longest: float = 30.0

@@ -115,7 +115,8 @@ class Informer:
         delay = self._backoff.delay(self._forbidden or self._failures)
         if isinstance(trouble, TooManyRequests):
             delay = max(delay, trouble.retry_after)
-        await self._backoff.sleep(delay)
+        if await self._backoff.sleep(delay):
+            self._failures = self._forbidden = 0
 
     async def _watch(self) -> None:
         stream = self._cluster.watch(

@@ -1,8 +1,9 @@
 """Whether the API server answers us and takes us for who we are, as the requests tell that are made anyway."""
 
 import asyncio
+import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from koordpolicy.kube.resources import EVENTS, LEASES, POLICY_REVISIONS
@@ -17,6 +18,9 @@ GRACE: Final = 30.0
 """Seconds of trouble after which a process says that it is not ready, unless told otherwise."""
 _LOOK: Final = 1.0
 """Seconds between two looks."""
+_AWAY: Final = 5.0
+"""Seconds without a good answer after which the server counts as one that was away. While others are answered, a
+request that fails alone is no reason to wake anybody."""
 
 _READS: Final = frozenset({"list", "watch"})
 _LEADS: Final = frozenset({"get", "create", "update"})
@@ -36,22 +40,48 @@ class ServerSight:
         self._clock = clock
         self._failing: tuple[float, int] | None = None
         self._refused: dict[tuple[str, str], float] = {}
+        self._unwatched: dict[str, float] = {}
+        """Since when the watch of what is needed could not be begun."""
+        self._back = asyncio.Event()
 
     def add(self, verb: str, resource: str, status: int, seconds: float) -> None:
         """An answer, or with status 0 that there was none."""
         self._counts.add(verb, resource, status, seconds)
         if 200 <= status < 500 and status != 401:
             if self._failing is not None:
+                if self._clock() - self._failing[0] >= _AWAY:
+                    self._wake()
                 self._failing = None
             if status == 403:
                 if _needed(verb, resource):
                     self._refused.setdefault((verb, resource), self._clock())
             elif self._refused:
                 self._refused.pop((verb, resource), None)
+            if verb == "watch" and status in _WATCHED:
+                self._unwatched.pop(resource, None)
         elif self._failing is None:
             self._failing = self._clock(), status
         else:
             self._failing = self._failing[0], status
+        if verb == "watch" and (status < 200 or status >= 500 or status == 401) and _needed(verb, resource):
+            self._unwatched.setdefault(resource, self._clock())
+
+    async def sleep(self, seconds: float) -> bool:
+        """Wait for so many seconds; True where it is less, because the server was away and answers again."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._back.wait()
+                return True
+        return False
+
+    def _wake(self) -> None:
+        self._back.set()
+        self._back = asyncio.Event()
+
+    @property
+    def unwatched(self) -> str:
+        """What is needed and not watched, because the watch could not be begun; "" when all is."""
+        return _first_of(sorted(self._unwatched))
 
     def trouble(self, grace: float) -> str:
         """What has been wrong for longer than `grace` seconds; "" when nothing has."""
@@ -63,16 +93,24 @@ class ServerSight:
             )
         refused = sorted(what for what, since in self._refused.items() if now - since >= grace)
         if refused:
-            verb, resource = refused[0]
-            more = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
             return (
-                f"the API server does not let us {verb} {resource}{more} (403); it may not have loaded its roles"
+                f"the API server does not let us {_first_of([' '.join(what) for what in refused])} (403); it may not have loaded its roles"
                 " yet. If it lasts, apply those of `deploy/rbac`"
             )
+        late = {what: now - since for what, since in self._unwatched.items() if now - since >= grace}
+        if late:
+            return f"not watched: {_first_of(sorted(late))}, for {max(late.values()):.0f} s"
         return ""
 
 
+_WATCHED: Final = frozenset({200, 404})
+"""Statuses after which nothing of a resource is missed: it is watched, or there is no such resource."""
 _FAILURES: Final = {0: "the API server does not answer", 401: "the API server does not know us (401)"}
+
+
+def _first_of(names: Sequence[str]) -> str:
+    """The first of many names, and how many there are besides."""
+    return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "") if names else ""
 
 
 def _needed(verb: str, resource: str) -> bool:
@@ -85,8 +123,9 @@ def _needed(verb: str, resource: str) -> bool:
 async def follow(sight: ServerSight, readiness: Readiness, grace: float) -> None:
     """Keep the condition `apiserver` of a process true, for ever."""
     readiness.reached(CONDITION)
-    before = ""
+    before = unwatched = ""
     while True:
+        unwatched = _tell_of_watches(unwatched, sight.unwatched)
         trouble = sight.trouble(grace)
         if trouble:
             readiness.wait_for(CONDITION, trouble)
@@ -94,6 +133,14 @@ async def follow(sight: ServerSight, readiness: Readiness, grace: float) -> None
                 LOG.warning("not ready: %s", trouble)
         elif before:
             readiness.reached(CONDITION)
-            LOG.info("ready again: the API server answers")
+            LOG.info("ready again: the API server answers, and what is needed is watched")
         before = trouble
         await asyncio.sleep(_LOOK)
+
+
+def _tell_of_watches(before: str, now: str) -> str:
+    if now and not before:
+        LOG.warning("watches have ended: %s", now)
+    elif before and not now:
+        LOG.info("all watches run again")
+    return now

@@ -129,6 +129,7 @@ class RunningComponent:
     log: DecisionLog | None
     unreadable: UnreadableObjects
     troubles: Troubles
+    sight: ServerSight
 
     def revision_of(self, digest: str) -> str:
         """What people call the revision of a graph: the active one or the candidate; else the digest itself."""
@@ -141,6 +142,10 @@ class RunningComponent:
     def backoff(*, initial: float = 0.8, longest: float = 30.0) -> Backoff:
         """Waits that differ from those of others."""
         return Backoff(random.random, initial=initial, longest=longest)
+
+    def watch_backoff(self) -> Backoff:
+        """Waits of watches: over as soon as a server that was away answers again."""
+        return _watch_backoff(self.sight)
 
     @staticmethod
     def draw(count: int) -> int:
@@ -183,7 +188,7 @@ async def running_component(
         )
         metrics.count_elsewhere("koordpolicy_events_dropped_total", recorder)
         sync = None if settings.repository is None else make_sync(settings.repository)
-        source, objects = _source(settings, cluster, sync)
+        source, objects = _source(settings, cluster, sync, sight)
         live = LivePolicies(
             source,
             metrics,
@@ -254,6 +259,7 @@ async def running_component(
             log,
             unreadable,
             troubles,
+            sight,
         )
         for task in reporting:
             task.cancel()
@@ -296,17 +302,21 @@ def _sync_routes(process: Process, settings: Settings, sync: GitSync | None) -> 
 
 
 def _source(
-    settings: Settings, cluster: Cluster, sync: GitSync | None
+    settings: Settings, cluster: Cluster, sync: GitSync | None, sight: ServerSight
 ) -> tuple[Source, ClusterSource | None]:
     if sync is not None:
         return RepositorySource(sync), None
     if settings.policies_from_cluster:
-        objects = ClusterSource(cluster, RunningComponent.backoff(longest=15.0))
+        objects = ClusterSource(cluster, _watch_backoff(sight))
         return objects, objects
     if settings.policies:
         return open_source(settings.policies), None
     path, text = BARE
     return FixedSource("built-in pack", {path: text}), None
+
+
+def _watch_backoff(sight: ServerSight) -> Backoff:
+    return Backoff(random.random, sight.sleep, longest=15.0)
 
 
 def _log(process: Process, settings: Settings, stack: AsyncExitStack) -> DecisionLog | None:

@@ -27,7 +27,7 @@ class Scene:
     """An informer over a store, with requests that fail as told and a clock that only counts.
 
     `script` maps the number of a request (from 1) to what happens to it. `asked` notes the requests, `slept`
-    the waits, `heard` the troubles. The scene ends after `waits` waits.
+    the waits, `heard` the troubles; a wait whose number is in `woken` was cut short. The scene ends after `waits` waits.
     """
 
     def __init__(self, script: dict[int, Callable[[], None]], *, waits: int = 50, handlers: Any = ()) -> None:
@@ -35,6 +35,7 @@ class Scene:
         self.asked: list[str] = []
         self.slept: list[float] = []
         self.heard: list[tuple[str, int]] = []
+        self.woken: set[int] = set()
         self.mirror = Mirror(handlers=handlers)
         self._script = script
         self._waits = waits
@@ -48,11 +49,12 @@ class Scene:
         if step is not None:
             step()
 
-    async def _sleep(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float) -> bool:
         self.slept.append(seconds)
         if len(self.slept) >= self._waits:
             raise Enough
         await asyncio.sleep(0)
+        return len(self.slept) in self.woken
 
     def _note(self, error: KubeError, failures: int) -> None:
         self.heard.append((type(error).__name__, failures))
@@ -210,6 +212,15 @@ def test_a_server_without_its_roles_yet_is_asked_again_soon_however_long_it_was_
     assert scene.slept[:5] == [1.0, 2.0, 4.0, 8.0, 8.0]
     assert scene.slept[5:8] == [1.0, 2.0, 4.0]
     assert scene.slept[8:] == [8.0], "what is no matter of permissions is asked as before"
+
+
+def test_who_is_woken_from_a_wait_is_as_patient_as_at_first() -> None:
+    down = failing(Unreachable("no route"))
+    scene = Scene(dict.fromkeys(range(1, 8), down))
+    scene.woken = {4}
+    scene.play()
+    assert scene.slept == [1.0, 2.0, 4.0, 8.0, 1.0, 2.0, 4.0]
+    assert [failures for _, failures in scene.heard] == [1, 2, 3, 4, 1, 2, 3]
 
 
 def test_pages_that_outlive_the_history_are_listed_all_at_once() -> None:

@@ -1,6 +1,7 @@
 """What the answers to requests tell of the API server."""
 
 import asyncio
+import logging
 
 import pytest
 
@@ -9,6 +10,7 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import Readiness
 from koordpolicy.runtime.requests import RequestCounts
 from tests.unit.runtime.scenes import running, until
+from tests.virtual_time import run
 
 GONE = "the API server does not answer"
 UNKNOWN = "the API server does not know us (401)"
@@ -40,6 +42,20 @@ CASES: tuple[tuple[str, list[Answer], str], ...] = (
         "",
     ),
     ("who is there is forbidden", [("list", LEASE, 403)], ""),
+    ("a watch has ended", [("watch", "pods", 0), ("update", LEASE, 200)], "not watched: pods"),
+    (
+        "two watches have ended",
+        [("watch", "pods", 0), ("watch", "nodes", 503), ("update", LEASE, 200)],
+        "not watched: nodes and 1 more",
+    ),
+    ("a watch is back", [("watch", "pods", 0), ("list", "pods", 200), ("watch", "pods", 200)], ""),
+    ("its kind is gone", [("watch", "pods", 500), ("watch", "pods", 404)], ""),
+    ("a version is too old", [("watch", "pods", 410), ("list", "pods", 200)], ""),
+    (
+        "a watch of reports has ended",
+        [("watch", "policyrevisions.koordpolicy.io", 0), ("update", LEASE, 200)],
+        "",
+    ),
     ("nothing of that kind", [("list", "devices.scheduling.koordinator.sh", 404)], ""),
 )
 
@@ -70,3 +86,57 @@ def test_the_condition_follows() -> None:
             await until(lambda: not readiness.missing)
 
     asyncio.run(scene())
+
+
+def test_it_is_not_ready_again_before_watches_run(caplog: pytest.LogCaptureFixture) -> None:
+    async def scene() -> None:
+        metrics = Metrics("test")
+        readiness = Readiness(metrics)
+        sight = ServerSight(RequestCounts(metrics), asyncio.get_running_loop().time)
+        async with running(follow(sight, readiness, 0.1)):
+            for resource in ("pods", "nodes"):
+                sight.add("watch", resource, 0, 0.1)
+            await until(lambda: GONE in readiness.missing.get(CONDITION, ""))
+            sight.add("update", LEASE, 200, 0.01)
+            await until(lambda: "not watched: nodes and 1 more" in readiness.missing.get(CONDITION, ""))
+            sight.add("watch", "nodes", 200, 0.01)
+            await until(lambda: "not watched: pods" in readiness.missing.get(CONDITION, ""))
+            sight.add("watch", "pods", 200, 0.01)
+            await until(lambda: not readiness.missing)
+
+    caplog.set_level(logging.INFO)
+    asyncio.run(scene())
+    said = [record.getMessage() for record in caplog.records if record.name.endswith("apiserver")]
+    assert "watches have ended: nodes and 1 more" in said
+    assert said.index("all watches run again") > said.index("watches have ended: nodes and 1 more")
+
+
+WAKING: tuple[tuple[str, float, list[Answer], bool], ...] = (
+    ("the server is back", 60.0, [("update", LEASE, 200)], True),
+    ("it is back and does not let us", 60.0, [("list", "pods", 403)], True),
+    ("it is back and does not know us", 60.0, [("list", "pods", 401)], False),
+    ("it is still away", 60.0, [("update", LEASE, 0)], False),
+    ("one of many requests fails", 0.5, [("update", LEASE, 200)], False),
+)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "answers", "early"), [case[1:] for case in WAKING], ids=[case[0] for case in WAKING]
+)
+def test_who_waits_is_woken_when_a_server_that_was_away_answers(
+    seconds: float, answers: list[Answer], early: bool
+) -> None:
+    async def scene() -> None:
+        clock = asyncio.get_running_loop().time
+        sight = ServerSight(RequestCounts(Metrics("test")), clock)
+        began = clock()
+        waiting = [asyncio.create_task(sight.sleep(100.0)) for _ in range(3)]
+        sight.add("watch", "pods", 0, 0.1)
+        await asyncio.sleep(seconds)
+        for verb, resource, status in answers:
+            sight.add(verb, resource, status, 0.1)
+        assert await asyncio.gather(*waiting) == [early] * 3
+        assert clock() - began == pytest.approx(seconds if early else 100.0)
+        assert await sight.sleep(7.0) is False, "once awake, nobody is woken again"
+
+    run(scene())
