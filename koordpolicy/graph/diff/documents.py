@@ -61,7 +61,8 @@ def _says(unit: Unit) -> str:
         return f"{cases} case{'' if cases == 1 else 's'}"
     spec = _spec(unit)
     if unit.kind.name == "PolicyException":
-        return f"of {spec.get('owner', 'nobody')} until {spec.get('until', 'ever')}"
+        begins = f"from {spec['from']} " if "from" in spec else ""
+        return f"of {spec['owner']} {begins}until {spec['expires']}"
     return ""
 
 

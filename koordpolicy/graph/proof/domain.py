@@ -18,6 +18,7 @@ _SHARE: Final = (0, 100)
 
 _BOUNDS: Mapping[tuple[str, str], tuple[int, int]] = MappingProxyType(
     {
+        ("node", "cpuNormalization"): _COUNT,
         ("pod", "priority"): _INT32,
         ("pod", "numaNodes"): _COUNT,
         ("zone", "index"): _COUNT,
@@ -44,6 +45,9 @@ _BOUNDS: Mapping[tuple[str, str], tuple[int, int]] = MappingProxyType(
 
 _SIGNED: Final = ("free.",)
 """Amounts that may lie below zero: what is left of something."""
+
+_ABOVE_ZERO: Final = frozenset((("node", "cpuNormalization"),))
+"""Doubles that are never zero, though nothing lies between."""
 
 _AMOUNTS: Final = frozenset((Unit.CPU, Unit.BYTES, Unit.BANDWIDTH, Unit.AMOUNT))
 
@@ -96,6 +100,11 @@ def bounds_of(root: str, path: str, kind: Type) -> tuple[int, int]:
     if inner.unit in _AMOUNTS and not path.startswith(_SIGNED):
         return _COUNT
     return (INT_MIN, INT_MAX)
+
+
+def is_above_zero(root: str, path: str) -> bool:
+    """Whether a double is never zero nor below."""
+    return (record_of(root), path) in _ABOVE_ZERO
 
 
 def choices_of(root: str, path: str) -> tuple[str, ...]:

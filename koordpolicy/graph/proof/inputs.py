@@ -12,6 +12,7 @@ from typing import Any
 from koordpolicy.graph.analysis.example import example
 from koordpolicy.graph.analysis.region import EVERYTHING, Box, boxes
 from koordpolicy.graph.proof.situations import Situation, situations
+from koordpolicy.graph.proof.validity import repaired
 from koordpolicy.graph.samples import fill
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import walk
@@ -85,6 +86,7 @@ def _within(box: Box, situation: Situation) -> Iterator[Input]:
     for place, domain in box.domains.items():
         if domain.present is False and place.key is None and isinstance(records.get(place.root), dict):
             records[place.root].pop(place.path, None)
+    records = repaired(records, situation.records)
     bent = sum(
         place.key is None and value(place.root, place.path) != records.get(place.root, {}).get(place.path)
         for place in box.domains

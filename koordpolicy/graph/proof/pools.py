@@ -246,10 +246,15 @@ def value_type_of(root: str, path: str) -> Type | None:
 
 
 def is_missable(root: str, path: str) -> bool:
-    """Whether a fact can be absent."""
+    """Whether a fact can be absent from a record of its root that is there."""
     fact = fact_at(root, path)
+    return fact is not None and fact.may_be_missing
+
+
+def is_root_missable(root: str) -> bool:
+    """Whether there may be no such object, as there is no pod before one is created."""
     declared = ROOTS.get(root.removeprefix(RAISED))
-    return (fact is not None and fact.may_be_missing) or (declared is not None and declared.may_be_missing)
+    return declared is not None and declared.may_be_missing
 
 
 def leaves_of(root: str) -> tuple[str, ...]:

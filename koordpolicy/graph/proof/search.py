@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from koordpolicy.graph.neutral import element
 from koordpolicy.graph.proof.chance import Chance
-from koordpolicy.graph.proof.domain import bounds_of
+from koordpolicy.graph.proof.domain import bounds_of, is_above_zero, record_of
 from koordpolicy.graph.proof.goal import Goal, arguments
 from koordpolicy.graph.proof.inputs import inputs
 from koordpolicy.graph.proof.pools import Pools, is_missable, value_type_of
 from koordpolicy.graph.proof.reads import Reads, reads_of
 from koordpolicy.graph.proof.situations import situations
+from koordpolicy.graph.proof.validity import is_valid
 from koordpolicy.graph.proof.verdict import Records
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
@@ -100,7 +102,8 @@ class Search:
                 continue
             record = records.get(root)
             if root not in copied:
-                record = records[root] = dict(record) if isinstance(record, Mapping) else {}
+                # Where there is no such object, it comes with all that is never missing.
+                record = records[root] = dict(record) if record else element(record_of(root), {})
                 copied.add(root)
             assert isinstance(record, dict)
             self._set(record, root, path, kind)
@@ -121,10 +124,12 @@ class Search:
             record[path] = value if not low <= value + 1 <= high else value + rng.choice((0, 1, 0))
         else:
             record[path] = self.pools.value(rng, root, path, kind)
+        if record.get(path) == 0 and is_above_zero(root, path):
+            record[path] = 1.0
 
     def _meets(self, records: Records) -> bool:
         self.tried += 1
-        return self.goal.met(records)
+        return self.goal.met(records) and is_valid(records, self.situations[0].records)
 
     def _bases(self) -> list[Records]:
         """Where draws begin: the situations, and inputs within the regions of conditions."""

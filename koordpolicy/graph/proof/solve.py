@@ -10,6 +10,7 @@ from koordpolicy.graph.proof.pools import Pools
 from koordpolicy.graph.proof.reads import differing, reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.smaller import smaller
+from koordpolicy.graph.proof.validity import is_valid
 from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Records, Verdict
 from koordpolicy.language.cel.constants import text_of
 
@@ -58,8 +59,12 @@ def decide(
 def simplified(goal: Goal, found: Records, search: Search) -> Records:
     """The input as ordinary as can be: like the everyday one that needs the fewest changes."""
     best = found
+
+    def keeps(records: Records) -> bool:
+        return goal.met(records) and is_valid(records, search.situations[0].records)
+
     for situation in search.situations[:2]:
-        made = smaller(found, situation.records, goal.met)
+        made = smaller(found, situation.records, keeps)
         if best is found or _distance(made, situation.records) < _distance(best, situation.records):
             best = made
     return best

@@ -10,6 +10,7 @@ from koordpolicy.graph.proof.goal import Fails, Goal
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.terms import Bool, Formula, both, either, no, unlike
+from koordpolicy.graph.proof.validity import is_valid
 from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Verdict
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import inline_binds, number
@@ -141,7 +142,7 @@ def _confirmed(goal: Goal, question: _Question, search: Search, budget: Budget) 
                 records = question.encoder.unknowns.records(model, situation.records)
             except (ValueError, OverflowError, z3.Z3Exception):
                 continue
-            if goal.met(records):
+            if goal.met(records) and is_valid(records, situation.records):
                 return Found(records)
             near = search.stepped(_NEAR, [records]) or search.near(records, _NEAR)
             if near is not None:

@@ -8,9 +8,9 @@ from typing import Any, Final
 import z3
 
 from koordpolicy.graph.neutral import element
-from koordpolicy.graph.proof.domain import bounds_of, choices_of
+from koordpolicy.graph.proof.domain import bounds_of, choices_of, is_above_zero, record_of
 from koordpolicy.graph.proof.doubles import Doubles
-from koordpolicy.graph.proof.pools import is_missable, value_type_of
+from koordpolicy.graph.proof.pools import is_missable, is_root_missable, value_type_of
 from koordpolicy.graph.proof.terms import (
     FALSE,
     TRUE,
@@ -43,6 +43,7 @@ LEAST_MOMENT: Final = -62_135_596_800 * NANOS
 GREATEST_MOMENT: Final = 253_402_300_799 * NANOS + NANOS - 1
 DURATION: Final = "google.protobuf.Duration"
 TIMESTAMP: Final = "google.protobuf.Timestamp"
+_GREATEST_DOUBLE: Final = Fraction(2**1023)
 _LONGEST_LIST: Final = 1_000_000
 _MOST_DEPTH: Final = 3
 
@@ -57,6 +58,7 @@ class Known:
     root: str
     facts: dict[str, tuple[Formula, Value, Read]] = field(default_factory=dict)
     record: Record | None = None
+    exists: Formula = TRUE
 
 
 class Unknowns:
@@ -93,6 +95,8 @@ class Unknowns:
     def known(self, root: str, depth: int) -> Known:
         """A record with symbols for its facts."""
         known = Known(root)
+        if is_root_missable(root):
+            known.exists = z3.Bool(fresh_name(f"has {root}"))
 
         def get(path: str) -> tuple[Formula, Value]:
             held = known.facts.get(path)
@@ -102,7 +106,7 @@ class Unknowns:
                 made = (
                     (Thing(fresh_thing()), _nothing) if kind is None else self.value(kind, root, path, depth)
                 )
-                held = known.facts[path] = (present, *made)
+                held = known.facts[path] = (both(known.exists, present), *made)
             return held[0], held[1]
 
         known.record = Record(fresh_thing(), get)
@@ -125,10 +129,11 @@ class Unknowns:
                 return self._whole(kind, root, path, name)
             case "double":
                 low, high = (Fraction(bound) for bound in bounds_of(root, path, kind))
-                if low < -(2**60):
-                    low, high = -Fraction(2**1023), Fraction(2**1023)
+                low = -_GREATEST_DOUBLE if low < -(2**60) else low
+                high = _GREATEST_DOUBLE if high > 2**60 else high
                 real = z3.Real(name)
-                self._say(both(real >= z3.RealVal(str(low)), real <= z3.RealVal(str(high))))
+                least = real > 0 if is_above_zero(root, path) else real >= z3.RealVal(str(low))
+                self._say(both(least, real <= z3.RealVal(str(high))))
                 return Double(real, None, low, high), lambda model: _double(model, real)
             case "string":
                 text = z3.String(name)
@@ -298,8 +303,11 @@ class Unknowns:
         for name, (_, read) in self.plain.items():
             made[name] = read(model)
         for name, known in self.roots.items():
+            if not z3.is_true(model.eval(known.exists, model_completion=True)):
+                made[name] = {}
+                continue
             usual = base.get(name)
-            record = dict(usual) if isinstance(usual, dict) else {}
+            record = dict(usual) if usual else element(record_of(name), {})
             for path, (present, _, read) in known.facts.items():
                 if z3.is_true(model.eval(present, model_completion=True)):
                     record[path] = read(model)
