@@ -62,6 +62,7 @@ class Limits:
     slice: int
     renew_after: int
     pods_per_second: int
+    slow_decision: int
 
     @classmethod
     def of(cls, graph: RuleGraph, profile: str) -> "Limits":
@@ -79,6 +80,7 @@ class Limits:
             max(int(said("slice")), 0),
             max(int(said("renewAfter")), _SOONEST),
             int(said("podsPerSecond")),
+            int(said("slowDecision")),
         )
 
 

@@ -47,6 +47,13 @@ BURST: Final = 16
 SLICE: Final = 0.02
 """Seconds after which they have it in any case: a policy may make a decision dear."""
 
+_LONG: Final = 0.1
+"""Seconds of decisions after which one turn is too little for others: who takes many of them, one after another, to read
+policies or to answer a probe, would come on by one step a decision."""
+
+_SHARE: Final = 0.25
+"""They have time then, so much of what the decisions took."""
+
 LONGEST_WAIT: Final = 5.0
 """Seconds after which the queue is looked at though nothing was heard."""
 
@@ -65,7 +72,7 @@ class SchedulingLoop:
 
     `in_flight` bounds the writes that are on their way: each has a slot as long as it lasts, and decisions go on while
     there is one. What a pod waits for before it is bound has none. `on_settled` and `on_failure` are the driver's.
-    `wake` tells that something was heard.
+    `wake` tells that something was heard. `on_timed` hears how many seconds each decision took.
     """
 
     def __init__(
@@ -78,8 +85,10 @@ class SchedulingLoop:
         in_flight: int = IN_FLIGHT,
         on_settled: Callable[[Settled], None] = lambda settled: None,
         on_failure: Callable[[Exception], None] = lambda problem: None,
+        on_timed: Callable[[Pod, float], None] = lambda pod, seconds: None,
     ) -> None:
         self._driver = Driver(scheduler, on_settled=on_settled, on_failure=on_failure)
+        self._on_timed = on_timed
         self._cluster = cluster
         self._now = now
         self._backoff = backoff
@@ -161,6 +170,7 @@ class SchedulingLoop:
         decided, began = 0, clock()
         while True:
             await self._slots.acquire()
+            asked = clock()
             try:
                 action = next(self._driver.actions(self._now()), None)
             except BaseException:
@@ -175,9 +185,17 @@ class SchedulingLoop:
                 self._writes.add(task)
                 task.add_done_callback(self._carried_out)
             decided += 1
-            if decided % BURST == 0 or clock() - began > SLICE:
-                await asyncio.sleep(0)
+            took = clock() - began
+            self._timed(action, began + took - asked)
+            if decided % BURST == 0 or took > SLICE:
+                await asyncio.sleep(took * _SHARE if took > _LONG else 0)
                 began = clock()
+
+    def _timed(self, action: Action, seconds: float) -> None:
+        try:
+            self._on_timed(action.pod, seconds)
+        except Exception as problem:  # noqa: BLE001  # told of by `failed`
+            self._driver.failed("how long a decision took could not be told of", problem)
 
     async def _carry_out(self, action: Action, planned: WritePlan) -> None:
         """Bring an action to its end, and what follows from it. It has a slot if it needs one."""

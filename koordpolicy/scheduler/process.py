@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.values import Timestamp
+from koordpolicy.model.pod import Pod
 from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.clock import monotonic_ns, now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
@@ -23,6 +24,7 @@ from koordpolicy.scheduler.cycle import Cycle
 from koordpolicy.scheduler.decision import PodDecision
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.decision_reporter import EVENTS, Audience, DecisionReporter
+from koordpolicy.scheduler.decision_times import DecisionTimes, SlowRules
 from koordpolicy.scheduler.diagnosing import Diagnosing
 from koordpolicy.scheduler.evaluation import Evaluation
 from koordpolicy.scheduler.extender.server import MEMORY, ExtenderServer, limits_of
@@ -43,6 +45,10 @@ EXTENDER_LEASE: Final = "koordpolicy-extender"
 
 _DRAIN: Final = 10.0
 """Seconds that requests on their way are given when the process stops or leads no more."""
+
+
+_COUNT: Final = 5.0
+"""Seconds after which the pods that wait are counted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,13 @@ class Running:
             choice.profile,
             log,
         )
+        times = DecisionTimes(metrics)
+        slow = SlowRules(self.scheduler, component.troubles, monotonic_ns)
+
+        def timed(pod: Pod, seconds: float) -> None:
+            times.add(seconds)
+            slow.decided(pod, seconds)
+
         self.loop = SchedulingLoop(
             self.scheduler,
             component.cluster,
@@ -176,6 +189,7 @@ class Running:
             in_flight=choice.in_flight,
             on_settled=reporter.settled,
             on_failure=lambda _: metrics.add("koordpolicy_internal_errors_total", place="write"),
+            on_timed=timed,
         )
         self._diagnosing = Diagnosing(
             self.scheduler,
@@ -189,6 +203,7 @@ class Running:
     def start(self, tasks: Tasks) -> None:
         """Listen, and stand for election."""
         self._watch.start(tasks)
+        tasks.start("count", self._count())
         tasks.start("lead", self._component.leadership.run(_lease(self._choice), self._lead))
 
     def status(self) -> dict[str, Any]:
@@ -206,6 +221,14 @@ class Running:
             "toAdvise": self.scheduler.diagnosis.waiting,
             **({"plugins": shown} if (shown := self.scheduler.plugins) else {}),
         }
+
+    async def _count(self) -> None:
+        """Show how many pods wait, again and again until cancelled."""
+        metrics = self._component.process.metrics
+        while True:
+            for queue, count in self.scheduler.waiting.items():
+                metrics.set("koordpolicy_scheduler_pending_pods", count, queue=queue)
+            await asyncio.sleep(_COUNT)
 
     async def _lead(self) -> None:
         await self._watch.synced()

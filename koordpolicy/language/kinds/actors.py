@@ -153,7 +153,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "preemption preemption.plugin preemption.policy preemption.eligible preemption.importance preemption.order "
             "preemption.search preemption.search.share preemption.search.least preemption.lookAhead preemption.respects "
             "diagnosis diagnosis.advice diagnosis.evaluations diagnosis.share diagnosis.slice diagnosis.renewAfter "
-            "diagnosis.podsPerSecond"
+            "diagnosis.podsPerSecond diagnosis.slowDecision"
         ),
     ),
     ("Rollout", _COMPILED, _RULES),

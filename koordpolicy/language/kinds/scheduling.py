@@ -371,6 +371,16 @@ class Diagnosis(PolicyModel):
             roots=_NOWHERE,
         ),
     ] = None
+    slow_decision: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "A filter or score that makes a decision take longer is told of: in the log, `/statusz` and an Event on the "
+            "PolicyRevision, with its place and what it takes. 0s tells of none.",
+            default="100ms",
+            roots=_NOWHERE,
+        ),
+    ] = None
 
 
 class SchedulingProfileSpec(PolicySpec):

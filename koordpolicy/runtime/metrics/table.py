@@ -29,6 +29,7 @@ class Metric:
 
 
 _QUICK: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_BRIEF: Final = (0.0001, 0.00025, 0.0005, *_QUICK)
 _SLOW: Final = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 METRICS: Final = (
@@ -266,6 +267,19 @@ METRICS: Final = (
         MetricKind.COUNTER,
         "Attempts to place a pod, by result (scheduled, unschedulable, passed_on, error, bind_failed).",
         ("result",),
+    ),
+    Metric(
+        "koordpolicy_scheduler_decision_seconds",
+        MetricKind.HISTOGRAM,
+        "Time of an attempt to place a pod, without what is written.",
+        buckets=_BRIEF,
+    ),
+    Metric(
+        "koordpolicy_scheduler_pending_pods",
+        MetricKind.GAUGE,
+        "Pods that wait for a node, by where: due (active), backing off (backoff), until something happens"
+        " (unschedulable), for their gates (gated).",
+        ("queue",),
     ),
     Metric(
         "koordpolicy_scheduler_advice_evaluations_total",

@@ -22,7 +22,10 @@ from koordpolicy.runtime.reports.revision_objects import regarding
 LOG: Final = logging.getLogger(__name__)
 
 REASON: Final = "DecisionsFail"
-"""The reason of the Events."""
+SLOW: Final = "DecisionsSlow"
+"""The reasons of the Events."""
+
+_WORDS: Final = {REASON: "cannot be decided", SLOW: "is decided slowly"}
 
 _MOST: Final = 100
 """Troubles that are remembered; of more, the oldest are forgotten."""
@@ -57,6 +60,7 @@ class Trouble:
     last: int
     count: int = 0
     unforeseen: bool = False
+    reason: str = REASON
 
 
 class RevisionsInUse(Protocol):
@@ -88,7 +92,7 @@ class Troubles:
         self._recorder = recorder
         self._leads = leads
         self._now = now
-        self._known: OrderedDict[tuple[str, str, str], Trouble] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str, str, str], Trouble] = OrderedDict()
         self._unheld = SEEN.seen()
 
     def add(
@@ -116,9 +120,19 @@ class Troubles:
         self._met(found, 1, facts, cause)
         return found
 
+    def slow(
+        self, decision: str, digest: str, text: str, *, rule: str, place: str = "", example: str = ""
+    ) -> None:
+        """A rule of a revision makes decisions slow; `text` says how slow it is."""
+        now = self._now()
+        self._met(
+            self._entry(Trouble(decision, digest, rule, place, text, example, now, now, reason=SLOW)), 1
+        )
+
     def _entry(self, fresh: Trouble) -> Trouble:
         """The trouble as it is known already, or from now on."""
-        found = self._known.setdefault((fresh.digest, fresh.decision, fresh.rule or fresh.text), fresh)
+        key = (fresh.digest, fresh.decision, fresh.reason, fresh.rule or fresh.text)
+        found = self._known.setdefault(key, fresh)
         while len(self._known) > _MOST:
             self._known.popitem(last=False)
         found.last = fresh.last
@@ -178,7 +192,12 @@ class Troubles:
     ) -> None:
         times = f" ({found.count:,} times)" if found.count > 1 else ""
         LOG.warning(
-            "%s cannot be decided%s, first for %s: %s", found.decision, times, found.example, found.text
+            "%s %s%s, first for %s: %s",
+            found.decision,
+            _WORDS[found.reason],
+            times,
+            found.example,
+            found.text,
         )
         if cause is not None and first:
             LOG.error(
@@ -196,8 +215,9 @@ class Troubles:
         for known in (self._revisions.active, self._revisions.candidate):
             if known is not None and known.graph.digest == found.digest:
                 about = regarding(revision_name(known.bundle, known.revision.commit or known.revision.digest))
-                message = f"{found.decision} cannot be decided, first for {found.example}: {found.text}"
-                self._recorder.record(about, REASON, message, type="Warning", action="Decide")
+                words = _WORDS[found.reason]
+                message = f"{found.decision} {words}, first for {found.example}: {found.text}"
+                self._recorder.record(about, found.reason, message, type="Warning", action="Decide")
                 return
 
 
