@@ -1,6 +1,7 @@
 """KP8xx: invariants."""
 
 from koordpolicy.diagnostics.catalogue.code import Code
+from koordpolicy.diagnostics.value import Severity
 
 INVARIANTS: tuple[Code, ...] = (
     Code.written(
@@ -35,6 +36,7 @@ INVARIANTS: tuple[Code, ...] = (
     Code.written(
         "KP802",
         "invariant is not proved",
+        severity=Severity.WARNING,
         explanation="""
             Neither an input that violates the `Invariant` was found, nor a proof that there is none, within the budget that
             the message names. It says what the solver knows too little of. This is a warning: `check --strict` fails.
@@ -55,10 +57,10 @@ INVARIANTS: tuple[Code, ...] = (
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
             kind: Invariant
-            metadata: {name: some-reason}
+            metadata: {name: never-silent}
             spec:
-              decisions: {reason: AdmissionRule/permitted-bands.reason}
-              require: decisions.reason.size() > 0
+              decisions: {enforcement: AdmissionRule/permitted-bands.enforcement}
+              require: decisions.enforcement in ['enforce', 'warn']
             """,
     ),
     Code.written(

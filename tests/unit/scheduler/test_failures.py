@@ -112,7 +112,7 @@ def test_a_pod_whose_decision_failed_backs_off_longer_each_time() -> None:
 
 
 def test_a_problem_of_policy_names_rule_and_place() -> None:
-    world = World({"parameters": {"fitStrategy": "Best"}})
+    world = World({"parameters": {"fitWeights": {"cel": "{'cpu': pod.subPriority - 5}"}}})
     decision = world.scheduler.schedule_one()
     assert decision is not None
     assert decision.failure is not None
