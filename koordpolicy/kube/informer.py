@@ -53,6 +53,8 @@ class Informer:
         self._on_trouble = on_trouble
         self._synced = asyncio.Event()
         self._failures = 0
+        self._waited_for = 0
+        """How many of the failures count no more for how long to wait."""
         self._forbidden = 0
         self._resumable = False
 
@@ -112,11 +114,11 @@ class Informer:
         # A server that has just come back knows no roles yet: its 403 passes within a second or two, however long it
         # was away before.
         self._forbidden = self._forbidden + 1 if isinstance(trouble, Forbidden) else 0
-        delay = self._backoff.delay(self._forbidden or self._failures)
+        delay = self._backoff.delay(self._forbidden or self._failures - self._waited_for)
         if isinstance(trouble, TooManyRequests):
             delay = max(delay, trouble.retry_after)
         if await self._backoff.sleep(delay):
-            self._failures = self._forbidden = 0
+            self._waited_for, self._forbidden = self._failures, 0
 
     async def _watch(self) -> None:
         stream = self._cluster.watch(
@@ -133,10 +135,10 @@ class Informer:
             try:
                 async for event in events:
                     self.mirror.apply(event)
-                    self._failures = 0
+                    self._failures = self._waited_for = 0
             finally:
                 if clock() - began >= _STEADY:
-                    self._failures = 0
+                    self._failures = self._waited_for = 0
 
     async def _list(self) -> None:
         items: list[Object] = []

@@ -216,11 +216,18 @@ def test_a_server_without_its_roles_yet_is_asked_again_soon_however_long_it_was_
 
 def test_who_is_woken_from_a_wait_is_as_patient_as_at_first() -> None:
     down = failing(Unreachable("no route"))
-    scene = Scene(dict.fromkeys(range(1, 8), down))
+    scene = Scene(dict.fromkeys((*range(1, 8), 10), down))
     scene.woken = {4}
-    scene.play()
-    assert scene.slept == [1.0, 2.0, 4.0, 8.0, 1.0, 2.0, 4.0]
-    assert [failures for _, failures in scene.heard] == [1, 2, 3, 4, 1, 2, 3]
+
+    def later() -> None:
+        scene.store.create(PODS, pod("a"))
+        asyncio.get_running_loop().call_soon(
+            lambda: asyncio.get_running_loop().call_soon(scene.store.disconnect)
+        )
+
+    scene.play(later)
+    assert scene.slept == [1.0, 2.0, 4.0, 8.0, 1.0, 2.0, 4.0, 2.0], "the last after a stream that had worked"
+    assert [failures for _, failures in scene.heard] == [1, 2, 3, 4, 5, 6, 7, 2]
 
 
 def test_pages_that_outlive_the_history_are_listed_all_at_once() -> None:
