@@ -9,6 +9,7 @@ from tests.integration.scheduler.sites import Scheduler, Site, profile
 from tests.parts.apiserver import SYSTEM_NAMESPACE
 
 UNSCHEDULABLE = 'koordpolicy_scheduler_attempts_total{result="unschedulable"}'
+QUEUES = ("active", "backoff", "unschedulable", "gated")
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{SYSTEM_NAMESPACE}/leases/koordpolicy-scheduler"
 
 NODES = 1_000
@@ -49,6 +50,9 @@ def test_a_storm_of_events_brings_no_storm_of_attempts_and_conditions_follow_it(
         site.eventually(
             lambda: "no node is that large" in site.refusal("large")[1], "what would help is told"
         )
+        waiting = [f'koordpolicy_scheduler_pending_pods{{queue="{one}"}}' for one in QUEUES]
+        site.eventually(lambda: sum(map(scheduler.metric, waiting)) == 1, "the large one is counted")
+        assert scheduler.metric("koordpolicy_scheduler_decision_seconds_count") >= 2
 
 
 def test_what_would_help_many_pods_costs_neither_health_nor_the_lease(site: Site) -> None:
