@@ -16,3 +16,8 @@ def monotonic() -> float:
 def monotonic_ns() -> int:
     """The same in nanoseconds, as fine as there is."""
     return time.perf_counter_ns()
+
+
+def processor_ns() -> int:
+    """Nanoseconds that a processor has worked for the thread that asks, whatever else the machine does."""
+    return time.thread_time_ns()

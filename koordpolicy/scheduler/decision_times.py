@@ -26,7 +26,11 @@ _SAMPLE: Final = 256
 """Nodes that an expression is measured on at most: a slow one is as slow a node, however many there are."""
 
 _REST: Final = 100
-"""Measuring takes no more than one part in so many of the time."""
+"""Measuring takes no more than one part in so many of the work."""
+
+
+_NAMED: Final = 3
+"""Rules that are told of at a time, the dearest first."""
 
 
 class DecisionTimes:
@@ -51,7 +55,8 @@ class DecisionTimes:
 class SlowRules:
     """Finds the filters and scores that make decisions slower than policy has it (`diagnosis.slowDecision`).
 
-    `clock` gives nanoseconds from whenever on.
+    `clock` gives the nanoseconds that a processor has worked for this thread: a machine that is busy elsewhere is no fault of a
+    rule.
     """
 
     def __init__(self, scheduler: Scheduler, troubles: Troubles, clock: Callable[[], int]) -> None:
@@ -79,13 +84,15 @@ class SlowRules:
         found = dict(self._measured(framework.cycle(pod))) if nodes else {}
         if sum(found.values()) <= limit:
             return  # it was something else: the machine, or what was done for a pod that finds no node
-        dearest = max(found, key=lambda place: found[place])
-        for step, took in found.items():
-            if took > limit or step == dearest:
+        dearest = sorted(found, key=lambda place: -found[place])[:_NAMED]
+        for step in dearest:
+            took = found[step]
+            if took > limit or step == dearest[0]:
                 place = place_of(graph, profile.name, step)
                 kind, _, name = step.partition(":")
                 shown = f"{kind} `{name}`" + (f" ({place})" if place else "")
-                text = f"{shown} takes about {took // 1_000_000:,} ms of a decision on {nodes:,} nodes"
+                of = "1 node" if nodes == 1 else f"{nodes:,} nodes"
+                text = f"{shown} takes about {took / 1e6:,.3g} ms of a decision on {of}"
                 self._troubles.slow(
                     f"{KIND}/{profile.name}",
                     profile.digest,

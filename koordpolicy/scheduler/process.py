@@ -15,7 +15,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.table import NodeTable
-from koordpolicy.runtime.clock import monotonic_ns, now_ns
+from koordpolicy.runtime.clock import monotonic_ns, now_ns, processor_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.policies.live import Unfit
@@ -175,7 +175,7 @@ class Running:
             log,
         )
         times = DecisionTimes(metrics)
-        slow = SlowRules(self.scheduler, component.troubles, monotonic_ns)
+        slow = SlowRules(self.scheduler, component.troubles, processor_ns)
 
         def timed(pod: Pod, seconds: float) -> None:
             times.add(seconds)

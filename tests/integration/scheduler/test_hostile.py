@@ -16,6 +16,21 @@ _UNTIL = profile(
 )  # fmt: skip
 _BY_TEAM = profile({"filters": [{"name": "Team", "require": {"cel": "pod.labels['team'] == 'a'"}}]})
 
+_TEN = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]"
+_SLOW = profile(
+    {
+        "filters": [
+            {
+                "name": "Slow",
+                "require": {
+                    "cel": f"{_TEN}.all(a, {_TEN}.all(b, {_TEN}.all(c, {_TEN}.all(d, a * b * c * d * size(node.name) > 0))))"
+                },
+            }
+        ],
+        "diagnosis": {"slowDecision": "1us"},
+    }
+)
+
 
 def _container(name: str, memory: str) -> dict[str, Any]:
     return {"name": name, "image": "pause", "resources": {"requests": {"cpu": "100m", "memory": memory}}}
@@ -97,3 +112,22 @@ def test_a_rule_that_fails_for_all_pods_is_one_trouble(site: Site, pods: int) ->
         assert event["involvedObject"]["kind"] == "PolicyRevision"
         said = [line for line in one.running.log.read_text().splitlines() if "cannot be decided" in line]
         assert 1 <= len(said) <= 3, said
+
+
+def test_a_rule_that_makes_decisions_slow_is_told_of(site: Site) -> None:
+    site.write("own.yaml", _SLOW)
+    site.node("n1")
+    with site.scheduler("one") as one:
+        site.pod("p")
+        site.eventually(lambda: "p" in site.where(), "it is slow, and that is all")
+
+        def events() -> list[dict[str, Any]]:
+            everything = site.do("GET", "/api/v1/namespaces/default/events")["items"]
+            slow = [each for each in everything if each["reason"] == "DecisionsSlow"]
+            return [each for each in slow if "filter `Slow` (own.yaml:" in each["message"]]
+
+        site.eventually(lambda: bool(events()), "the revision has an Event")
+        assert {each["involvedObject"]["kind"] for each in events()} == {"PolicyRevision"}
+        troubles = {each["rule"]: each for each in one.status["troubles"]}
+        assert "ms of a decision on 1 node" in troubles["filter:Slow"]["message"]
+        assert "is decided slowly" in one.running.log.read_text()

@@ -12,7 +12,7 @@ from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.resources import NODES, PODS
-from koordpolicy.runtime.clock import monotonic_ns
+from koordpolicy.runtime.clock import processor_ns
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.policies.live import LivePolicies
@@ -58,7 +58,7 @@ def _told(caplog: pytest.LogCaptureFixture) -> list[str]:
 
 
 def test_a_slow_filter_is_told_of_with_its_place_and_what_it_takes(caplog: pytest.LogCaptureFixture) -> None:
-    rules = SlowRules(_world("1ms").scheduler, _troubles(), monotonic_ns)
+    rules = SlowRules(_world("1ms").scheduler, _troubles(), processor_ns)
     rules.decided(pod("p"), 5.0)
     (own,) = [line for line in _told(caplog) if "filter `own`" in line]
     head, _, tail = own.partition(": ")
@@ -72,14 +72,14 @@ def test_a_slow_filter_is_told_of_with_its_place_and_what_it_takes(caplog: pytes
 
 def test_policy_says_what_is_slow(caplog: pytest.LogCaptureFixture) -> None:
     for limit, seconds in (("0s", 5.0), ("2s", 1.9)):
-        SlowRules(_world(limit).scheduler, _troubles(), monotonic_ns).decided(pod("p"), seconds)
+        SlowRules(_world(limit).scheduler, _troubles(), processor_ns).decided(pod("p"), seconds)
     assert not _told(caplog)
 
 
 def test_rules_are_not_to_blame_for_a_slow_machine(caplog: pytest.LogCaptureFixture) -> None:
     ticks = count(1)
     SlowRules(_world("1ms").scheduler, _troubles(), lambda: next(ticks)).decided(pod("p"), 5.0)
-    SlowRules(_world("1ms", 0).scheduler, _troubles(), monotonic_ns).decided(pod("p"), 5.0)
+    SlowRules(_world("1ms", 0).scheduler, _troubles(), processor_ns).decided(pod("p"), 5.0)
     assert not _told(caplog)
 
 
