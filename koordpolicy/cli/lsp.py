@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from koordpolicy.cli.bundles import enclosing
-from koordpolicy.cli.command import OK, Command
+from koordpolicy.cli.command import CANNOT_RUN, OK, Command
 from koordpolicy.cli.terminal import Terminal
 
 
@@ -24,6 +24,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     from koordpolicy.cli.at_flag import moment_of  # noqa: PLC0415  # nobody else waits for the protocol's library
+    from koordpolicy.language_server.frames import Frames  # noqa: PLC0415
     from koordpolicy.language_server.server import make_server  # noqa: PLC0415
 
     del terminal
@@ -33,8 +34,10 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     # The library closes what it reads and writes; the streams of the process are closed by nobody but itself.
     given, said = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    make_server(lambda: moment_of(None), _root_of).start_io(given, said)
-    return OK
+    frames = Frames(given)
+    server = make_server(lambda: moment_of(None), _root_of)
+    server.start_io(frames, said)  # type: ignore[arg-type]  # lines and bodies are all that is read
+    return CANNOT_RUN if frames.failed else OK
 
 
 def _root_of(path: str) -> str | None:
