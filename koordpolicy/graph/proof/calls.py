@@ -11,7 +11,7 @@ from typing import Final
 
 import z3
 
-from koordpolicy.graph.proof.doubles import trunc
+from koordpolicy.graph.proof.doubles import Doubles, trunc
 from koordpolicy.graph.proof.patterns import pattern_of
 from koordpolicy.graph.proof.terms import (
     FALSE,
@@ -384,6 +384,16 @@ def _rounding(cut: Callable[[Formula], Formula]) -> Rule:
     return rule
 
 
+def _asked(ask: Callable[[Doubles, Double], Bool]) -> Rule:
+    def rule(work: Work, node: ir.Call, args: list[Value]) -> Symbolic | None:
+        match args:
+            case [Double() as a]:
+                return good(ask(work.doubles, a))
+        return None
+
+    return rule
+
+
 def _half_away(term: Formula) -> Formula:
     half = z3.RealVal("1/2")
     return pick(term >= 0, z3.ToInt(term + half), -z3.ToInt(-term + half))
@@ -506,6 +516,8 @@ CALLS: Mapping[str, Rule] = MappingProxyType(
         "math.ceil": _rounding(lambda term: -z3.ToInt(-term)),
         "math.trunc": _rounding(trunc),
         "math.abs": _magnitude,
+        "math.isInf": _asked(Doubles.is_infinite),
+        "math.isNaN": _asked(Doubles.is_nan),
         "hasValue": _has_value,
         "value": _value,
         "optional.of": _some,

@@ -78,13 +78,17 @@ class Doubles:
         )
 
     def divide(self, one: Double, other: Double) -> Double:
-        """The quotient; by zero it is something that nothing is known of."""
+        """The quotient; by zero it is infinite, of a sign that nothing is known of, or no number."""
         if other.low <= 0 <= other.high:
             made = self._rounded(one.term / pick(other.term == 0, z3.RealVal(1), other.term), None, None)
             strange = self._anything()
-            zero = either(other.term == 0, self._odd(one), self._odd(other))
+            odd = either(self._odd(one), self._odd(other))
+            zero = either(other.term == 0, odd)
             assert strange.tag is not None
-            tag = pick(zero, strange.tag, z3.IntVal(0) if made.tag is None else made.tag)
+            infinite = pick(strange.tag == _INFINITE, z3.IntVal(_INFINITE), z3.IntVal(_MINUS_INFINITE))
+            by_zero = pick(one.term == 0, z3.IntVal(_NAN), infinite)
+            tag = z3.IntVal(0) if made.tag is None else made.tag
+            tag = pick(odd, strange.tag, pick(other.term == 0, by_zero, tag))
             return Double(
                 pick(zero, strange.term, made.term),
                 tag,
@@ -122,6 +126,23 @@ class Doubles:
     def whole_part(self, value: Double, cut: Callable[[Formula], Formula]) -> Double:
         """A whole number made of a double by cutting or rounding, which is exact."""
         return Double(z3.ToReal(cut(value.term)), value.tag, value.low - 1, value.high + 1, True)
+
+    def is_infinite(self, value: Double) -> Bool:
+        """Whether a double is infinite."""
+        return self._tagged(value, (_INFINITE, _MINUS_INFINITE), (_NAN,))
+
+    def is_nan(self, value: Double) -> Bool:
+        """Whether a double is no number."""
+        return self._tagged(value, (_NAN,), (_INFINITE, _MINUS_INFINITE))
+
+    def _tagged(self, value: Double, those: tuple[int, ...], others: tuple[int, ...]) -> Bool:
+        tag = value.tag
+        if tag is None:
+            return Bool(FALSE)
+        self._strange += 1
+        unknown = z3.Bool(f"strange kind!{self._strange}")
+        known = either(*(tag == one for one in those))
+        return Bool(either(known, both(unknown, *(tag != one for one in (0, *others)))))
 
     def _odd(self, value: Double) -> Formula:
         return FALSE if value.tag is None else value.tag != 0
