@@ -42,8 +42,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "-c",
         "--cluster",
         metavar="FILE",
-        help="a file of `koordpolicy snapshot`, or what `kubectl get nodes,pods -A -o json|yaml` gives: ask both"
-        " revisions about its nodes and pods",
+        help="a file of `koordpolicy snapshot`, or what `kubectl get nodes,pods -A -o json|yaml` gives (which has"
+        " no usage): ask both revisions about its nodes and pods",
     )
     parser.add_argument(
         "-o", "--output", choices=list(RENDERERS), default="text", help="format of the result"
@@ -122,9 +122,16 @@ def _on_cluster(
     names = [change.decision for change in difference.decisions]
     names += [effect.decision for change in difference.decisions for effect in change.effects]
     names += [one.decision for one in difference.open]
-    # A parameter decides nothing by itself; what reads it stands beside it.
+    # A parameter decides nothing by itself; what reads it stands beside it, unless that cannot be told.
     asked = [name for name in dict.fromkeys(names) if ".parameters." not in name or _alone(name, difference)]
     found = tuple(affected(old, new, estate, asked))
+    unknown = {one.decision for one in found if one.untold}
+    behind = [
+        change.decision
+        for change in difference.decisions
+        if change.decision not in asked and any(effect.decision in unknown for effect in change.effects)
+    ]
+    found += tuple(affected(old, new, estate, behind))
     for name, reason in list(estate.unreadable.items())[:_SHOWN]:
         terminal.say(f"{name} is unreadable: {reason}")
     if len(estate.unreadable) > _SHOWN:

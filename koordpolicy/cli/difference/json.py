@@ -94,6 +94,7 @@ def _affected(one: Affected) -> dict[str, Any]:
         "total": one.total,
         "changed": one.changed,
         "failing": one.failing,
+        "why": one.why or None,
         "kinds": [
             {**_answers(shift.old, shift.new), "count": count, "names": list(names)}
             for shift, count, names in one.kinds

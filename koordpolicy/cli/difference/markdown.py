@@ -11,8 +11,11 @@ from koordpolicy.cli.difference.shown import (
     applies_to,
     headline,
     in_order,
+    same_text,
     telling,
     texts,
+    untold,
+    untold_text,
     without_example,
 )
 from koordpolicy.diagnostics import Span
@@ -132,16 +135,21 @@ def _cluster(cluster: OnCluster) -> Iterator[str]:
         yield "|---|---|---|---|"
         for one in changed:
             yield _row(_code(one.decision), *_affected(one))
-    same = len(cluster.affected) - len(changed)
+    unknown = untold(cluster.affected)
+    if unknown:
+        yield ""
+        for one in unknown:
+            yield f"- {_code(one.decision)}: **{_plain(untold_text(one))}**"
+    same = same_text(cluster.affected)
     if same:
         yield ""
-        yield f"{same:,} of the decisions above come{'s' if same == 1 else ''} out the same everywhere."
+        yield f"{same}."
 
 
 def _affected(one: Affected) -> tuple[str, str, str]:
     scope = f"{one.changed:,} of {one.total:,} {one.things}" if one.things != "cluster" else "the cluster"
     if one.failing:
-        scope += f", {one.failing:,} without an answer"
+        scope += f", {_plain(untold_text(one))}"
     if one.old is not None and one.new is not None:
         together = pair_text(Told(one.type, one.old), Told(one.type, one.new))
         most = "; ".join(f"{shift.name} {pair_text(shift.old, shift.new)}" for shift in one.largest[:3])

@@ -87,6 +87,26 @@ def telling(example: Example) -> list[str]:
     ]
 
 
+def untold_text(one: Affected) -> str:
+    """How much of a decision could not be told, and for lack of what."""
+    return f"could not be told on {one.failing:,} of {one.total:,} {one.things}: {one.why}"
+
+
+def same_text(found: tuple[Affected, ...]) -> str:
+    """How many decisions come out the same on all that they were asked about; "" for none."""
+    same = sum(one.same for one in found)
+    return (
+        f"{same:,} of the decisions above come{'s' if same == 1 else ''} out the same everywhere"
+        if same
+        else ""
+    )
+
+
+def untold(found: tuple[Affected, ...]) -> list[Affected]:
+    """Those of which no change was seen, though not everything could be asked about."""
+    return sorted((one for one in found if one.untold), key=lambda one: one.decision)
+
+
 def in_order(found: tuple[Affected, ...]) -> list[Affected]:
     """Those that change anything, the widest change first."""
     return sorted(

@@ -12,8 +12,11 @@ from koordpolicy.cli.difference.shown import (
     headline,
     in_order,
     outcome,
+    same_text,
     telling,
     texts,
+    untold,
+    untold_text,
     without_example,
 )
 from koordpolicy.diagnostics.escaping import safe
@@ -130,12 +133,13 @@ class _Text:
         yield self._paint(
             f"on {safe(cluster.file)}: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {cluster.taken}", _BOLD
         )
-        changed = in_order(cluster.affected)
-        for one in changed:
+        for one in in_order(cluster.affected):
             yield from self._affected(one)
-        same = len(cluster.affected) - len(changed)
+        for one in untold(cluster.affected):
+            yield from self._wrapped(f"{one.decision}: {untold_text(one)}", 4, "  ", _YELLOW)
+        same = same_text(cluster.affected)
         if same:
-            yield f"  {same:,} of the decisions above come{'s' if same == 1 else ''} out the same everywhere"
+            yield f"  {same}"
 
     def _affected(self, one: Affected) -> Iterator[str]:
         if one.things == "cluster":
@@ -159,7 +163,7 @@ class _Text:
                     f"{pair_text(shift.old, shift.new)}: {count:,}, as {', '.join(names)}{more}", 10, "      "
                 )
         if one.failing:
-            yield f"      {one.failing:,} without an answer, for lack of facts in the snapshot or in the rule"
+            yield from self._wrapped(untold_text(one), 10, "      ")
 
     def _wrapped(self, text: str, indent: int, front: str | None = None, style: str = "") -> Iterator[str]:
         """Lines within the width; `front`, as wide as its letters without colour, stands before the first."""

@@ -9,7 +9,7 @@ from koordpolicy.graph.diff.changes import Told
 from koordpolicy.graph.diff.compare import answers
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.language.cel.ir_walk import facts_of
-from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.types import Type, Unit
 
 Roots = Mapping[str, Any]
 """Records by root."""
@@ -56,9 +56,9 @@ class Affected:
     """How one decision comes out on a cluster.
 
     `things` says what was asked about: nodes, zones, pods, containers, pods where they are, or the cluster. Of
-    `total`, `changed` are answered differently. For amounts `old` and `new` are their sums over all, and `largest`
+    `total`, `changed` are answered differently. For amounts (no percentages) `old` and `new` are their sums over all, and `largest`
     the greatest changes; `kinds` counts equal changes, the commonest first, with some names each. `failing` counts
-    those that one of the graphs has no answer for.
+    those that one of the graphs has no answer for, and `why` is the commonest reason ("" where all have one).
     """
 
     decision: str
@@ -71,6 +71,17 @@ class Affected:
     new: float | None = None
     largest: tuple[Shift, ...] = ()
     kinds: tuple[tuple[Shift, int, tuple[str, ...]], ...] = field(default=())
+    why: str = ""
+
+    @property
+    def same(self) -> bool:
+        """Whether all that was asked about is answered for, and by both graphs alike."""
+        return not self.changed and not self.failing
+
+    @property
+    def untold(self) -> bool:
+        """Whether no change was seen, but not everything could be asked about."""
+        return not self.changed and bool(self.failing)
 
 
 _THINGS: tuple[tuple[frozenset[str], str], ...] = (
@@ -131,9 +142,15 @@ def _shift(old: RuleGraph, new: RuleGraph, name: str, thing: str, before: Roots,
 def _counted(name: str, things: str, shifts: list[Shift]) -> Affected:
     good = [one for one in shifts if one.old.error is None and one.new.error is None]
     changed = [one for one in shifts if not one.old.same(one.new)]
+    reasons = Counter(
+        next(told.error for told in (one.new, one.old) if told.error is not None)
+        for one in shifts
+        if one.new.error is not None or one.old.error is not None
+    )
     amounts = [one for one in good if _is_amount(one.old.value) and _is_amount(one.new.value)]
     type = next((one.new.type for one in changed), shifts[0].new.type if shifts else Type("dyn"))
-    summed = bool(amounts) and len(amounts) == len(good) and len(shifts) > 1
+    # A sum of percentages means nothing.
+    summed = type.unit is not Unit.PERCENT and bool(amounts) and len(amounts) == len(good) and len(shifts) > 1
     largest = sorted(
         (one for one in amounts if not one.old.same(one.new)),
         key=lambda one: (-abs(one.new.value - one.old.value), one.name),
@@ -149,6 +166,7 @@ def _counted(name: str, things: str, shifts: list[Shift]) -> Affected:
         sum(one.new.value for one in amounts) if summed else None,
         tuple(largest[:_MOST_SHIFTS]) if summed else (),
         _kinds(changed),
+        min(reasons, key=lambda reason: (-reasons[reason], reason), default=""),
     )
 
 

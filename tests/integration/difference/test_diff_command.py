@@ -297,6 +297,53 @@ def test_without_a_repository(
     assert "no Git repository" in err
 
 
+UNTOLD = "could not be told on {} of 6 nodes: no value for `node.usage.total.cpu`"
+
+
+@pytest.mark.parametrize(
+    ("measured", "shown", "absent"),
+    [
+        # Nothing of usage: what reads it is no "same", and the parameter behind it is counted by itself.
+        (
+            0,
+            ["CPUSuppress.target: " + UNTOLD.format(6), "threshold: 2 of 6 nodes change", "80% -> 85%: 2"],
+            "same",
+        ),
+        # Node 0 is of the changed pool: a change is seen, and the rest is told beside it.
+        (1, ["CPUSuppress.target: 1 of 6 nodes change", UNTOLD.format(5)], "threshold: 2 of"),
+        (6, ["CPUSuppress.target: 2 of 6 nodes change"], "could not be told"),
+    ],
+)
+def test_what_could_not_be_told_is_not_the_same(
+    measured: int, shown: list[str], absent: str, repository: Repository, tmp_path: Path
+) -> None:
+    repository.write(policies__night_yaml=OLD.replace("80%", "85%"))
+
+    async def taken() -> None:
+        cluster = await _cluster()
+        for number in range(measured, 6):
+            await cluster.delete(NODE_METRICS, f"node-{number}")
+        write_snapshot(await take_snapshot(cluster, NOW), tmp_path / "cluster.json.gz")
+
+    asyncio.run(taken())
+    for format in ("text", "markdown", "json"):
+        code, out, _ = run(
+            "diff", "HEAD~1", "-p", "policies", "-c", str(tmp_path / "cluster.json.gz"), "-o", format
+        )
+        assert code == 0
+        if format == "json":
+            by_name = {one["decision"]: one for one in json.loads(out)["cluster"]["decisions"]}
+            assert by_name["CPUSuppress.target"]["failing"] == 6 - measured
+            assert (by_name["CPUSuppress.target"]["why"] is None) == (measured == 6)
+        else:
+            text = " ".join(out.replace("\\", "").split())
+            assert absent not in text
+            for words in shown if format == "text" else shown[-1:] if measured == 1 else ():
+                assert words in text
+            if measured == 0:
+                assert UNTOLD.format(6) in text
+
+
 def test_the_json_is_for_programs(repository: Repository, snapshot: Path) -> None:
     _, out, _ = run("diff", "main", "change", "-p", "policies", "-c", str(snapshot), "-o", "json")
     data = json.loads(out)
