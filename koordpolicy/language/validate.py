@@ -319,15 +319,24 @@ def _refusal(document: Document, context: Mapping[str, Any], path: Path, found: 
     else:
         path = (*path, *context["path"])
         span = positions.key(path) if context["code"] == "KP104" else _place(document, path)
-    replacement = context["replacement"]
+    replacement, help, message = context["replacement"], context["help"], context["message"]
+    safe = context["safe"]
     origin = positions.origin(path)
+    value = None if path and path[-1] == _KEY else _data_at(document, path)
+    written = positions.written(path)
+    if isinstance(value, int | float) and written is not None:
+        # `1.10` is the number 1.1, but who wrote it as a label reads the former.
+        message = message.replace(described(value), f"`{written}`")
+        if context["quote"]:
+            help = f'quote it: `"{written}"`'
+            replacement, safe = f'"{written}"', True
     found.add(
         context["code"],
         span,
-        context["message"],
-        help=context["help"],
+        message,
+        help=help,
         notes=(Note("the value comes from here", origin),) if origin else (),
-        fix=Fix(f"write `{replacement}`", span, replacement, context["safe"]) if replacement else None,
+        fix=Fix(f"write `{replacement}`", span, replacement, safe) if replacement else None,
     )
 
 

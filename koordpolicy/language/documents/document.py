@@ -9,6 +9,9 @@ from koordpolicy.language.documents.tree import Data, Place
 
 Path = tuple[str | int, ...]
 
+_LONGEST_TAG = 100
+"""Characters before a scalar among which a tag of its own stands: those of the core schema are short."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Positions:
@@ -53,6 +56,15 @@ class Positions:
         """Where the anchored value stands when an alias is used at `path`."""
         place, _ = self._walk(path)
         return self.lines.span(place.origin.start, place.origin.end) if place.origin else None
+
+    def written(self, path: Path) -> str | None:
+        """The characters of a scalar without quotes and tag, as they stand in the file (`1.10`); `None` for others."""
+        place, _ = self._walk(path)
+        place = place.origin or place
+        before = self.lines.text[max(0, place.start - _LONGEST_TAG) : place.start].split()
+        if place.style != "" or (before and before[-1].startswith("!")):
+            return None
+        return self.lines.text[place.start : place.end]
 
     def has(self, path: Path) -> bool:
         """Whether the path exists."""

@@ -92,7 +92,10 @@ class Text:
         if not isinstance(raw, str):
             raise refusal(
                 LiteralProblem(
-                    f"expected {self.what}, found {described(raw)}", self._quoting(raw), wrong_type=True
+                    f"expected {self.what}, found {described(raw)}",
+                    self.advice,
+                    wrong_type=True,
+                    quote=isinstance(raw, int | float) and not self.choices,
                 )
             )
         if self.choices:
@@ -121,11 +124,6 @@ class Text:
     def advice(self) -> str | None:
         """What to write instead."""
         return "write " + " or ".join(f"`{choice}`" for choice in self.choices) if self.choices else self.help
-
-    def _quoting(self, raw: object) -> str | None:
-        if isinstance(raw, bool):
-            return f'quote it: `"{str(raw).lower()}"`'
-        return f'quote it: `"{raw}"`' if isinstance(raw, int | float) else self.advice
 
 
 @dataclass(frozen=True, slots=True)

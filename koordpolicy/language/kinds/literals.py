@@ -13,7 +13,7 @@ from typing import Any
 
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.types import DOUBLE, DURATION, DYN, INT, TIMESTAMP, UINT, Type, Unit
+from koordpolicy.language.cel.types import DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Type, Unit
 from koordpolicy.language.cel.values import UInt
 from koordpolicy.language.cel.values_time import parse_duration, parse_timestamp
 from koordpolicy.language.kinds.forms import FORMS, LONGEST_LIST, LONGEST_TEXT, MOST_UNITS, Form, form_of
@@ -32,6 +32,7 @@ class LiteralProblem:
     """Why a literal does not fit. `wrong_type` tells KP106 from KP107; `path` leads into the literal.
 
     `replacement` is what to write instead, where that can be said; it is `safe` where nothing else can be meant.
+    `quote` says that the literal belongs in quotes, in the very characters that stand in the file.
     """
 
     message: str
@@ -40,6 +41,7 @@ class LiteralProblem:
     path: tuple[str | int, ...] = ()
     replacement: str | None = None
     safe: bool = False
+    quote: bool = False
 
 
 class BadLiteral(ValueError):
@@ -179,6 +181,7 @@ def _wrong_type(form: Form, literal: object) -> LiteralProblem:
         wrong_type=True,
         replacement=replacement,
         safe=replacement is not None,
+        quote=isinstance(literal, int | float) and form == FORMS[STRING],
     )
 
 

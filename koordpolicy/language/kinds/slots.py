@@ -205,10 +205,13 @@ def expression_text(raw: object) -> str:
             hint = "quote an expression that begins with `{`"
         elif isinstance(raw, list):
             hint = "quote an expression that begins with `[`"
-        elif raw is not None:
-            hint = f'quote it: `"{str(raw).lower() if isinstance(raw, bool) else raw}"`'
         raise refusal(
-            LiteralProblem(f"expected an expression, found {described(raw)}", hint, wrong_type=True)
+            LiteralProblem(
+                f"expected an expression, found {described(raw)}",
+                hint,
+                wrong_type=True,
+                quote=isinstance(raw, int | float),
+            )
         )
     if not raw.strip():
         raise refusal(LiteralProblem("the expression is empty"))
@@ -235,5 +238,6 @@ def refusal(problem: LiteralProblem, code: str | None = None) -> PydanticCustomE
             "path": problem.path,
             "replacement": problem.replacement,
             "safe": problem.safe,
+            "quote": problem.quote,
         },
     )
