@@ -53,10 +53,12 @@ def _edit(edit: Edit) -> dict[str, Any]:
         "document": edit.document,
         "layer": edit.layer,
         "where": edit.where,
+        "was": edit.was,
         "old": edit.old,
         "new": edit.new,
         **_place(edit.span),
         "example": None if edit.example is None else _example(edit.example),
+        "also": None if edit.also is None else _example(edit.also),
         "gaveUp": edit.gave_up or None,
     }
 

@@ -78,10 +78,13 @@ def _rows(change: DecisionChange) -> Iterator[str]:
     name = _code(change.decision)
     for edit in change.edits:
         yield _row(MARKS[edit.how], name, _scope(edit), *_pair(edit), _place(edit.span))
+        if edit.also is not None:
+            yield _row("", "", _plain(f"and {_selected(edit.also)}"), *_answers(edit.also), "")
         name = ""
     for effect in change.effects:
         shown = name if not change.edits else f"↳ {_code(effect.decision)}"
         why = f"for example {effect.example.on}" if effect.example.on else ""
+        why = f"{why} {_selected(effect.example)}".strip()
         place = "" if change.edits else _plain(change.cause)
         yield _row("", shown, _plain(why), *_answers(effect.example), place)
 
@@ -90,7 +93,14 @@ def _scope(edit: Edit) -> str:
     scope = _plain(applies_to(edit))
     if edit.example is not None and edit.example.on and not edit.example.constant:
         scope += f", for example {_plain(edit.example.on)}"
-    return scope
+    selected = "" if edit.example is None else _plain(_selected(edit.example))
+    return f"{scope}, {selected}" if selected else scope
+
+
+def _selected(example: Example) -> str:
+    """What a changed selector asked for, as the example has it."""
+    facts = [f"{fact.path} = {fact.value}" for fact in example.facts if fact.path in example.selecting]
+    return f"with {', '.join(facts)}" if facts else ""
 
 
 def _pair(edit: Edit) -> tuple[str, str]:

@@ -6,6 +6,7 @@ from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How
 
 MARKS = {How.ADDED: "+", How.REMOVED: "-", How.CHANGED: "~"}
 EVERYWHERE = "everywhere"
+EVERYTHING = "everything"
 PROVED = "written differently, proved to decide alike"
 
 
@@ -54,8 +55,11 @@ def headline(difference: Difference) -> str:
 
 
 def applies_to(edit: Edit) -> str:
-    """What a rule applies to, in words."""
-    return edit.where or EVERYWHERE
+    """What a rule applies to, in words, and what it applied to where that is something else."""
+    where = edit.where or EVERYWHERE
+    return (
+        where if edit.was is None else f"was for {edit.was or EVERYTHING}, now for {edit.where or EVERYTHING}"
+    )
 
 
 def without_example(edit: Edit) -> str:
@@ -77,13 +81,19 @@ def outcome(example: Example, pair: str) -> str:
 
 
 def telling(example: Example) -> list[str]:
-    """The figures of an example, as policies write them; empty lists and whole records say nothing."""
-    if example.constant:
-        return []
+    """The figures of an example, as policies write them; empty lists and whole records say nothing.
+
+    What a changed selector asked for tells which way the change goes, whatever it is.
+    """
     return [
         f"{fact.path} = {fact.value}"
         for fact in example.facts
-        if fact.present and not fact.value.startswith(("0 ", "the whole ", "[]", "{}"))
+        if fact.path in example.selecting
+        or (
+            not example.constant
+            and fact.present
+            and not fact.value.startswith(("0 ", "the whole ", "[]", "{}"))
+        )
     ]
 
 

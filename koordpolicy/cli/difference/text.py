@@ -103,6 +103,9 @@ class _Text:
             yield from self._expression(sign, line)
         if edit.example is not None:
             yield from self._facts(edit.example)
+        if edit.also is not None:
+            yield from self._wrapped("and " + outcome(edit.also, pair_text(edit.also.old, edit.also.new)), 4)
+            yield from self._facts(edit.also)
         yield self._paint(f"      {safe(place(edit.span))}", _DIM)
 
     def _effect(self, effect: Effect, *, alone: bool) -> Iterator[str]:

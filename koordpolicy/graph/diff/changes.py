@@ -38,7 +38,8 @@ class Example:
     """An input, and what each of the two graphs answered when it was asked.
 
     `on` is the input in a phrase ("" where nothing of it counts), `facts` are those that the answers depend on.
-    `constant` tells that the rules behind both answers are plain values, whatever the facts.
+    `constant` tells that the rules behind both answers are plain values, whatever the facts. `selecting` are paths
+    of those facts that a selector or condition asked for which is another one in the other graph; they come first.
     """
 
     on: str
@@ -46,16 +47,19 @@ class Example:
     old: Told
     new: Told
     constant: bool = False
+    selecting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     """A rule that was added, removed or changed.
 
-    `where` says in words what it applies to, "" for everything. `old` and `new` are its values as written, None
+    `where` says in words what it applies to, "" for everything, and `was` what it applied to, None where that is the
+    same. `old` and `new` are its values as written, None
     where there is no such rule.
     `example` is an input that the rule decides and on which the answers differ. Without one `gave_up` says why none
-    was found, and is "" where it is proved that there is none.
+    was found, and is "" where it is proved that there is none. Where `was` is set, `example` is one that the rule
+    decides no longer and `also` one that it decides now, as far as there are both.
     """
 
     how: How
@@ -67,6 +71,8 @@ class Edit:
     span: Span
     example: Example | None
     gave_up: str = ""
+    was: str | None = None
+    also: Example | None = None
 
 
 @dataclass(frozen=True, slots=True)

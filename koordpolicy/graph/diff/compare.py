@@ -16,12 +16,13 @@ from koordpolicy.graph.proof import Budget, Differ, Found, GaveUp, Proved, Verdi
 from koordpolicy.graph.proof.inputs import Input, inputs
 from koordpolicy.graph.proof.situations import Situation
 from koordpolicy.graph.proof.solve import Named
-from koordpolicy.graph.reads import ShownFact, shown_facts
+from koordpolicy.graph.reads import MISSING, ShownFact, fact_type, shown_facts, shown_value
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.selectors import in_words
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.types import BOOL, INT
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.kinds import slot_values
@@ -51,13 +52,10 @@ def compare(
     edited = {
         name: pair.edits() for name, pair in pairs.items() if pair.edited and isinstance(answers[name], Found)
     }
-    effects = {
-        name: pair.shown()
-        for name, pair in pairs.items()
-        if not pair.edited and isinstance(answers[name], Found)
-    }
+    affected = [name for name, pair in pairs.items() if not pair.edited and isinstance(answers[name], Found)]
     # What changes with several parameters is told with the first of them.
-    behind = {name: min(pairs[name].parameters() & edited.keys(), default="") for name in effects}
+    behind = {name: min(pairs[name].parameters() & edited.keys(), default="") for name in affected}
+    effects = {name: pairs[name].shown(pairs[why].selecting() if why else ()) for name, why in behind.items()}
     cause = _cause(old, new) or "what it reads"
     decisions = [
         DecisionChange(
@@ -169,6 +167,7 @@ class _Pair:
         self.decision = decision
         self._renamed = renamed
         self._how = how
+        self._selecting: tuple[tuple[str, str], ...] | None = None
         self._tried: list[_Tried] | None = None
         self._verdict: Verdict | None = None
 
@@ -249,7 +248,15 @@ class _Pair:
     def _edit(self, how: How, name: _Name, old: Rule | None, new: Rule | None) -> Edit:
         rule, graph = (new, self.new) if new is not None else (old, self.old)
         assert rule is not None
+        was = None
+        if old is not None and new is not None and _scope(self.old, old) != _scope(self.new, new):
+            was = _scope(self.old, old)
         example, gave_up = self._example_of(name)
+        also = None
+        if was is not None and example is not None:
+            lost, gained = (self._where_only(name, first) for first in (True, False))
+            example = lost or gained or example
+            also = gained if lost is not None else None
         return Edit(
             how,
             rule.document,
@@ -260,7 +267,30 @@ class _Pair:
             rule.span,
             example,
             gave_up,
+            was,
+            also,
         )
+
+    def _where_only(self, name: _Name, before: bool) -> Example | None:
+        """The most telling input that a rule decides in one graph alone: in the old one, or the new one."""
+        fitting = [
+            one
+            for one in self._differing()
+            if (_name(one.old_rule) == name) is before and (_name(one.new_rule) == name) is not before
+        ]
+        best = min(fitting, key=lambda one: one.rank, default=None)
+        return None if best is None else self._shown(best)
+
+    def selecting(self) -> tuple[tuple[str, str], ...]:
+        """The facts, as root and path, that selectors and conditions ask for which the other graph words otherwise."""
+        before, after = self._rules(self.old, self._renamed), self._rules(self.new)
+        found: dict[tuple[str, str], None] = {}
+        for name in before.keys() & after.keys():
+            tests = [rule.match.test for rule in (before[name], after[name])]
+            if tests[0] != tests[1]:
+                for test in tests:
+                    found |= dict.fromkeys(sorted(facts_of(test)) if test is not None else ())
+        return tuple(sorted(found))
 
     def _example_of(self, name: _Name) -> tuple[Example | None, str]:
         """An input that a rule decides and on which the graphs differ; else why there is none."""
@@ -277,8 +307,9 @@ class _Pair:
             return self._shown(self._asked(Input(FOUND, dict(alone.records)))), ""
         return None, alone.why if isinstance(alone, GaveUp) else ""
 
-    def shown(self) -> Example:
-        """The most telling input of a decision that differs."""
+    def shown(self, selecting: tuple[tuple[str, str], ...] = ()) -> Example:
+        """The most telling input of a decision that differs. `selecting` are facts that it is to tell as well."""
+        self._selecting = selecting
         example = self.example()
         assert example is not None
         return example
@@ -294,10 +325,13 @@ class _Pair:
     def _shown(self, best: _Tried) -> Example:
         facts = self._facts(self.new, best.made.records) or self._facts(self.old, best.made.records)
         roots = {fact.path.partition(".")[0] for fact in facts}
+        asked = self._selecting if self._selecting is not None else self.selecting()
+        telling = {f"{root}.{path}": _fact(best.made.records, root, path) for root, path in asked if path}
+        facts = (*telling.values(), *(fact for fact in facts if fact.path not in telling))
         constant = all(
             rule is None or isinstance(rule.value, ir.Const) for rule in (best.old_rule, best.new_rule)
         )
-        return Example(best.made.phrase(roots), facts, best.old, best.new, constant)
+        return Example(best.made.phrase(roots), facts, best.old, best.new, constant, tuple(telling))
 
     def _facts(self, graph: RuleGraph, records: Mapping[str, Any]) -> tuple[ShownFact, ...]:
         """What the graph's answer depends on."""
@@ -405,13 +439,27 @@ def answers(
     return _told(old, asked, before)[0], _told(new, asked, after)[0]
 
 
+def _fact(records: Mapping[str, Any], root: str, path: str) -> ShownFact:
+    """A fact of an input, whether or not anything read it."""
+    record = records.get(root)
+    name = f"{root}.{path}"
+    if not isinstance(record, Mapping) or path not in record:
+        return ShownFact(name, MISSING, present=False)
+    return ShownFact(name, shown_value(fact_type(name), record[path]), present=True)
+
+
 def _where(graph: RuleGraph, rule: Rule) -> str:
+    """What a rule applies to, in words, and by whose exception; "" for everything."""
+    scope = _scope(graph, rule)
+    terms = "" if rule.terms is None else f"by exception of {rule.terms.owner} until {rule.terms.until}"
+    return ", ".join(part for part in (scope, terms) if part)
+
+
+def _scope(graph: RuleGraph, rule: Rule) -> str:
     """What a rule applies to, in words; "" for everything."""
     parts = [in_words(rule.match.requirements) or ""]
     conditions = [condition_of(graph, rule), *_entry_conditions(graph, rule)]
     parts += [f"if {condition}" for condition in conditions if condition is not None]
-    if rule.terms is not None:
-        parts.append(f"by exception of {rule.terms.owner} until {rule.terms.until}")
     return ", ".join(part for part in parts if part)
 
 

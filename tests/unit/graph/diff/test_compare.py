@@ -9,6 +9,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from koordpolicy import resources
+from koordpolicy.cli.difference.shown import applies_to
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.diff import Difference, Edit, Example, compare
 from koordpolicy.graph.diff.words import pair_text
@@ -69,12 +70,16 @@ def lines(difference: Difference) -> Iterator[str]:
 
 def _edit(edit: Edit) -> str:
     shown = "no example" if edit.example is None else _example(edit.example)
-    return f"{MARKS[edit.how]} {edit.where}".rstrip() + f" | {shown}"
+    where = edit.where if edit.was is None else applies_to(edit)
+    also = "" if edit.also is None else f" and {_example(edit.also)}"
+    return f"{MARKS[edit.how]} {where}".rstrip() + f" | {shown}{also}"
 
 
 def _example(example: Example) -> str:
     pair = pair_text(example.old, example.new)
-    return pair if example.constant or not example.on else f"{pair} on {example.on}"
+    text = pair if example.constant or not example.on else f"{pair} on {example.on}"
+    chosen = [fact for fact in example.facts if fact.path in example.selecting]
+    return text + "".join(f" with {fact.path} = {fact.value}" for fact in chosen)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
