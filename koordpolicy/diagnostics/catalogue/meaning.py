@@ -1,6 +1,7 @@
 """KP4xx: documents that are sound by themselves and say something that cannot be meant."""
 
 from koordpolicy.diagnostics.catalogue.code import Code
+from koordpolicy.diagnostics.value import Severity
 
 MEANING: tuple[Code, ...] = (
     Code.written(
@@ -184,6 +185,39 @@ MEANING: tuple[Code, ...] = (
             spec:
               range: {from: 6000, to: 6999}
               default: 6500
+            """,
+    ),
+    Code.written(
+        "KP408",
+        "profile without a check of room",
+        severity=Severity.WARNING,
+        explanation="""
+            A SchedulingProfile for another scheduler name begins empty: it inherits no filters, not even those of the
+            pack's profile. None of its own asks whether a node has room, by the plugin `NodeResourcesFit` or by an
+            expression that reads what is free, requested or allocatable there.
+            """,
+        why="Its pods are placed on nodes that are full, where kubelets refuse them.",
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: SchedulingProfile
+            metadata: {name: trials}
+            spec:
+              schedulerName: trials
+              filters:
+                - {name: Taints, plugin: TaintToleration}
+            """,
+        advice="""
+            Name the filters that its pods need, or write the pack's `schedulerName` to add to that profile.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: SchedulingProfile
+            metadata: {name: trials}
+            spec:
+              schedulerName: trials
+              filters:
+                - {name: Taints, plugin: TaintToleration}
+                - {name: NodeResourcesFit, plugin: NodeResourcesFit}
             """,
     ),
 )

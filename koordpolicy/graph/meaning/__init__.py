@@ -10,6 +10,7 @@ from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
 from koordpolicy.graph.meaning.plugins import plugins
 from koordpolicy.graph.meaning.policy_tests import policy_tests
+from koordpolicy.graph.meaning.profiles import profiles
 from koordpolicy.graph.meaning.ranges import ranges
 from koordpolicy.graph.meaning.required import required
 from koordpolicy.graph.meaning.rollouts import rollouts
@@ -28,5 +29,6 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     ranges,
     orders,
     policy_tests,
+    profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )

@@ -16,7 +16,7 @@ _LEAST_OR_MOST = ("LeastAllocated", "MostAllocated")
 @dataclass(frozen=True, slots=True)
 class PluginName:
     """What a policy may say of a plugin: where it may stand, the meaning of each parameter, and the texts that some of
-    them take, by itself or for each resource.
+    them take, by itself or for each resource. As a filter, one that `checks_room` refuses nodes that are full.
     """
 
     name: str
@@ -24,6 +24,7 @@ class PluginName:
     filters: bool = False
     scores: bool = False
     preempts: bool = False
+    checks_room: bool = False
     parameters: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: _ANYTHING)
 
@@ -55,6 +56,7 @@ PLUGINS: Mapping[str, PluginName] = MappingProxyType(
                 "As a filter, room for what the pod requests; as a score, how much would be left.",
                 filters=True,
                 scores=True,
+                checks_room=True,
                 parameters=MappingProxyType(
                     {
                         "ignoredResources": "Names of extended resources that are not looked at.",

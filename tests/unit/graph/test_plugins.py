@@ -6,9 +6,14 @@ from koordpolicy.language.kinds.plugins import PLUGINS as NAMES
 from koordpolicy.scheduler.plugins import PLUGINS
 from tests.unit.graph.policies_text import codes, document
 
+ROOM = "{name: room, require: {cel: node.free.cpu >= pod.request.cpu}}"
+"""Without it the profile would be warned of."""
+
 
 def profile(entry: str) -> str:
-    return document("SchedulingProfile", "p", f"  schedulerName: mine\n  filters:\n    - {entry}\n")
+    return document(
+        "SchedulingProfile", "p", f"  schedulerName: mine\n  filters:\n    - {ROOM}\n    - {entry}\n"
+    )
 
 
 @pytest.mark.parametrize(
