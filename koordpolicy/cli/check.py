@@ -13,6 +13,7 @@ from koordpolicy.cli.input import add_stdin_filename, around, read_paths
 from koordpolicy.cli.max_cost import add_max_cost
 from koordpolicy.cli.proofs import with_proofs
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.cli.unread import unread
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render
 from koordpolicy.graph import Compilation
@@ -96,6 +97,8 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             terminal.print(line)
     if alone := left_alone(compilation.foreign, terminal.width):
         terminal.say(alone)
+    if unseen := unread(tree.nearly, terminal.width):
+        terminal.say(unseen)
     if arguments.output == "text" and all(one.severity is Severity.NOTE for one in found):
         terminal.print(_summary(compilation, len(bundles), tested=not arguments.no_tests, noted=bool(found)))
     failing = [one for one in found if one.severity in (_STRICT if arguments.strict else _USUAL)]

@@ -22,12 +22,17 @@ _HEAD: Final = ("apiVersion", "kind", "metadata", "spec")
 """Keys of a policy. What has one of them, or nearly, may be meant as one."""
 
 
+def speaks_of_policies(text: str) -> bool:
+    """Whether a text, readable or not, has an `apiVersion` that is ours, or is meant as ours."""
+    return _OURS.search(text) is not None
+
+
 def foreign(text: str, documents: Iterable[Document], *, readable: bool) -> str | None:
     """What a file is, in a word or two, where it is no policy for sure; None where it is one, or may be meant as one.
 
     `documents` are those of the file; `readable` says whether all of it could be read.
     """
-    if _OURS.search(text):
+    if speaks_of_policies(text):
         return None
     if not readable:
         return "a template" if _TEMPLATE.search(text) else None

@@ -53,3 +53,4 @@ def _join(tree: Tree, more: Tree) -> None:
     tree.files.update(more.files)
     tree.found.extend(more.found)
     tree.touched.extend(more.touched)
+    tree.nearly.update(more.nearly)

@@ -11,6 +11,8 @@ from koordpolicy.diagnostics.escaping import is_plain, one_line
 from koordpolicy.source import limits
 
 SUFFIXES = (".yaml", ".yml")
+_NEARLY = (*SUFFIXES, ".json")
+"""Endings in any case of names that somebody may take for those of policies."""
 
 Stamp = tuple[int, int, int, int, int]
 """Device, inode, size in bytes, times of the last change of content and of inode in nanoseconds."""
@@ -29,13 +31,15 @@ class Survey:
     """One look over a tree. Two that are equal saw the same state.
 
     `files` stand by path relative to the tree, in reading order, each real file once; `directories` by real
-    path, with device and inode. `vanished` says that something went while it was looked at.
+    path, with device and inode. `vanished` says that something went while it was looked at. `nearly` are files, real
+    ones by path, whose names nearly are those of policies; they are no part of the state.
     """
 
     files: dict[str, Sighting] = field(default_factory=dict)
     directories: dict[str, tuple[int, int]] = field(default_factory=dict)
     found: Diagnostics = field(default_factory=Diagnostics)
     vanished: bool = False
+    nearly: dict[str, str] = field(default_factory=dict, compare=False)
 
 
 def survey(root: str, boundary: str, shown: str = "") -> Survey:
@@ -115,6 +119,8 @@ class _Look:
                     self.directory(place, inner, status, trail)
                 elif name.endswith(SUFFIXES):
                     self.file(inner, place, status)
+                elif name.lower().endswith(_NEARLY) and stat.S_ISREG(status.st_mode):
+                    self.survey.nearly[inner] = place
             except OSError as error:
                 self.missing(error, inner)
 

@@ -18,13 +18,15 @@ class Tree:
     """Texts by path as users shall see it, and what could not be read (KP001, KP004).
 
     `touched` are the files that were there to be read, those included that are no policies. `torn` says that
-    files changed or went while they were read: the whole may be no state that ever was.
+    files changed or went while they were read: the whole may be no state that ever was. `nearly` are the real paths of
+    files that are not read because of their names, which nearly are those of policies.
     """
 
     files: dict[str, str] = field(default_factory=dict)
     found: Diagnostics = field(default_factory=Diagnostics)
     touched: list[str] = field(default_factory=list)
     torn: bool = False
+    nearly: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,9 @@ class TreeTexts:
         second change within one tick of the file system's clock would leave no trace in the stamps.
         """
         tree = Tree(torn=seen.vanished)
+        tree.nearly = {
+            str(Path(self._shown, path)) if self._shown else path: real for path, real in seen.nearly.items()
+        }
         tree.found.extend(seen.found)
         kept: dict[str, _Kept] = {}
         total = 0

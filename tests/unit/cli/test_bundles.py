@@ -113,9 +113,29 @@ def test_what_does_not_exist_is_in_no_bundle() -> None:
 @pytest.mark.usefixtures("repository")
 def test_each_of_several_is_checked_by_itself() -> None:
     code, out, err = run("check")
-    assert (code, out) == (0, "6 documents in 2 bundles, 6 test cases passed, no findings\n")
+    assert (code, out) == (0, "6 documents in 2 bundles, 9 test cases passed, no findings\n")
     assert err.startswith("4 files are no policies and left alone: one/kustomization.yaml (Kustomization)")
     assert "`include`" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("night.YAML", "apiVersion: koordpolicy.io/v1alpha1\nkind: CPUSuppress\n", True),
+        ("night.json", '{"apiVersion": "koordpolicy.io/v1alpha1", "kind": "CPUSuppress"}', True),
+        ("night.Yml", "apiversion: koordpolcy.io/v1\n{", True),
+        ("pods.json", '{"apiVersion": "v1", "kind": "List"}', False),
+        ("night.txt", "apiVersion: koordpolicy.io/v1alpha1\n", False),
+    ],
+)
+def test_policies_under_names_that_are_not_read_are_told(
+    repository: Path, name: str, text: str, told: bool
+) -> None:
+    (repository / "two" / name).write_text(text, encoding="utf-8")
+    code, _, err = run("check", "two")
+    assert code == 0
+    assert (f"1 file with policies is left alone: two/{name};" in err) == told
+    assert (name in err) == told
 
 
 def test_what_is_wrong_in_one_of_them_is_found(repository: Path) -> None:
