@@ -12,7 +12,7 @@ from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
-from koordpolicy.graph.diff import Difference, affected, compare
+from koordpolicy.graph.diff import Difference, affected, compare_from
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.cel.values import Timestamp
 
@@ -62,7 +62,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     # Exceptions come and go by time; both revisions are looked at in the same moment.
     moment = _moment(arguments.at, snapshot)
     before, after = (_at(compiled_side(side, arguments.compiler).graph, moment) for side in (old, new))
-    difference = compare(before, after, moment=None if arguments.at is None else moment)
+    difference = compare_from(before, after, moment, examples=None if arguments.at is None else moment)
     shown = ShownDifference(
         old.title,
         new.title,

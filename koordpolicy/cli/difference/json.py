@@ -5,8 +5,9 @@ from typing import Any
 from koordpolicy.cli.difference.shown import OnCluster, ShownDifference
 from koordpolicy.diagnostics import Span
 from koordpolicy.diagnostics.escaping import json_text
-from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Shift, Told
+from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Open, Shift, Told
 from koordpolicy.graph.notation import written
+from koordpolicy.language.cel.values_time import format_timestamp
 
 
 def render_json(shown: ShownDifference) -> str:
@@ -27,14 +28,23 @@ def render_json(shown: ShownDifference) -> str:
         ],
         "renamed": [{"old": old, "new": new} for old, new in difference.renamed],
         "provedEqual": list(difference.equal),
-        "gaveUp": [
-            {"decision": one.decision, "why": one.why, "edits": [_edit(edit) for edit in one.edits]}
-            for one in difference.open
+        "gaveUp": [_open(one) for one in difference.open],
+        "later": [
+            {
+                "from": format_timestamp(one.moment),
+                "decisions": [_decision(change) for change in one.decisions],
+                "gaveUp": [_open(left) for left in one.open],
+            }
+            for one in difference.later
         ],
     }
     if shown.cluster is not None:
         data["cluster"] = _cluster(shown.cluster)
     return json_text(data, indent=2) + "\n"
+
+
+def _open(left: Open) -> dict[str, Any]:
+    return {"decision": left.decision, "why": left.why, "edits": [_edit(edit) for edit in left.edits]}
 
 
 def _decision(change: DecisionChange) -> dict[str, Any]:

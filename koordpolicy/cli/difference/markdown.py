@@ -9,6 +9,7 @@ from koordpolicy.cli.difference.shown import (
     OnCluster,
     ShownDifference,
     applies_to,
+    from_when,
     headline,
     in_order,
     same_text,
@@ -19,7 +20,7 @@ from koordpolicy.cli.difference.shown import (
     without_example,
 )
 from koordpolicy.diagnostics import Span
-from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Told
+from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Open, Told
 from koordpolicy.graph.diff.words import distance, pair_text, told_text
 
 _MOST_ROWS = 100
@@ -35,22 +36,22 @@ def _lines(shown: ShownDifference) -> Iterator[str]:
     difference = shown.difference
     words = headline(difference)
     yield f"**{words[0].upper()}{words[1:]}** from {_code(shown.old)} to {_code(shown.new)}"
-    if difference.decisions:
+    yield from _decisions(difference.decisions)
+    for one in difference.later:
         yield ""
-        yield "| | decision | applies to | before | after | where |"
-        yield "|---|---|---|---|---|---|"
-        rows = [row for change in difference.decisions for row in _rows(change)]
-        yield from rows[:_MOST_ROWS]
-        if len(rows) > _MOST_ROWS:
-            yield ""
-            yield f"and {len(rows) - _MOST_ROWS:,} more"
+        yield f"**{from_when(one).capitalize()}, when exceptions begin or end**"
+        yield from _decisions(one.decisions)
+        yield from _open(one.open)
     if difference.settings:
         yield ""
         yield "| setting | before | after | where |"
         yield "|---|---|---|---|"
-        for one in difference.settings:
+        for setting in difference.settings:
             yield _row(
-                _code(f"{one.document} {one.path}"), _value(one.old), _value(one.new), _place(one.span)
+                _code(f"{setting.document} {setting.path}"),
+                _value(setting.old),
+                _value(setting.new),
+                _place(setting.span),
             )
     if difference.documents:
         yield ""
@@ -60,18 +61,36 @@ def _lines(shown: ShownDifference) -> Iterator[str]:
     if difference.renamed:
         yield ""
         yield "Only renamed: " + ", ".join(
-            f"{_code(one)} to {_code(other)}" for one, other in difference.renamed
+            f"{_code(before)} to {_code(after)}" for before, after in difference.renamed
         )
     if difference.equal:
         yield ""
         yield f"{PROVED[0].upper()}{PROVED[1:]}: " + ", ".join(map(_code, difference.equal))
-    if difference.open:
-        yield ""
-        for left in difference.open:
-            yield f"- {_code(left.decision)}: **gave up**: {_plain(left.why)}"
+    yield from _open(difference.open)
     yield from _details(shown)
     if shown.cluster is not None:
         yield from _cluster(shown.cluster)
+
+
+def _decisions(changes: tuple[DecisionChange, ...]) -> Iterator[str]:
+    """A table of changes, where there are any."""
+    if changes:
+        yield ""
+        yield "| | decision | applies to | before | after | where |"
+        yield "|---|---|---|---|---|---|"
+        rows = [row for change in changes for row in _rows(change)]
+        yield from rows[:_MOST_ROWS]
+        if len(rows) > _MOST_ROWS:
+            yield ""
+            yield f"and {len(rows) - _MOST_ROWS:,} more"
+
+
+def _open(found: tuple[Open, ...]) -> Iterator[str]:
+    """What it is not known of whether it changes."""
+    if found:
+        yield ""
+        for left in found:
+            yield f"- {_code(left.decision)}: **gave up**: {_plain(left.why)}"
 
 
 def _rows(change: DecisionChange) -> Iterator[str]:
@@ -115,7 +134,8 @@ def _answers(example: Example) -> tuple[str, str]:
 
 def _details(shown: ShownDifference) -> Iterator[str]:
     """The expressions, for those who want to see them."""
-    for change in shown.difference.decisions:
+    later = (change for one in shown.difference.later for change in one.decisions)
+    for change in (*shown.difference.decisions, *later):
         for edit in change.edits:
             lines = texts(edit)
             if not lines:

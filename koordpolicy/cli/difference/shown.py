@@ -1,8 +1,9 @@
 """What the formats have in common: the difference, its names, and words used by all of them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How
+from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How, Later
+from koordpolicy.language.cel.values_time import format_timestamp
 
 MARKS = {How.ADDED: "+", How.REMOVED: "-", How.CHANGED: "~"}
 EVERYWHERE = "everywhere"
@@ -34,11 +35,24 @@ class ShownDifference:
 
 
 def headline(difference: Difference) -> str:
-    """The whole in half a sentence: `3 decisions and 1 setting change`."""
+    """The whole in half a sentence: `3 decisions and 1 setting change, 1 more later,`."""
+    count = sum(len(one.decisions) for one in difference.later)
+    if not count:
+        return _headline_now(difference)
+    now = _headline_now(replace(difference, later=()))
+    return f"{now}, {count:,} more later," if difference.decisions else f"{now} now, but {count:,} later,"
+
+
+def from_when(one: Later) -> str:
+    """Since when a change that is to come holds: `from 2027-01-01`, a time only where it is no midnight."""
+    return f"from {format_timestamp(one.moment).removesuffix('T00:00:00Z')}"
+
+
+def _headline_now(difference: Difference) -> str:
     if difference.empty:
         return "nothing changes"
     if not difference.differs:
-        count = len(difference.open)
+        count = len(difference.open) + sum(len(one.open) for one in difference.later)
         return f"it is open whether {count:,} decision{' changes' if count == 1 else 's change'}"
     counts = (
         (len(difference.decisions), "decision"),

@@ -9,6 +9,7 @@ from koordpolicy.cli.difference.shown import (
     OnCluster,
     ShownDifference,
     applies_to,
+    from_when,
     headline,
     in_order,
     outcome,
@@ -21,7 +22,7 @@ from koordpolicy.cli.difference.shown import (
 )
 from koordpolicy.diagnostics.escaping import safe
 from koordpolicy.graph.describe.layout import place
-from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Effect, Example, Told
+from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Effect, Example, Open, Told
 from koordpolicy.graph.diff.words import pair_text
 
 _BOLD, _DIM, _RED, _GREEN, _YELLOW = "1", "2", "31", "32", "33"
@@ -49,6 +50,15 @@ class _Text:
         for change in difference.decisions:
             yield ""
             yield from self._decision(change)
+        for one in difference.later:
+            yield ""
+            yield self._paint(f"{from_when(one)}, when exceptions begin or end", _BOLD)
+            for change in one.decisions:
+                yield ""
+                yield from self._decision(change)
+            for left in one.open:
+                yield ""
+                yield from self._left(left)
         if difference.settings:
             yield ""
             yield self._paint("settings", _BOLD)
@@ -59,12 +69,12 @@ class _Text:
         if difference.documents:
             yield ""
             yield self._paint("documents", _BOLD)
-            for one in difference.documents:
-                says = f" ({one.says})" if one.says else ""
-                mark = MARKS[one.how]
+            for document in difference.documents:
+                says = f" ({document.says})" if document.says else ""
+                mark = MARKS[document.how]
                 yield (
-                    f"  {self._paint(mark, _COLOURS[mark])} {safe(one.document)}{safe(says)}  "
-                    + self._paint(safe(one.span.file), _DIM)
+                    f"  {self._paint(mark, _COLOURS[mark])} {safe(document.document)}{safe(says)}  "
+                    + self._paint(safe(document.span.file), _DIM)
                 )
         if difference.renamed:
             yield ""
@@ -75,12 +85,15 @@ class _Text:
             yield from self._wrapped(f"{PROVED}: " + ", ".join(difference.equal), 0)
         for left in difference.open:
             yield ""
-            yield from self._wrapped(f"{left.decision}: gave up: {left.why}", 2, "", _YELLOW)
-            for edit in left.edits:
-                yield from self._edit(edit)
+            yield from self._left(left)
         if self.shown.cluster is not None:
             yield ""
             yield from self._cluster(self.shown.cluster)
+
+    def _left(self, left: Open) -> Iterator[str]:
+        yield from self._wrapped(f"{left.decision}: gave up: {left.why}", 2, "", _YELLOW)
+        for edit in left.edits:
+            yield from self._edit(edit)
 
     def _decision(self, change: DecisionChange) -> Iterator[str]:
         yield self._paint(safe(change.decision), _BOLD)

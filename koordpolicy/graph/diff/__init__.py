@@ -15,11 +15,13 @@ from koordpolicy.graph.diff.changes import (
     Effect,
     Example,
     How,
+    Later,
     Open,
     SettingChange,
     Told,
 )
 from koordpolicy.graph.diff.compare import compare
+from koordpolicy.graph.diff.later import compare_from
 
 __all__ = [
     "Affected",
@@ -31,10 +33,12 @@ __all__ = [
     "Estate",
     "Example",
     "How",
+    "Later",
     "Open",
     "SettingChange",
     "Shift",
     "Told",
     "affected",
     "compare",
+    "compare_from",
 ]

@@ -8,6 +8,7 @@ from koordpolicy.diagnostics import Span
 from koordpolicy.graph.proof.same import same_value
 from koordpolicy.graph.reads import ShownFact
 from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.values import Timestamp
 
 
 class How(StrEnum):
@@ -128,11 +129,21 @@ class Open:
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """What changes from a moment that is still to come, when exceptions begin or end, and what is open then."""
+
+    moment: Timestamp
+    decisions: tuple[DecisionChange, ...] = ()
+    open: tuple[Open, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """Everything that differs between two revisions. `old` and `new` are the digests of their graphs.
 
     `equal` are decisions that are written differently and proved to decide alike; of those in `open` neither is
-    known. `renamed` are documents that only have another name, as pairs.
+    known. `renamed` are documents that only have another name, as pairs. `later` is what exceptions hide today, or
+    bring another day, by time.
     """
 
     old: str
@@ -143,13 +154,15 @@ class Difference:
     equal: tuple[str, ...] = field(default=())
     open: tuple[Open, ...] = field(default=())
     renamed: tuple[tuple[str, str], ...] = field(default=())
+    later: tuple[Later, ...] = ()
 
     @property
     def empty(self) -> bool:
         """Whether the revisions are known to mean the same."""
-        return not (self.differs or self.open)
+        return not (self.differs or self.open or self.later)
 
     @property
     def differs(self) -> bool:
         """Whether something is known to differ."""
-        return bool(self.decisions or self.settings or self.documents)
+        to_come = any(one.decisions for one in self.later)
+        return bool(self.decisions or self.settings or self.documents or to_come)

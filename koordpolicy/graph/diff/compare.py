@@ -37,17 +37,27 @@ FOUND: Final = Situation("", "", {})
 
 
 def compare(
-    old: RuleGraph, new: RuleGraph, budget: Budget = BUDGET, moment: Timestamp | None = None
+    old: RuleGraph,
+    new: RuleGraph,
+    budget: Budget = BUDGET,
+    moment: Timestamp | None = None,
+    compared: tuple[tuple[RuleGraph, RuleGraph], ...] = (),
 ) -> Difference:
     """What differs. Every example was asked of both graphs; the same graphs give the same result.
 
     `budget` is what may be spent on one decision whose difference everyday inputs do not show. Examples take place at
-    `moment` unless a difference is at another one.
+    `moment` unless a difference is at another one. Decisions whose expressions are those of a pair in `compared` are
+    passed over: of them all is known.
     """
     names = sorted({str(key) for key in (*old.decisions, *new.decisions)})
     renamed = renamed_documents(old.units, new.units)
     how = _How(known_texts(old, new), budget, None if moment is None else moment.ns)
-    pairs = {name: pair for name in names if (pair := _Pair.of(old, new, name, dict(renamed), how)).differs}
+    pairs = {
+        name: pair
+        for name in names
+        if (pair := _Pair.of(old, new, name, dict(renamed), how)).differs
+        and not any(pair.decides_as(*other) for other in compared)
+    }
     answers = {name: pair.verdict() for name, pair in pairs.items()}
     edited = {
         name: pair.edits() for name, pair in pairs.items() if pair.edited and isinstance(answers[name], Found)
@@ -186,6 +196,11 @@ class _Pair:
     def differs(self) -> bool:
         """Whether the two would be evaluated differently at all, or say it in other rules."""
         return self._expression(self.old) != self._expression(self.new) or self.edited
+
+    def decides_as(self, old: RuleGraph, new: RuleGraph) -> bool:
+        """Whether two other graphs have these very expressions."""
+        pairs = ((self.old, old), (self.new, new))
+        return all(self._expression(one) == self._expression(other) for one, other in pairs)
 
     @property
     def edited(self) -> bool:

@@ -297,6 +297,43 @@ def test_without_a_repository(
     assert "no Git repository" in err
 
 
+MASK = """\
+---
+apiVersion: koordpolicy.io/v1alpha1
+kind: PolicyException
+metadata: {name: sale}
+spec:
+  owner: shop@example.com
+  reason: a sale
+  expires: "2026-06-30"
+  match: {nodes: {matchLabels: {pool: night}}}
+  overrides: {CPUSuppress.parameters.threshold: 30%}
+"""
+
+
+@pytest.mark.parametrize(
+    ("format", "shown"),
+    [
+        (
+            "text",
+            ["nothing changes now, but 1 later, from", "from 2026-07-01, when exceptions", "80% -> 85%"],
+        ),
+        ("markdown", ["but 1 later,**", "**From 2026-07-01, when", "| 80% | **85%** |"]),
+        ("json", ['"different": true', '"from": "2026-07-01T00:00:00Z"', '"value": "85%"']),
+    ],
+)
+def test_a_change_behind_an_exception_is_a_difference(
+    format: str, shown: list[str], repository: Repository
+) -> None:
+    repository.commit("masked", policies__night_yaml=OLD + MASK)
+    repository.write(policies__night_yaml=OLD.replace("80%", "85%") + MASK)
+    code, out, err = run("diff", "HEAD", "-p", "policies", "--exit-code", "--at", "2026-02-01", "-o", format)
+    assert (code, err) == (4, "")
+    for words in shown:
+        assert words in out
+    assert run("diff", "HEAD", "HEAD", "-p", "policies", "--exit-code", "--at", "2026-02-01")[0] == 0
+
+
 UNTOLD = "could not be told on {} of 6 nodes: no value for `node.usage.total.cpu`"
 
 
