@@ -7,8 +7,8 @@ from typing import Any
 from koordpolicy.diagnostics import Note
 from koordpolicy.graph.expressions import Path, Texts, Vocabulary
 from koordpolicy.graph.references import referenced
-from koordpolicy.graph.rules import RuleMatch
-from koordpolicy.graph.selectors import as_cel, requirements
+from koordpolicy.graph.rules import Requirement, RuleMatch
+from koordpolicy.graph.selectors import ROOT_OF, as_cel, requirements
 from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.casts import cast
@@ -112,6 +112,8 @@ def _after_needs(
 def match_of(unit: Unit, match: Match | None, scope: Scope, texts: Texts) -> RuleMatch | None:
     """The selectors and the condition of a document's match as one test; None after findings."""
     lines = requirements(match)
+    if _selects_strangers(unit, lines, scope, texts):
+        return None
     test: ir.Node | None = None
     source = as_cel(lines)
     if source is not None:
@@ -125,6 +127,23 @@ def match_of(unit: Unit, match: Match | None, scope: Scope, texts: Texts) -> Rul
     if condition is None:
         return None
     return RuleMatch(lines, unit.document.positions.value(path), conjunction(test, condition))
+
+
+def _selects_strangers(unit: Unit, lines: tuple[Requirement, ...], scope: Scope, texts: Texts) -> bool:
+    """Whether the match has a selector of objects that no decision here knows, which is reported as KP104."""
+    known = scope.vocabulary.environment.variables
+    selectors = [field for field, root in ROOT_OF.items() if root in known]
+    asked = {line.root for line in lines}
+    unknown = [field for field, root in ROOT_OF.items() if root in asked and root not in known]
+    for field in unknown:
+        able = " and ".join(f"`match.{one}`" for one in selectors)
+        texts.found.add(
+            "KP104",
+            unit.document.positions.key(("spec", "match", field)),
+            f"`match.{field}` says nothing here: no {field} are looked at",
+            help=f"select by {able}" if able else "select by `match.condition`",
+        )
+    return bool(unknown)
 
 
 def true_or_false(unit: Unit, texts: Texts, scope: Scope, path: Path) -> ir.Node | None:
