@@ -99,6 +99,7 @@ SHOWN = (
     "policy-tests/value-of-one-bundle",
     "policy-tests/fact-of-another-type",
     "cost/loops-within-loops",
+    "failing/pod-that-was-not-there",
 )
 """Documents whose whole report is kept, so that a change of words is seen in review. None shows lines of the pack."""
 

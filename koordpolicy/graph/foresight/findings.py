@@ -71,11 +71,23 @@ def foresight(state: State) -> None:
                 found.words.code,
                 place,
                 found.words.message,
-                help=found.words.help if mended is None else f"write `{mended[1]}`",
+                help=_help(found, mended),
                 notes=_notes(rule, found),
                 severity=found.words.severity,
                 fix=None if mended is None else mended[0],
             )
+
+
+def _help(found: _Found, mended: tuple[Fix | None, str] | None) -> str:
+    """What to write instead, beside what is meant more often where the edit would be false for all that is created."""
+    if mended is None:
+        return found.words.help
+    written = f"write `{mended[1]}`"
+    return (
+        f"{found.words.help}; or {written}, which is false then"
+        if "CREATE" in found.words.message
+        else written
+    )
 
 
 def _is_limited(slot: Slot) -> bool:

@@ -60,6 +60,11 @@ def _reason(failure: Failure, text: str) -> tuple[str, str]:
             )
         case Cause.FACT:
             root = isinstance(node, ir.Field) and failure.atom[0] == "record"
+            if root and isinstance(node, ir.Field) and node.base == ir.Var(node.base.type, "oldPod"):
+                return (
+                    "on CREATE, where no pod was there before",
+                    "say `operations: [UPDATE]`, or what holds then: `operation != 'UPDATE' || ...`",
+                )
             if root:
                 return "where there is no such object", "test first that it is there, with `has(...) && ...`"
             return "where it is not known", f"test first that it is there, with `has({_shown(node, text)})`"
