@@ -62,13 +62,18 @@ def test_a_bundle_takes_the_files_it_names(spec: str, taken: list[str], root: st
 
 
 def test_findings_of_files_that_do_not_belong_are_nobodys_concern() -> None:
-    files = {"koordpolicy.yaml": bundle("  exclude: ['drafts/**']\n"), "drafts/x.yaml": BROKEN}
+    files = {
+        "koordpolicy.yaml": bundle("  exclude: ['drafts/**']\n"),
+        "a.yaml": FINE.replace("{}", "a"),
+        "drafts/x.yaml": BROKEN,
+    }
     assert not len(compile_policies(Layer("own", files)).found)
 
 
 def test_a_bundle_in_an_excluded_directory_is_not_a_second_one() -> None:
     files = {
         "koordpolicy.yaml": bundle("  exclude: ['examples/**']\n"),
+        "a.yaml": FINE.replace("{}", "a"),
         "examples/koordpolicy.yaml": bundle(""),
     }
     assert not len(compile_policies(Layer("own", files)).found)

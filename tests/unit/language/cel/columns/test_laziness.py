@@ -97,8 +97,9 @@ def test_every_class_of_node_is_among_the_samples() -> None:
 
 
 def samples() -> list[ir.Node]:
-    """The samples, and a cast: no expression says one, but the place where it stands."""
-    return [*map(typed, SAMPLES), ir.Cast(BOOL, typed("dyn(node.unschedulable)"))]
+    """The samples, and what no expression says, but the place where it stands: a cast, and what holds where one fails."""
+    holds = ir.Holds(BOOL, typed("node.labels.gpu == 'yes'"), typed("node.unschedulable"))
+    return [*map(typed, SAMPLES), ir.Cast(BOOL, typed("dyn(node.unschedulable)")), holds]
 
 
 FACTS: tuple[dict[str, Any], ...] = (
