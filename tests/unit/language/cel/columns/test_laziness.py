@@ -114,7 +114,7 @@ def replaced(node: ir.Node, operand: ir.Node, other: ir.Node) -> ir.Node:
     return with_children(node, lambda part: other if part is operand else part)
 
 
-@pytest.mark.parametrize("node", samples(), ids=[*SAMPLES, "a cast"])
+@pytest.mark.parametrize("node", samples(), ids=[*SAMPLES, "a cast", "a condition"])
 def test_a_node_fails_with_its_strict_operands_and_not_always_with_a_lazy_one(node: ir.Node) -> None:
     strict = strict_children(node)
     assert set(map(id, strict)) <= set(map(id, children(node)))
