@@ -16,7 +16,7 @@ _MOST: Final = 1_000
 
 @dataclass(slots=True)
 class Unheld:
-    """How often a condition failed, and of what first; "" where only the number is known."""
+    """How often a condition failed, and of what last; "" where only the number is known."""
 
     count: int = 0
     error: str = ""
@@ -38,7 +38,7 @@ class UnheldConditions:
                 if len(self._found) > _MOST:
                     self._found.popitem(last=False)
             found.count += count
-            found.error = found.error or error
+            found.error = error or found.error
 
     def seen(self) -> Mapping[str, Unheld]:
         """A copy of what was counted."""

@@ -282,9 +282,10 @@ def test_answers_to_old_questions_win_no_lease_that_is_lost_at_once() -> None:
 def test_who_stands_by_and_who_loses_the_lease_says_why_at_once(caplog: pytest.LogCaptureFixture) -> None:
     said: list[tuple[float, str]] = []
 
-    def note(record: logging.LogRecord) -> bool:
-        said.append((round(now(), 1), record.getMessage()))
-        return True
+    class Note(logging.Filter):
+        def filter(self, record: logging.LogRecord) -> bool:
+            said.append((round(now(), 1), record.getMessage()))
+            return True
 
     async def story() -> None:
         scene = Scene()
@@ -303,8 +304,7 @@ def test_who_stands_by_and_who_loses_the_lease_says_why_at_once(caplog: pytest.L
         for task in tasks:
             await stop(task)
 
-    caplog.handler.addFilter(note)
-    with caplog.at_level("INFO"):
+    with caplog.at_level("INFO"), caplog.filtering(Note()):
         run(story())
     assert [what for _, what in said if "lead" in what] == [
         "leading system/lease as a",
