@@ -38,10 +38,10 @@ def with_proofs(compilation: Compilation) -> Compilation:
         if whole in proofs:
             return compilation
         # What proves takes a while to load, and most runs of `check` find everything proved before.
-        from koordpolicy.graph.proof import Budget  # noqa: PLC0415
+        from koordpolicy.graph.proof import ProofBudget  # noqa: PLC0415
         from koordpolicy.graph.proof.judging import findings_of, judge  # noqa: PLC0415
 
-        judged = judge(compilation.graph, compilation.invariants, Budget(), proofs)
+        judged = judge(compilation.graph, compilation.invariants, ProofBudget(), proofs)
         own = max(compilation.units, key=lambda unit: unit.layer).layer_name
         said = findings_of(judged, compilation.graph, own)
         if not list(said):

@@ -16,10 +16,10 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, RuleGraph
 from koordpolicy.graph.describe.layout import place
-from koordpolicy.graph.proof import Budget, Found, GaveUp
-from koordpolicy.graph.proof.judging import Judged, judge, telling
+from koordpolicy.graph.proof import Counterexample, GaveUp, ProofBudget
+from koordpolicy.graph.proof.judging import JudgedInvariant, judge, telling
 
-_USUAL = Budget()
+_USUAL = ProofBudget()
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +65,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         return CANNOT_RUN
     chosen = [one for one in compilation.invariants if not arguments.names or one.name in arguments.names]
     _demand(arguments.names, [one.name for one in compilation.invariants])
-    budget = Budget(arguments.inputs, arguments.work)
+    budget = ProofBudget(arguments.inputs, arguments.work)
     with kept_proofs() as proofs:
         judged = list(judge(compilation.graph, chosen, budget, proofs, before))
     left = [one.name for one in chosen if one.compares and before is None]
@@ -74,7 +74,7 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     else:
         for line in _lines(judged, left, terminal.width):
             terminal.print(line)
-    if any(isinstance(one.verdict, Found) for one in judged):
+    if any(isinstance(one.verdict, Counterexample) for one in judged):
         return FINDINGS
     return GAVE_UP if any(isinstance(one.verdict, GaveUp) for one in judged) else OK
 
@@ -101,16 +101,16 @@ def _demand(names: Sequence[str], known: Sequence[str]) -> None:
             )
 
 
-def _word(one: Judged) -> str:
+def _word(one: JudgedInvariant) -> str:
     match one.verdict:
-        case Found():
+        case Counterexample():
             return "violated"
         case GaveUp():
             return "gave up"
     return "proved"
 
 
-def _plain(one: Judged) -> dict[str, Any]:
+def _plain(one: JudgedInvariant) -> dict[str, Any]:
     start = one.invariant.span.start
     return {
         "name": one.invariant.name,
@@ -126,13 +126,13 @@ def _plain(one: Judged) -> dict[str, Any]:
     }
 
 
-def _lines(judged: Sequence[Judged], left: Sequence[str], width: int) -> Iterator[str]:
+def _lines(judged: Sequence[JudgedInvariant], left: Sequence[str], width: int) -> Iterator[str]:
     for one in judged:
         yield f"{_word(one):<9} {safe(one.invariant.name)}"
         if one.invariant.meaning:
             yield from _wrapped(one.invariant.meaning, width)
         yield from _wrapped(one.invariant.text, width)
-        if isinstance(one.verdict, Found):
+        if isinstance(one.verdict, Counterexample):
             yield from _wrapped(", ".join(f"{name} is {value}" for name, value in one.values.items()), width)
             yield from _wrapped("with " + ", ".join(telling(one.facts)), width)
             yield f"          {safe(place(one.invariant.span))}"

@@ -13,7 +13,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import cache
 from itertools import chain, islice
 
-from koordpolicy.graph.proof.chance import Chance
+from koordpolicy.graph.proof.draws import Draws
 from tests.mutations.draw import Mutation
 from tests.mutations.judge import Bench, Judgement, Report, sources
 
@@ -34,7 +34,7 @@ def drawn(seed: int) -> list[tuple[int, Mutation]]:
     every = list(
         chain.from_iterable(((at, one) for one in bench(at).mutations()) for at in range(len(sources())))
     )
-    return Chance(seed.to_bytes(8, "big")).sample(every, len(every))
+    return Draws(seed.to_bytes(8, "big")).sample(every, len(every))
 
 
 def run(count: int, seed: int, jobs: int) -> Iterator[Judgement]:

@@ -14,7 +14,7 @@ from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.diff import compare
 from koordpolicy.graph.diff.compare import known_texts
 from koordpolicy.graph.proof import Differ
-from koordpolicy.graph.proof.chance import Chance
+from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.pools import Pools
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.search import Search
@@ -155,7 +155,7 @@ def _counterexample(old: RuleGraph, new: RuleGraph, name: str) -> str | None:
         old.expression(name), new.expression(name), partial(_ask, old, name), partial(_ask, new, name)
     )
     reads = reads_of(goal.expressions)
-    chance = Chance(sha256(name.encode()).digest())
+    chance = Draws(sha256(name.encode()).digest())
     found = Search(goal, reads, Pools(reads, known_texts(old, new)), chance).drawn(SAMPLES)
     return None if found is None else str(found)
 

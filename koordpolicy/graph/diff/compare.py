@@ -12,7 +12,7 @@ from koordpolicy.graph.describe.decision import condition_of, unit_of, value_tex
 from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Effect, Example, How, Open, Told
 from koordpolicy.graph.diff.documents import changed_documents, changed_settings, renamed_documents
 from koordpolicy.graph.graph import RuleGraph
-from koordpolicy.graph.proof import Budget, Differ, Found, GaveUp, Proved, Verdict, decide
+from koordpolicy.graph.proof import Counterexample, Differ, GaveUp, ProofBudget, Proved, Verdict, decide
 from koordpolicy.graph.proof.inputs import Input, inputs
 from koordpolicy.graph.proof.situations import Situation
 from koordpolicy.graph.proof.solve import Named
@@ -30,7 +30,7 @@ from koordpolicy.language.kinds import slot_values
 _Name = tuple[str, str]
 """A rule of a decision by its layer and document."""
 
-BUDGET: Final = Budget()
+BUDGET: Final = ProofBudget()
 
 FOUND: Final = Situation("", "", {})
 """Where an input was found rather than thought of: nothing is said of it but its facts."""
@@ -39,7 +39,7 @@ FOUND: Final = Situation("", "", {})
 def compare(
     old: RuleGraph,
     new: RuleGraph,
-    budget: Budget = BUDGET,
+    budget: ProofBudget = BUDGET,
     moment: Timestamp | None = None,
     compared: tuple[tuple[RuleGraph, RuleGraph], ...] = (),
 ) -> Difference:
@@ -60,9 +60,13 @@ def compare(
     }
     answers = {name: pair.verdict() for name, pair in pairs.items()}
     edited = {
-        name: pair.edits() for name, pair in pairs.items() if pair.edited and isinstance(answers[name], Found)
+        name: pair.edits()
+        for name, pair in pairs.items()
+        if pair.edited and isinstance(answers[name], Counterexample)
     }
-    affected = [name for name, pair in pairs.items() if not pair.edited and isinstance(answers[name], Found)]
+    affected = [
+        name for name, pair in pairs.items() if not pair.edited and isinstance(answers[name], Counterexample)
+    ]
     # What changes with several parameters is told with the first of them.
     behind = {name: min(pairs[name].parameters() & edited.keys(), default="") for name in affected}
     effects = {name: pairs[name].shown(pairs[why].selecting() if why else ()) for name, why in behind.items()}
@@ -157,7 +161,7 @@ class _How:
     """What all decisions are compared with: texts that facts have, what may be spent, the moment of examples."""
 
     named: Named
-    budget: Budget
+    budget: ProofBudget
     moment: int | None
 
 
@@ -212,12 +216,12 @@ class _Pair:
         if self._verdict is None:
             differing = self._differing()
             if differing:
-                self._verdict = Found(differing[0].made.records)
+                self._verdict = Counterexample(differing[0].made.records)
             else:
                 self._verdict = decide(
                     self._goal(), self._how.named, self._how.budget, everyday=False, moment=self._how.moment
                 )
-                if isinstance(self._verdict, Found):
+                if isinstance(self._verdict, Counterexample):
                     differing.append(self._asked(Input(FOUND, dict(self._verdict.records))))
         return self._verdict
 
@@ -318,7 +322,7 @@ class _Pair:
         alone = decide(
             self._goal(name), self._how.named, self._how.budget, everyday=False, moment=self._how.moment
         )
-        if isinstance(alone, Found):
+        if isinstance(alone, Counterexample):
             return self._shown(self._asked(Input(FOUND, dict(alone.records)))), ""
         return None, alone.why if isinstance(alone, GaveUp) else ""
 

@@ -7,7 +7,7 @@ from typing import Final
 from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Later, Open
 from koordpolicy.graph.diff.compare import BUDGET, compare
 from koordpolicy.graph.graph import RuleGraph
-from koordpolicy.graph.proof import Budget
+from koordpolicy.graph.proof import ProofBudget
 from koordpolicy.language.cel.values import Timestamp
 
 MOST_MOMENTS: Final = 100
@@ -21,7 +21,7 @@ def compare_from(
     old: RuleGraph,
     new: RuleGraph,
     moment: Timestamp,
-    budget: Budget = BUDGET,
+    budget: ProofBudget = BUDGET,
     examples: Timestamp | None = None,
     most: int = MOST_MOMENTS,
 ) -> Difference:

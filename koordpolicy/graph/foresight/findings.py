@@ -16,7 +16,7 @@ from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.scope import inline
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.failing import Cause, Failure, TooManySteps, failures
+from koordpolicy.language.cel.failing import FailureCause, PossibleFailure, TooManySteps, failures
 from koordpolicy.language.cel.failing.analysis import Given
 from koordpolicy.language.cel.ir_walk import walk
 from koordpolicy.language.cel.parser import parse
@@ -33,9 +33,9 @@ class _Found:
     """Something that can fail, in a text of a document."""
 
     text: SourceText
-    failure: Failure
+    failure: PossibleFailure
     words: Words
-    alike: tuple[Failure, ...]
+    alike: tuple[PossibleFailure, ...]
     condition: bool
 
 
@@ -132,11 +132,11 @@ class _Looked:
             return ()
         awaited = awaits_facts(rule.key)
         found = [(one, True) for one in condition]
-        found += [(one, False) for one in value if not (awaited and one.cause is Cause.FACT)]
+        found += [(one, False) for one in value if not (awaited and one.cause is FailureCause.FACT)]
         roots = [rule.value] if rule.match.test is None else [rule.match.test, rule.value]
         return tuple(self._placed(found, [self._origins.placed(root) for root in roots]))
 
-    def _failures(self, node: ir.Node, *, condition: bool) -> tuple[Failure, ...]:
+    def _failures(self, node: ir.Node, *, condition: bool) -> tuple[PossibleFailure, ...]:
         _, presence = self._surroundings.known(self._rule)
         whole = self._surroundings.resolved(self._origins.placed(node), self._rule)
         return failures(whole, presence, self._given(condition=condition))
@@ -144,9 +144,11 @@ class _Looked:
     def _given(self, *, condition: bool) -> list[Given]:
         return self._surroundings.given(self._rule, self._origins.placed, matched=not condition)
 
-    def _placed(self, found: Sequence[tuple[Failure, bool]], trees: Sequence[ir.Node]) -> Iterator[_Found]:
+    def _placed(
+        self, found: Sequence[tuple[PossibleFailure, bool]], trees: Sequence[ir.Node]
+    ) -> Iterator[_Found]:
         """One for each cause in each text: the others of its kind go with it, and what is written again."""
-        groups: dict[tuple[object, ...], list[tuple[Failure, bool]]] = defaultdict(list)
+        groups: dict[tuple[object, ...], list[tuple[PossibleFailure, bool]]] = defaultdict(list)
         for failure, condition in found:
             text = self._origins.text_of(failure.node)
             if text is not None:
@@ -204,7 +206,7 @@ class _Looked:
         given = [(unplaced(test), truth) for test, truth in given]
         _, presence = self._surroundings.known(rule)
 
-        def left(node: ir.Node) -> tuple[Counter[Cause], set[ir.Node]]:
+        def left(node: ir.Node) -> tuple[Counter[FailureCause], set[ir.Node]]:
             whole = self._surroundings.resolved(inline(node, rule.variables), rule)
             failing = failures(whole, presence, given)
             return Counter(one.cause for one in failing), {one.node for one in failing}

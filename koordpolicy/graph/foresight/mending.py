@@ -7,7 +7,7 @@ from typing import Final
 
 from koordpolicy.graph.foresight.origins import of_one_text, own_offsets
 from koordpolicy.language.cel import ast, ir
-from koordpolicy.language.cel.failing import Cause, Failure
+from koordpolicy.language.cel.failing import FailureCause, PossibleFailure
 from koordpolicy.language.cel.failing.texts import TESTED
 from koordpolicy.language.cel.types import Type, Unit
 
@@ -44,7 +44,7 @@ class Rewriting:
     """What is written there, for people: the access with its default, or the guard."""
 
 
-def mended(text: str, tree: ast.Expr, alike: Sequence[Failure], *, is_test: bool) -> Rewriting | None:
+def mended(text: str, tree: ast.Expr, alike: Sequence[PossibleFailure], *, is_test: bool) -> Rewriting | None:
     """One edit that takes failures of one cause away, placed nodes given; None where there is none.
 
     `is_test` where the whole expression gives true or false.
@@ -75,7 +75,7 @@ def mended(text: str, tree: ast.Expr, alike: Sequence[Failure], *, is_test: bool
     return Rewriting(start, end, replacement, shown)
 
 
-def _shown(failure: Failure, text: str, edits: Mapping[tuple[int, int], str]) -> str:
+def _shown(failure: PossibleFailure, text: str, edits: Mapping[tuple[int, int], str]) -> str:
     """The failing expression as it is written afterwards, or the guard that stands before it."""
     start, end = own_offsets(failure.node)
     inside = {place: new for place, new in edits.items() if start <= place[0] and place[1] <= end}
@@ -89,14 +89,14 @@ def _shown(failure: Failure, text: str, edits: Mapping[tuple[int, int], str]) ->
     return "".join((*parts, text[at:end]))
 
 
-def _with_default(failure: Failure, text: str) -> tuple[Rewriting, ...] | None:
+def _with_default(failure: PossibleFailure, text: str) -> tuple[Rewriting, ...] | None:
     """The access as an optional, with the empty value of its type."""
     node, zero = failure.node, _zero(failure.node.type)
     start, end = own_offsets(node)
-    if zero is None or failure.cause not in (Cause.KEY, Cause.OPTIONAL):
+    if zero is None or failure.cause not in (FailureCause.KEY, FailureCause.OPTIONAL):
         return None
     default = f".orValue({zero})"
-    if failure.cause is Cause.OPTIONAL:
+    if failure.cause is FailureCause.OPTIONAL:
         head, dot, tail = text[start:end].rpartition(".value")
         return (Rewriting(start + len(head), end, default),) if dot and tail.strip(" ()") == "" else None
     if not isinstance(node, ir.Select | ir.Index):
@@ -113,7 +113,7 @@ def _zero(kind: Type) -> str | None:
     return _ZERO_BY_UNIT[kind.unit] if kind.unit is not None else _ZERO_BY_TYPE.get(kind.name)
 
 
-def _guarded(failure: Failure, text: str, tree: ast.Expr) -> tuple[Rewriting, ...] | None:
+def _guarded(failure: PossibleFailure, text: str, tree: ast.Expr) -> tuple[Rewriting, ...] | None:
     """A guard before the innermost test that the failure stands in."""
     start, end = own_offsets(failure.node)
     guard, test = _guard(failure, text), _test_around(tree, start, end)
@@ -151,26 +151,26 @@ def _tests_of(node: ast.Expr) -> tuple[ast.Expr, ...]:
     return ()
 
 
-def _guard(failure: Failure, text: str) -> str | None:
+def _guard(failure: PossibleFailure, text: str) -> str | None:
     """What tells that there is no failure."""
     node = failure.node
     match failure.cause:
-        case Cause.FACT:
+        case FailureCause.FACT:
             path = _text(node, text)
             return f"has({path})" if "." in path and "(" not in path else None
-        case Cause.ZERO if isinstance(node, ir.Call):
+        case FailureCause.ZERO if isinstance(node, ir.Call):
             divisor, written = node.args[1], _text(node.args[1], text)
             if own_offsets(divisor) == own_offsets(node) or not of_one_text(node, divisor):
                 return None
             zero = "0.0" if divisor.type.name == "double" and divisor.type.unit is None else "0"
             plain = _OPERATORS.search(written) is None
             return f"{written if plain else f'({written})'} != {zero}"
-        case Cause.INDEX if isinstance(node, ir.Index):
+        case FailureCause.INDEX if isinstance(node, ir.Index):
             index = _text(node.index, text)
             return f"size({_text(node.operand, text)}) > {index}" if index.isdigit() else None
-        case Cause.KEY if isinstance(node, ir.Index):
+        case FailureCause.KEY if isinstance(node, ir.Index):
             return f"{_text(node.index, text)} in {_text(node.operand, text)}"
-        case Cause.ARGUMENT if isinstance(node, ir.Call) and len(node.args) == 1:
+        case FailureCause.ARGUMENT if isinstance(node, ir.Call) and len(node.args) == 1:
             argument = _text(node.args[0], text)
             if node.overload in TESTED:
                 return f"{TESTED[node.overload].partition('(')[0]}({argument})"

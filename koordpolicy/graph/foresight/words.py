@@ -7,20 +7,20 @@ from typing import Final
 from koordpolicy.diagnostics import Severity
 from koordpolicy.graph.foresight.origins import of_one_text, own_offsets
 from koordpolicy.language.cel import ir
-from koordpolicy.language.cel.failing import Cause, Failure
+from koordpolicy.language.cel.failing import FailureCause, PossibleFailure
 
 _SHOWN: Final = 60
 
-CODES: Mapping[Cause, str] = {
-    Cause.KEY: "KP215",
-    Cause.FACT: "KP215",
-    Cause.INDEX: "KP215",
-    Cause.OPTIONAL: "KP215",
-    Cause.ZERO: "KP216",
-    Cause.ARGUMENT: "KP216",
-    Cause.TYPE: "KP216",
-    Cause.DUPLICATE: "KP216",
-    Cause.OVERFLOW: "KP217",
+CODES: Mapping[FailureCause, str] = {
+    FailureCause.KEY: "KP215",
+    FailureCause.FACT: "KP215",
+    FailureCause.INDEX: "KP215",
+    FailureCause.OPTIONAL: "KP215",
+    FailureCause.ZERO: "KP216",
+    FailureCause.ARGUMENT: "KP216",
+    FailureCause.TYPE: "KP216",
+    FailureCause.DUPLICATE: "KP216",
+    FailureCause.OVERFLOW: "KP217",
 }
 """The finding for each cause; what fails whenever it is reached is `ALWAYS` instead."""
 
@@ -37,7 +37,7 @@ class Words:
     severity: Severity = Severity.WARNING
 
 
-def words(failure: Failure, text: str, *, condition: bool) -> Words:
+def words(failure: PossibleFailure, text: str, *, condition: bool) -> Words:
     """What to say of a failure in a text, placed nodes given; `condition` where it stands in a rule's condition."""
     shown = _shown(failure.node, text)
     if failure.certain:
@@ -46,11 +46,11 @@ def words(failure: Failure, text: str, *, condition: bool) -> Words:
     return Words(CODES[failure.cause], f"`{shown}` fails {reason}", help)
 
 
-def _reason(failure: Failure, text: str) -> tuple[str, str]:
+def _reason(failure: PossibleFailure, text: str) -> tuple[str, str]:
     """Why it fails, to follow "fails", and what helps."""
     node = failure.node
     match failure.cause:
-        case Cause.KEY:
+        case FailureCause.KEY:
             operand = node.operand if isinstance(node, ir.Select | ir.Index) else node
             what = "label" if isinstance(operand, ir.Field) and operand.path == "labels" else "key"
             what = "annotation" if isinstance(operand, ir.Field) and operand.path == "annotations" else what
@@ -58,7 +58,7 @@ def _reason(failure: Failure, text: str) -> tuple[str, str]:
                 f"where there is no such {what}",
                 "say what holds without it: `m[?'k'].orValue('')`, or `'k' in m && ...`",
             )
-        case Cause.FACT:
+        case FailureCause.FACT:
             root = isinstance(node, ir.Field) and failure.atom[0] == "record"
             if root and isinstance(node, ir.Field) and node.base == ir.Var(node.base.type, "oldPod"):
                 return (
@@ -68,25 +68,25 @@ def _reason(failure: Failure, text: str) -> tuple[str, str]:
             if root:
                 return "where there is no such object", "test first that it is there, with `has(...) && ...`"
             return "where it is not known", f"test first that it is there, with `has({_shown(node, text)})`"
-        case Cause.INDEX:
+        case FailureCause.INDEX:
             return (
                 "where the list is shorter",
                 "test the size first: `size(list) > n && ...`, or ask with `list[?n]`",
             )
-        case Cause.OPTIONAL:
+        case FailureCause.OPTIONAL:
             return "where there is no value", "say what holds without one: `.orValue(...)`"
-        case Cause.ZERO:
+        case FailureCause.ZERO:
             divisor = node.args[1] if isinstance(node, ir.Call) else node
             named = f"`{_shown(divisor, text)}`" if of_one_text(node, divisor) else "the divisor"
             return (
                 f"where {named} is 0",
                 "test the divisor first: `d != 0 && ...`, `d == 0 ? 0 : n / d`",
             )
-        case Cause.ARGUMENT:
+        case FailureCause.ARGUMENT:
             return _of_arguments(node)
-        case Cause.TYPE:
+        case FailureCause.TYPE:
             return "where the value is of another type", "find out its type first: `type(x) == string && ...`"
-        case Cause.DUPLICATE:
+        case FailureCause.DUPLICATE:
             return "where two keys are the same", "make the keys of distinct elements: `list.distinct()`"
     return "where the result does not fit into 64 bits", "bound the operands first, or count as `double(...)`"
 

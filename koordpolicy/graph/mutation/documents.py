@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from koordpolicy.graph.mutation.domains import Domains, domains_of
+from koordpolicy.graph.mutation.domains import ValueDomains, domains_of
 from koordpolicy.graph.mutation.expressions import changed, changes
 from koordpolicy.graph.mutation.literals import others
 from koordpolicy.graph.mutation.mutant import Mutant
@@ -70,7 +70,7 @@ def _expressions(unit: Unit) -> Iterator[_Text]:
                 continue
 
 
-def _mutants(unit: Unit, texts: Iterable[_Text], domains: Domains) -> Iterator[Mutant]:
+def _mutants(unit: Unit, texts: Iterable[_Text], domains: ValueDomains) -> Iterator[Mutant]:
     for path, text, tree, condition in texts:
         yield from _of_expression(unit, path, text, tree, condition, domains)
     yield from _of_values(unit, domains)
@@ -84,7 +84,7 @@ def _mutants(unit: Unit, texts: Iterable[_Text], domains: Domains) -> Iterator[M
 
 
 def _of_expression(
-    unit: Unit, path: Path, text: str, tree: ast.Expr, condition: bool, domains: Domains
+    unit: Unit, path: Path, text: str, tree: ast.Expr, condition: bool, domains: ValueDomains
 ) -> Iterator[Mutant]:
     if path[-1] == "condition":
         span = _span(unit, path)
@@ -102,7 +102,7 @@ def _of_expression(
         )
 
 
-def _of_values(unit: Unit, domains: Domains) -> Iterator[Mutant]:
+def _of_values(unit: Unit, domains: ValueDomains) -> Iterator[Mutant]:
     if isinstance(unit.spec, PolicyExceptionSpec):
         return
     for found in slot_values(unit.spec):

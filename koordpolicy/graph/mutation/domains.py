@@ -8,7 +8,7 @@ from koordpolicy.language.cel import ast
 
 
 @dataclass(frozen=True, slots=True)
-class Domains:
+class ValueDomains:
     """Texts by the name of what they are compared with: `band` of `p.band == 'batch'`, `pool` of `labels['pool']`."""
 
     texts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -22,14 +22,14 @@ class Domains:
         return others[0] if others else f"{text}-other" if text else "other"
 
 
-def domains_of(trees: Iterable[ast.Expr]) -> Domains:
+def domains_of(trees: Iterable[ast.Expr]) -> ValueDomains:
     """What the expressions compare texts with."""
     found: dict[str, dict[str, None]] = {}
     for tree in trees:
         for node in walk(tree):
             for name, text in _comparisons(node):
                 found.setdefault(name, {})[text] = None
-    return Domains({name: tuple(sorted(texts)) for name, texts in found.items()})
+    return ValueDomains({name: tuple(sorted(texts)) for name, texts in found.items()})
 
 
 def _comparisons(node: ast.Expr) -> Iterator[tuple[str, str]]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from koordpolicy.graph.mutation.domains import Domains, name_of
+from koordpolicy.graph.mutation.domains import ValueDomains, name_of
 from koordpolicy.graph.mutation.operators import Operator
 from koordpolicy.graph.mutation.scalars import other_amount, other_numbers
 from koordpolicy.language.cel import ast
@@ -40,7 +40,7 @@ _SENTENCE = re.compile(r"\s")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ExpressionChange:
     """One changed part: `new` in the place of `old`, which is a node of the tree."""
 
     operator: Operator
@@ -48,7 +48,7 @@ class Change:
     new: ast.Expr
 
 
-def changes(tree: ast.Expr, domains: Domains, *, condition: bool) -> Iterator[Change]:
+def changes(tree: ast.Expr, domains: ValueDomains, *, condition: bool) -> Iterator[ExpressionChange]:
     """The changes of an expression, outer ones first; `condition` tells that it gives true or false."""
     waiting: list[tuple[ast.Expr, str, bool]] = [(tree, "", condition)]
     while waiting:
@@ -57,7 +57,7 @@ def changes(tree: ast.Expr, domains: Domains, *, condition: bool) -> Iterator[Ch
         waiting.extend(reversed(list(_parts(node))))
 
 
-def changed(tree: ast.Expr, change: Change) -> ast.Expr:
+def changed(tree: ast.Expr, change: ExpressionChange) -> ast.Expr:
     """The expression with the change made. Recursion is bounded by the tree's depth."""
     if tree is change.old:
         return change.new
@@ -106,7 +106,7 @@ def _parts(node: ast.Expr) -> Iterator[tuple[ast.Expr, str, bool]]:
             yield from ((part, "", False) for part in ast.children(node))
 
 
-def _changes(node: ast.Expr, domains: Domains, name: str, decides: bool) -> Iterator[Change]:
+def _changes(node: ast.Expr, domains: ValueDomains, name: str, decides: bool) -> Iterator[ExpressionChange]:
     match node:
         case ast.Literal():
             yield from _literal(node, domains, name)
@@ -119,7 +119,7 @@ def _changes(node: ast.Expr, domains: Domains, name: str, decides: bool) -> Iter
         case ast.CallExpr():
             yield from _method(node)
     if decides and not (isinstance(node, ast.Literal) or _is_decided(node)):
-        yield Change(Operator.NEGATION, node, _call(node, "!_", node))
+        yield ExpressionChange(Operator.NEGATION, node, _call(node, "!_", node))
 
 
 def _is_decided(node: ast.Expr) -> bool:
@@ -130,67 +130,67 @@ def _call(at: ast.Expr, function: str, *args: ast.Expr) -> ast.CallExpr:
     return ast.CallExpr(at.start, at.end, function, args)
 
 
-def _operator(node: ast.CallExpr) -> Iterator[Change]:
+def _operator(node: ast.CallExpr) -> Iterator[ExpressionChange]:
     function, args = node.function, node.args
     for other, operator in _COMPARISONS.get(function, ()):
-        yield Change(operator, node, replace(node, function=other))
+        yield ExpressionChange(operator, node, replace(node, function=other))
     if function in _ARITHMETIC and len(args) == 2:
-        yield Change(Operator.ARITHMETIC, node, replace(node, function=_ARITHMETIC[function]))
-        yield from (Change(Operator.TERM, node, argument) for argument in args)
+        yield ExpressionChange(Operator.ARITHMETIC, node, replace(node, function=_ARITHMETIC[function]))
+        yield from (ExpressionChange(Operator.TERM, node, argument) for argument in args)
     if function in _LOGIC:
-        yield Change(Operator.LOGIC, node, replace(node, function=_LOGIC[function]))
-        yield from (Change(Operator.GUARD, node, kept) for kept in args)
+        yield ExpressionChange(Operator.LOGIC, node, replace(node, function=_LOGIC[function]))
+        yield from (ExpressionChange(Operator.GUARD, node, kept) for kept in args)
     if function in ("!_", "-_"):
-        yield Change(Operator.NEGATION, node, args[0])
+        yield ExpressionChange(Operator.NEGATION, node, args[0])
     if function == "_?_:_":
         condition, then, otherwise = args
-        yield Change(Operator.ARM, node, replace(node, args=(condition, otherwise, then)))
-        yield Change(Operator.ARM, node, then)
-        yield Change(Operator.ARM, node, otherwise)
+        yield ExpressionChange(Operator.ARM, node, replace(node, args=(condition, otherwise, then)))
+        yield ExpressionChange(Operator.ARM, node, then)
+        yield ExpressionChange(Operator.ARM, node, otherwise)
     if function == "@in":
-        yield Change(Operator.NEGATION, node, _call(node, "!_", node))
+        yield ExpressionChange(Operator.NEGATION, node, _call(node, "!_", node))
     if function in _EXCHANGED:
-        yield Change(Operator.FUNCTION, node, replace(node, function=_EXCHANGED[function]))
+        yield ExpressionChange(Operator.FUNCTION, node, replace(node, function=_EXCHANGED[function]))
     if function in _AMOUNTS and len(args) == 1:
         yield from _amount(node, args[0])
 
 
-def _amount(node: ast.CallExpr, argument: ast.Expr) -> Iterator[Change]:
+def _amount(node: ast.CallExpr, argument: ast.Expr) -> Iterator[ExpressionChange]:
     if isinstance(argument, ast.Literal) and isinstance(argument.value, str):
         for operator, text in other_amount(argument.value, time=node.function == "duration"):
-            yield Change(operator, node, replace(node, args=(replace(argument, value=text),)))
+            yield ExpressionChange(operator, node, replace(node, args=(replace(argument, value=text),)))
 
 
-def _method(node: ast.CallExpr) -> Iterator[Change]:
+def _method(node: ast.CallExpr) -> Iterator[ExpressionChange]:
     assert node.target is not None
     if node.function in _EXCHANGED:
-        yield Change(Operator.FUNCTION, node, replace(node, function=_EXCHANGED[node.function]))
+        yield ExpressionChange(Operator.FUNCTION, node, replace(node, function=_EXCHANGED[node.function]))
     if node.function == "filter":
-        yield Change(Operator.FILTER, node, node.target)
+        yield ExpressionChange(Operator.FILTER, node, node.target)
 
 
-def _entries(node: ast.ListLiteral) -> Iterator[Change]:
+def _entries(node: ast.ListLiteral) -> Iterator[ExpressionChange]:
     if node.optional:
         return
     for at in range(min(len(node.elements), _MOST_ENTRIES)):
-        yield Change(
+        yield ExpressionChange(
             Operator.ENTRY, node, replace(node, elements=node.elements[:at] + node.elements[at + 1 :])
         )
 
 
-def _literal(node: ast.Literal, domains: Domains, name: str) -> Iterator[Change]:
+def _literal(node: ast.Literal, domains: ValueDomains, name: str) -> Iterator[ExpressionChange]:
     value = node.value
     if node.type == BOOL:
-        yield Change(Operator.TRUTH, node, replace(node, value=not value))
+        yield ExpressionChange(Operator.TRUTH, node, replace(node, value=not value))
     elif node.type in (INT, UINT, DOUBLE) and isinstance(value, int | float):
         least = 0 if node.type == UINT else None
         for number in other_numbers(value, least):
-            yield Change(Operator.NUMBER, node, replace(node, value=number))
+            yield ExpressionChange(Operator.NUMBER, node, replace(node, value=number))
     elif node.type == STRING and isinstance(value, str) and not _SENTENCE.search(value):
-        yield Change(Operator.TEXT, node, replace(node, value=domains.other(name, value)))
+        yield ExpressionChange(Operator.TEXT, node, replace(node, value=domains.other(name, value)))
 
 
-def _fact(node: ast.SelectExpr) -> Iterator[Change]:
+def _fact(node: ast.SelectExpr) -> Iterator[ExpressionChange]:
     """Another fact of the same type beside it."""
     qualified = None if node.test or node.optional else ast.qualified_name(node)
     root, _, path = (qualified or "").partition(".")
@@ -202,7 +202,7 @@ def _fact(node: ast.SelectExpr) -> Iterator[Change]:
     beside = FACTS.children(record, prefix)
     alike = [step for step in beside if _is_like(record, f"{prefix}.{step}".lstrip("."), fact)]
     for other in _after(alike, last):
-        yield Change(Operator.FACT, node, replace(node, field=other))
+        yield ExpressionChange(Operator.FACT, node, replace(node, field=other))
     if prefix:  # the same of another group: `node.usage.total.cpu` for `node.usage.prod.cpu`
         above, _, group = prefix.rpartition(".")
         groups = [
@@ -213,7 +213,9 @@ def _fact(node: ast.SelectExpr) -> Iterator[Change]:
         for other in _after(groups, group):
             operand = node.operand
             if isinstance(operand, ast.SelectExpr):
-                yield Change(Operator.FACT, node, replace(node, operand=replace(operand, field=other)))
+                yield ExpressionChange(
+                    Operator.FACT, node, replace(node, operand=replace(operand, field=other))
+                )
 
 
 def _is_like(record: str, path: str, fact: Fact) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from koordpolicy.graph.mutation.domains import Domains
+from koordpolicy.graph.mutation.domains import ValueDomains
 from koordpolicy.graph.mutation.operators import Operator
 from koordpolicy.graph.mutation.scalars import other_amount, other_numbers
 from koordpolicy.language.cel.types import DURATION, STRING, Type
@@ -16,7 +16,7 @@ Other = tuple[Operator, Path, object]
 """Another value at a path below the literal; an empty path is the literal itself."""
 
 
-def others(slot: Slot, literal: Any, domains: Domains, name: str) -> Iterator[Other]:
+def others(slot: Slot, literal: Any, domains: ValueDomains, name: str) -> Iterator[Other]:
     """The values that might stand in the place of a literal; `name` is that of the field or parameter."""
     if isinstance(literal, list):
         yield from _list(slot, literal, domains, name)
@@ -26,7 +26,7 @@ def others(slot: Slot, literal: Any, domains: Domains, name: str) -> Iterator[Ot
         yield from ((operator, (), value) for operator, value in _scalars(slot, literal, domains, name))
 
 
-def _scalars(slot: Slot, literal: Any, domains: Domains, name: str) -> Iterator[tuple[Operator, object]]:
+def _scalars(slot: Slot, literal: Any, domains: ValueDomains, name: str) -> Iterator[tuple[Operator, object]]:
     if isinstance(literal, bool):
         yield Operator.TRUTH, not literal
     elif isinstance(literal, int | float):
@@ -48,14 +48,14 @@ def _holds(type: Type) -> Type:
     return _holds(type.params[-1]) if type.params else type
 
 
-def _list(slot: Slot, literal: list[Any], domains: Domains, name: str) -> Iterator[Other]:
+def _list(slot: Slot, literal: list[Any], domains: ValueDomains, name: str) -> Iterator[Other]:
     for at in range(min(len(literal), _MOST_ENTRIES)):
         yield Operator.ENTRY, (), literal[:at] + literal[at + 1 :]
     if len(literal) > 1 and literal[0] != literal[-1]:
         yield Operator.ORDER, (), literal[::-1]
 
 
-def _map(slot: Slot, literal: dict[str, Any], domains: Domains, name: str) -> Iterator[Other]:
+def _map(slot: Slot, literal: dict[str, Any], domains: ValueDomains, name: str) -> Iterator[Other]:
     for key in list(literal)[:_MOST_ENTRIES]:
         yield Operator.ENTRY, (), {one: value for one, value in literal.items() if one != key}
         for operator, path, value in others(slot, literal[key], domains, key):

@@ -13,7 +13,7 @@ from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.layers import Layer
 from koordpolicy.graph.mutation.documents import mutants_of
 from koordpolicy.graph.mutation.mutant import Mutant
-from koordpolicy.graph.proof import Budget, Differ, Proved, decide
+from koordpolicy.graph.proof import Differ, ProofBudget, Proved, decide
 from koordpolicy.graph.proof.verdict import Records
 from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.testing.results import CaseResult, Results
@@ -181,7 +181,7 @@ class _Trial:
         return isinstance(decide(goal, self._texts, _BUDGET), Proved)
 
 
-_BUDGET = Budget(inputs=1_500, work=1_000_000)
+_BUDGET = ProofBudget(inputs=1_500, work=1_000_000)
 """What may be spent on one mutant that no test notices."""
 
 

@@ -11,7 +11,7 @@ from koordpolicy.graph.proof.domain import bounds_of, fact_at
 from koordpolicy.graph.proof.goal import Fails
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.solve import Named, decide
-from koordpolicy.graph.proof.verdict import Budget, Found, Records, Verdict
+from koordpolicy.graph.proof.verdict import Counterexample, ProofBudget, Records, Verdict
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.fold import fold
@@ -73,7 +73,7 @@ def question(graph: RuleGraph, invariant: Invariant, before: RuleGraph | None = 
     return Question(invariant, condition, whole, told, roots)
 
 
-def prove(asked: Question, named: Named, budget: Budget) -> Verdict:
+def prove(asked: Question, named: Named, budget: ProofBudget) -> Verdict:
     """Whether the invariant holds on every input: an input that violates it, a proof, or why there is neither."""
     program = compile_row(asked.roots, asked.condition)
     test = None if asked.given is None else compile_row(asked.roots, asked.given)
@@ -81,7 +81,7 @@ def prove(asked: Question, named: Named, budget: Budget) -> Verdict:
     return decide(Fails(asked.condition, program, asked.given, test, prepare), named, budget)
 
 
-def read_by(asked: Question, found: Found) -> dict[str, tuple[Type, Any]]:
+def read_by(asked: Question, found: Counterexample) -> dict[str, tuple[Type, Any]]:
     """The facts of an input that the invariant reads, by name, with their types; those that are absent left out."""
     told: dict[str, tuple[Type, Any]] = {}
     trees = (asked.condition, *([] if asked.given is None else [asked.given]))

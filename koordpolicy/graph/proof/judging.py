@@ -11,7 +11,7 @@ from koordpolicy.graph.diff.words import value_text
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import Invariant
 from koordpolicy.graph.proof.invariants import Question, prove, question, read_by
-from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Verdict
+from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.graph.reads import shown_value
 from koordpolicy.language.cel.errors import CelError
 
@@ -20,7 +20,7 @@ Proofs = MutableMapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedInvariant:
     """What became of one invariant. Where it is violated, `facts` and `values` are those of the example, as text."""
 
     invariant: Invariant
@@ -32,10 +32,10 @@ class Judged:
 def judge(
     graph: RuleGraph,
     invariants: Sequence[Invariant],
-    budget: Budget,
+    budget: ProofBudget,
     proofs: Proofs,
     before: RuleGraph | None = None,
-) -> Iterator[Judged]:
+) -> Iterator[JudgedInvariant]:
     """Each invariant that can be asked: those that speak of two revisions only with the one `before`."""
     named = known_texts(graph, *([] if before is None else [before]))
     for invariant in invariants:
@@ -44,16 +44,16 @@ def judge(
         asked = question(graph, invariant, before)
         key = asked.key
         if key in proofs:
-            yield Judged(invariant, Proved(), {}, {})
+            yield JudgedInvariant(invariant, Proved(), {}, {})
             continue
         verdict = prove(asked, named, budget)
         if isinstance(verdict, Proved):
             proofs[key] = invariant.name
-        facts, values = _told(asked, verdict) if isinstance(verdict, Found) else ({}, {})
-        yield Judged(invariant, verdict, facts, values)
+        facts, values = _told(asked, verdict) if isinstance(verdict, Counterexample) else ({}, {})
+        yield JudgedInvariant(invariant, verdict, facts, values)
 
 
-def _told(asked: Question, found: Found) -> tuple[dict[str, str], dict[str, str]]:
+def _told(asked: Question, found: Counterexample) -> tuple[dict[str, str], dict[str, str]]:
     facts = {name: shown_value(kind, value) for name, (kind, value) in read_by(asked, found).items()}
     answers = asked.values(found.records)
     return facts, {name: _value(asked, name, value) for name, value in answers.items()}
@@ -67,7 +67,7 @@ def _value(asked: Question, name: str, value: Any) -> str:
     )
 
 
-def findings_of(judged: Iterator[Judged], graph: RuleGraph, own: str) -> Diagnostics:
+def findings_of(judged: Iterator[JudgedInvariant], graph: RuleGraph, own: str) -> Diagnostics:
     """KP801 for what does not hold, KP802 for what is neither proved nor refuted.
 
     Of what packs say, the `own` layer is warned, where it changes what was said of.
@@ -76,7 +76,7 @@ def findings_of(judged: Iterator[Judged], graph: RuleGraph, own: str) -> Diagnos
     for one in judged:
         span, of_pack = _place(one.invariant, graph, own)
         match one.verdict:
-            case Found():
+            case Counterexample():
                 values = ", ".join(f"`{name}` is {value}" for name, value in one.values.items())
                 found.add(
                     "KP801",

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from koordpolicy.graph.neutral import element
-from koordpolicy.graph.proof.chance import Chance
 from koordpolicy.graph.proof.domain import RAISED, USUAL_TEXTS, bounds_of, choices_of, fact_at, record_of
+from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.reads import Reads
 from koordpolicy.language.cel.types import Type, Unit
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN, Duration, Timestamp, UInt
@@ -46,7 +46,7 @@ class Pools:
         self._texts = list(dict.fromkeys(self._all_texts()))
         self._numbers = list(self._all_numbers())
 
-    def value(self, rng: Chance, root: str, path: str, kind: Type) -> Any:
+    def value(self, rng: Draws, root: str, path: str, kind: Type) -> Any:
         """A value of a fact."""
         if kind.name == "list":
             return self._list(rng, root, path, kind.params[0])
@@ -60,7 +60,7 @@ class Pools:
             return pool[min(rng.below(len(pool)), rng.below(len(pool)))]
         return self._any(rng, root, path, kind)
 
-    def drawn(self, rng: Chance, record: str) -> dict[str, Any]:
+    def drawn(self, rng: Draws, record: str) -> dict[str, Any]:
         """An element of a list of records, with some of what the expressions read of it."""
         said: dict[str, Any] = {}
         for known, path in self.reads.elements:
@@ -71,7 +71,7 @@ class Pools:
                 said[path] = self.value(rng, record, path, fact.type)
         return element(record, said)
 
-    def _list(self, rng: Chance, root: str, path: str, kind: Type) -> list[Any]:
+    def _list(self, rng: Draws, root: str, path: str, kind: Type) -> list[Any]:
         count = rng.choice((0, 1, 1, 1, 2, 2, 3))
         if self._sizes and rng.share() < 0.15:
             count = rng.choice(self._sizes)
@@ -82,7 +82,7 @@ class Pools:
             made = [self.value(rng, root, path + "[]", kind) for _ in range(distinct)]
         return made + [made[-1]] * (count - distinct) if made else made
 
-    def _map(self, rng: Chance, root: str, path: str, kind: Type) -> dict[Any, Any]:
+    def _map(self, rng: Draws, root: str, path: str, kind: Type) -> dict[Any, Any]:
         keys = [key for key in self.reads.keys if rng.share() < 0.6]
         if rng.share() < 0.1:
             keys.append(rng.choice(self._texts))
@@ -121,7 +121,7 @@ class Pools:
             case "google.protobuf.Timestamp":
                 yield from map(Timestamp, self._moments())
 
-    def _any(self, rng: Chance, root: str, path: str, kind: Type) -> Any:
+    def _any(self, rng: Draws, root: str, path: str, kind: Type) -> Any:
         """A value that nothing speaks of."""
         match kind.name:
             case "bool":

@@ -5,8 +5,8 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from koordpolicy.graph.neutral import element
-from koordpolicy.graph.proof.chance import Chance
 from koordpolicy.graph.proof.domain import bounds_of, is_above_zero, record_of
+from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.goal import Goal, arguments
 from koordpolicy.graph.proof.inputs import inputs
 from koordpolicy.graph.proof.pools import Pools, is_missable, value_type_of
@@ -34,9 +34,7 @@ _MOST_STEPS: Final = 90
 class Search:
     """Looks for an input that meets a goal; counts what it tries."""
 
-    def __init__(
-        self, goal: Goal, reads: Reads, pools: Pools, rng: Chance, moment: int | None = None
-    ) -> None:
+    def __init__(self, goal: Goal, reads: Reads, pools: Pools, rng: Draws, moment: int | None = None) -> None:
         self.goal = goal
         self.reads = reads
         self.pools = pools

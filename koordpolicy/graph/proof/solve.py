@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from koordpolicy.graph.proof.chance import Chance
+from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.goal import Differ, Goal
 from koordpolicy.graph.proof.pools import Pools
 from koordpolicy.graph.proof.reads import differing, reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.smaller import smaller
 from koordpolicy.graph.proof.validity import is_valid
-from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Records, Verdict
+from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Records, Verdict
 from koordpolicy.language.cel.constants import text_of
 
 Named = Mapping[tuple[str, str], Iterable[str]]
@@ -22,7 +22,7 @@ _FIRST: Final = 1_000
 
 
 def decide(
-    goal: Goal, named: Named, budget: Budget, *, everyday: bool = True, moment: int | None = None
+    goal: Goal, named: Named, budget: ProofBudget, *, everyday: bool = True, moment: int | None = None
 ) -> Verdict:
     """An input that meets the goal, the proof that there is none, or why neither was found.
 
@@ -36,7 +36,7 @@ def decide(
     seed = hashlib.sha256(
         "\n".join(map(str, (*reads.facts, *reads.integers, *map(text_of, reads.texts)))).encode()
     )
-    rng = Chance(seed.digest())
+    rng = Draws(seed.digest())
     search = Search(goal, reads, Pools(reads, named), rng, moment)
     first = next(search.everyday(), None) if everyday else None
     found = first or search.drawn(_FIRST)
@@ -47,13 +47,13 @@ def decide(
         answer = solve(goal, budget, search)
         if isinstance(answer, Proved):
             return answer
-        found = answer.records if isinstance(answer, Found) else None
+        found = answer.records if isinstance(answer, Counterexample) else None
         if found is None:
             found = search.stepped(budget.inputs // 2) or search.drawn(budget.inputs - _FIRST)
         if found is None:
             assert isinstance(answer, GaveUp)
             return answer
-    return Found(simplified(goal, found, search))
+    return Counterexample(simplified(goal, found, search))
 
 
 def simplified(goal: Goal, found: Records, search: Search) -> Records:

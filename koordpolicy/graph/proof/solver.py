@@ -11,7 +11,7 @@ from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.terms import Bool, Formula, both, either, no, unlike
 from koordpolicy.graph.proof.validity import is_valid
-from koordpolicy.graph.proof.verdict import Budget, Found, GaveUp, Proved, Verdict
+from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import inline_binds, number
 
@@ -22,7 +22,7 @@ _SECONDS: Final = 60
 """A last resort, far beyond what the budget of work takes."""
 
 
-def solve(goal: Goal, budget: Budget, search: Search) -> Verdict:
+def solve(goal: Goal, budget: ProofBudget, search: Search) -> Verdict:
     """A proof that no input meets the goal, or an input that the engine confirms."""
     pairs = [(inline_binds(left), inline_binds(right)) for left, right in goal.pairs]
     try:
@@ -50,7 +50,7 @@ def solve(goal: Goal, budget: Budget, search: Search) -> Verdict:
         return GaveUp(f"the solver could not take the expressions ({type(error).__name__})")
 
 
-def _why(with_any: "_Question", with_few: "_Question", answer: Any, budget: Budget) -> str:
+def _why(with_any: "_Question", with_few: "_Question", answer: Any, budget: ProofBudget) -> str:
     gaps = list(dict.fromkeys((*with_any.encoder.gaps, *with_few.encoder.gaps)))
     if answer == z3.unsat:
         return f"no difference for lists of up to {budget.elements} elements, none proved for longer ones"
@@ -134,7 +134,7 @@ def _is_plain(symbol: Any) -> bool:
     return symbol.range().kind() in (z3.Z3_BOOL_SORT, z3.Z3_INT_SORT, z3.Z3_REAL_SORT)
 
 
-def _confirmed(goal: Goal, question: _Question, search: Search, budget: Budget) -> Found | None:
+def _confirmed(goal: Goal, question: _Question, search: Search, budget: ProofBudget) -> Counterexample | None:
     """An input made of the solver's models, or near to one, that the engine confirms."""
     for model in question.models(budget.work // 4):
         for situation in search.situations[:2]:
@@ -143,8 +143,8 @@ def _confirmed(goal: Goal, question: _Question, search: Search, budget: Budget) 
             except (ValueError, OverflowError, z3.Z3Exception):
                 continue
             if goal.met(records) and is_valid(records, situation.records):
-                return Found(records)
+                return Counterexample(records)
             near = search.stepped(_NEAR, [records]) or search.near(records, _NEAR)
             if near is not None:
-                return Found(near)
+                return Counterexample(near)
     return None

@@ -9,7 +9,7 @@ Records = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ProofBudget:
     """What may be spent on one question: inputs that are tried, and the solver's own units of work.
 
     Both are counted, not timed, so that the same question has the same answer on every machine.
@@ -26,7 +26,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Counterexample:
     """An input that does what was asked for, run through the engine."""
 
     records: Records
@@ -44,4 +44,4 @@ class GaveUp:
     why: str
 
 
-Verdict: TypeAlias = Found | Proved | GaveUp
+Verdict: TypeAlias = Counterexample | Proved | GaveUp

@@ -5,7 +5,7 @@ causes of errors by node and function. What does not belong here: how findings a
 """
 
 from koordpolicy.language.cel.failing.analysis import Presence, TooManySteps, failures
-from koordpolicy.language.cel.failing.causes import Cause, Failure
+from koordpolicy.language.cel.failing.causes import FailureCause, PossibleFailure
 from koordpolicy.language.cel.failing.known import Known
 
-__all__ = ["Cause", "Failure", "Known", "Presence", "TooManySteps", "failures"]
+__all__ = ["FailureCause", "Known", "PossibleFailure", "Presence", "TooManySteps", "failures"]

@@ -22,7 +22,7 @@ from koordpolicy.language.cel.failing.calls import (
     is_of_any_type,
     is_total,
 )
-from koordpolicy.language.cel.failing.causes import Cause, Failure
+from koordpolicy.language.cel.failing.causes import FailureCause, PossibleFailure
 from koordpolicy.language.cel.failing.keys import Keys
 from koordpolicy.language.cel.failing.known import NOTHING, Atom, Known
 from koordpolicy.language.cel.failing.ranges import FITS, INT, UINT, Ranges, raw
@@ -71,7 +71,7 @@ class TooManySteps(Exception):
 
 def failures(
     expression: ir.Node, presence: Presence, given: Sequence[Given] = (), *, bounded: bool = True
-) -> tuple[Failure, ...]:
+) -> tuple[PossibleFailure, ...]:
     """Where an expression can fail, in order of evaluation; the same cause as often as it stands there.
 
     `given` are tests that were evaluated before, with their outcome. With `bounded`, amounts and times of facts and
@@ -108,11 +108,11 @@ class _Analysis:
         self.assume = Assumptions(self.keys, self.ranges, self.atom, presence.roots_of)
         self._presence = presence
         self._bounded = bounded
-        self._done: dict[tuple[int, int], tuple[Failure, ...]] = {}
+        self._done: dict[tuple[int, int], tuple[PossibleFailure, ...]] = {}
         self._alive: list[tuple[ir.Node, Known]] = []
         self._steps = 0
 
-    def of(self, node: ir.Node, known: Known) -> tuple[Failure, ...]:
+    def of(self, node: ir.Node, known: Known) -> tuple[PossibleFailure, ...]:
         """The failures of a node and all below it."""
         if known.impossible or isinstance(node, ir.Const):
             return ()
@@ -126,7 +126,7 @@ class _Analysis:
             self._alive.append((node, known))
         return found
 
-    def _found(self, node: ir.Node, known: Known) -> Iterator[Failure]:
+    def _found(self, node: ir.Node, known: Known) -> Iterator[PossibleFailure]:
         match node:
             case ir.And(args=args) | ir.Or(args=args):
                 yield from self._logic(args, known, truth=isinstance(node, ir.And))
@@ -142,12 +142,12 @@ class _Analysis:
                 yield from self.of(operand, known)
                 yield from self.of(other, self.assume.evaluated(operand, known))
                 if "dyn" in (operand.type.name, other.type.name):
-                    yield Failure(node, Cause.TYPE, ("type", self.keys.of(node)))
+                    yield PossibleFailure(node, FailureCause.TYPE, ("type", self.keys.of(node)))
             case ir.OptMap(operand=operand, body=body):
                 yield from self.of(operand, known)
                 yield from self.of(body, self.assume.evaluated(operand, known))
                 if operand.type.name == "dyn" or (node.flat and body.type.name == "dyn"):
-                    yield Failure(node, Cause.TYPE, ("type", self.keys.of(node)))
+                    yield PossibleFailure(node, FailureCause.TYPE, ("type", self.keys.of(node)))
             case ir.Comprehension():
                 yield from self._loop(node, known)
             case _:
@@ -160,7 +160,7 @@ class _Analysis:
 
     # Logic
 
-    def _logic(self, args: tuple[ir.Node, ...], known: Known, *, truth: bool) -> Iterator[Failure]:
+    def _logic(self, args: tuple[ir.Node, ...], known: Known, *, truth: bool) -> Iterator[PossibleFailure]:
         """An operand's error counts only where no other decides: those before it were neutral, and of those after it
         the ones that cannot fail.
 
@@ -177,9 +177,9 @@ class _Analysis:
             yield from self._not_bool(arg)
             before = self.assume.holds(arg, before, truth=truth)
 
-    def _not_bool(self, node: ir.Node) -> Iterator[Failure]:
+    def _not_bool(self, node: ir.Node) -> Iterator[PossibleFailure]:
         if self._is_untyped(node):
-            yield Failure(node, Cause.TYPE, ("bool", self.keys.of(node)))
+            yield PossibleFailure(node, FailureCause.TYPE, ("bool", self.keys.of(node)))
 
     @staticmethod
     def _is_untyped(node: ir.Node) -> bool:
@@ -187,10 +187,10 @@ class _Analysis:
 
     # Loops
 
-    def _loop(self, node: ir.Comprehension, known: Known) -> Iterator[Failure]:
+    def _loop(self, node: ir.Comprehension, known: Known) -> Iterator[PossibleFailure]:
         yield from self.of(node.range, known)
         if node.range.type.name == "dyn":
-            yield Failure(node, Cause.TYPE, ("range", self.keys.of(node.range)))
+            yield PossibleFailure(node, FailureCause.TYPE, ("range", self.keys.of(node.range)))
         known = self.assume.evaluated(node.range, known)
         known = known.within(self.keys.size(node.range), 1.0, float("inf"))
         within = self._element(_Element(node.range, node.variables), known)
@@ -201,9 +201,9 @@ class _Analysis:
         if node.transform is not None:
             yield from self.of(node.transform, within)
             if node.macro == "transformMapEntry" and not self._distinct(node):
-                yield Failure(node, Cause.DUPLICATE, ("distinct", self.keys.of(node)))
+                yield PossibleFailure(node, FailureCause.DUPLICATE, ("distinct", self.keys.of(node)))
             if node.macro == "sortBy" and node.transform.type.name == "dyn":
-                yield Failure(node, Cause.TYPE, ("order", self.keys.of(node)))
+                yield PossibleFailure(node, FailureCause.TYPE, ("order", self.keys.of(node)))
 
     def _element(self, element: _Element, known: Known) -> Known:
         """What is known of an element of a range, by the names of the variables."""
@@ -278,34 +278,36 @@ class _Analysis:
             return None
         return ("taken", overload, *map(self.keys.of, node.args))
 
-    def _own(self, node: ir.Node, known: Known) -> Failure | None:
+    def _own(self, node: ir.Node, known: Known) -> PossibleFailure | None:
         """How a node fails whose operands have values; None where it does not."""
         cause = self._cause(node, known)
         if cause is None:
             return None
         atom = self.atom(node) or (cause.value, self.keys.of(node))
-        return Failure(node, cause, atom, _fails_for_sure(node) or _has_bad_constant(node))
+        return PossibleFailure(node, cause, atom, _fails_for_sure(node) or _has_bad_constant(node))
 
-    def _cause(self, node: ir.Node, known: Known) -> Cause | None:
+    def _cause(self, node: ir.Node, known: Known) -> FailureCause | None:
         match node:
             case ir.Field(base=base):
                 atom = self._fact(base, node.path)
                 if atom is None or atom in known or self._comes_with(node, known):
                     return None
-                return Cause.FACT
+                return FailureCause.FACT
             case ir.Select(operand=operand) if (
                 node.optional or node.test or operand.type.name == "optional_type"
             ):
-                return Cause.TYPE if _held(operand.type).name not in ("map", "record") else None
+                return FailureCause.TYPE if _held(operand.type).name not in ("map", "record") else None
             case ir.Select(operand=operand):
-                return self._unless(node, known, Cause.KEY if operand.type.name == "map" else Cause.TYPE)
+                return self._unless(
+                    node, known, FailureCause.KEY if operand.type.name == "map" else FailureCause.TYPE
+                )
             case ir.Index(operand=operand):
                 return self._index(node, operand.type.name, known)
             case ir.Cast(operand=operand):
                 # What a slot takes beyond its type is another check's, which knows what a value may be.
-                return None if self._bounded and operand.type == node.type else Cause.TYPE
+                return None if self._bounded and operand.type == node.type else FailureCause.TYPE
             case ir.MakeMap(entries=entries):
-                return None if self._differ([key for key, _ in entries]) else Cause.DUPLICATE
+                return None if self._differ([key for key, _ in entries]) else FailureCause.DUPLICATE
             case ir.Call():
                 return self._call(node, known)
         return None
@@ -327,26 +329,26 @@ class _Analysis:
             if atom[0] == "fact" and atom[1] == base
         )
 
-    def _unless(self, node: ir.Node, known: Known, cause: Cause) -> Cause | None:
+    def _unless(self, node: ir.Node, known: Known, cause: FailureCause) -> FailureCause | None:
         atom = self.atom(node)
         return None if atom is not None and atom in known else cause
 
-    def _index(self, node: ir.Index, container: str, known: Known) -> Cause | None:
+    def _index(self, node: ir.Index, container: str, known: Known) -> FailureCause | None:
         if node.optional or container == "optional_type":
             held = _held(node.operand.type).name
             plain = node.index.type.name == "int" if held == "list" else held == "map"
-            return None if plain else Cause.TYPE
+            return None if plain else FailureCause.TYPE
         if container == "dyn":
-            return Cause.TYPE
+            return FailureCause.TYPE
         if container == "map":
-            return self._unless(node, known, Cause.KEY)
+            return self._unless(node, known, FailureCause.KEY)
         if node.index.type.name != "int":
-            return Cause.INDEX
+            return FailureCause.INDEX
         low, high = self.ranges.of(node.index, known)
         least = self._least_size(node.operand, known)
         if low >= 0 and high < least:
             return None
-        return self._unless(node, known, Cause.INDEX)
+        return self._unless(node, known, FailureCause.INDEX)
 
     def _least_size(self, node: ir.Node, known: Known) -> float:
         """How many elements a list has at least."""
@@ -367,43 +369,45 @@ class _Analysis:
 
     # Calls
 
-    def _call(self, node: ir.Call, known: Known) -> Cause | None:
+    def _call(self, node: ir.Call, known: Known) -> FailureCause | None:
         overload, args = node.overload, node.args
         if overload in DIVIDING:
             return self._division(node, known)
         if overload in OVERFLOWING:
-            return None if self._fits(node, known) else Cause.OVERFLOW
+            return None if self._fits(node, known) else FailureCause.OVERFLOW
         if overload in OVER_TIME:
-            return None if self._bounded and not _fails_for_sure(node) else Cause.OVERFLOW
+            return None if self._bounded and not _fails_for_sure(node) else FailureCause.OVERFLOW
         if is_total(node):
             return None
         if overload == "value(optional_type(T))":
-            return self._unless(node, known, Cause.OPTIONAL)
+            return self._unless(node, known, FailureCause.OPTIONAL)
         if is_of_any_type(node):
-            return Cause.TYPE
+            return FailureCause.TYPE
         name = overload.partition("(")[0].removeprefix(".")
         if overload.removeprefix(".") in CHOOSING:
             if "dyn" in overload:
-                return Cause.TYPE
-            return None if self._least_size(args[0], known) >= 1 else Cause.ARGUMENT
+                return FailureCause.TYPE
+            return None if self._least_size(args[0], known) >= 1 else FailureCause.ARGUMENT
         at = CONSTANT_FIRST.get(name)
         if at is not None and len(args) > at and isinstance(args[at], ir.Const) and _takes_constant(node, at):
             return None
         if self._takes_all(node, known):
             return None
-        return self._unless(node, known, Cause.ARGUMENT)
+        return self._unless(node, known, FailureCause.ARGUMENT)
 
-    def _division(self, node: ir.Call, known: Known) -> Cause | None:
+    def _division(self, node: ir.Call, known: Known) -> FailureCause | None:
         divisor = node.args[1]
         low, high = self.ranges.of(divisor, known)
         nonzero = ("nonzero", self.keys.of(divisor)) in known or not low <= 0.0 <= high
         if not nonzero:
-            return Cause.ZERO
+            return FailureCause.ZERO
         if node.overload == "divide(int,double)":
-            return None if self._within(raw(node, self._operands(node, known)), "int") else Cause.OVERFLOW
+            return (
+                None if self._within(raw(node, self._operands(node, known)), "int") else FailureCause.OVERFLOW
+            )
         if node.overload in ("_/_(int,int)", "_%_(int,int)"):
             least = self.ranges.of(node.args[0], known)[0] <= INT[0]
-            return Cause.OVERFLOW if least and low <= -1.0 <= high else None
+            return FailureCause.OVERFLOW if least and low <= -1.0 <= high else None
         return None
 
     def _operands(self, node: ir.Call, known: Known) -> tuple[tuple[float, float], ...]:

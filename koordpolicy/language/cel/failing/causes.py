@@ -6,7 +6,7 @@ from enum import StrEnum
 from koordpolicy.language.cel import ir
 
 
-class Cause(StrEnum):
+class FailureCause(StrEnum):
     """What a node can fail of. Limits (of cost and sizes) and defects are none of these: nothing foresees them here."""
 
     KEY = "key"
@@ -30,13 +30,13 @@ class Cause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class PossibleFailure:
     """A node that can fail. `atom` is what would have to be known for it not to: equal failures have equal atoms.
 
     `certain` where it fails whenever it is reached: its operands are constants.
     """
 
     node: ir.Node
-    cause: Cause
+    cause: FailureCause
     atom: tuple[object, ...]
     certain: bool = False

@@ -7,7 +7,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from koordpolicy.graph.diff import Difference, compare
-from koordpolicy.graph.proof import Budget
+from koordpolicy.graph.proof import ProofBudget
 from koordpolicy.language.cel.values_time import parse_timestamp
 from tests.unit.graph.diff.test_compare import graph, lines
 
@@ -44,7 +44,7 @@ def test_gives_up_and_says_why() -> None:
         graph({"a": rule.replace("$", side)})
         for side in ("pod.name.upperAscii()", "pod.name.upperAscii().upperAscii()")
     )
-    difference = compare(old, new, Budget(inputs=1_500, work=100_000))
+    difference = compare(old, new, ProofBudget(inputs=1_500, work=100_000))
     assert not difference.differs
     assert not difference.empty
     [left] = difference.open

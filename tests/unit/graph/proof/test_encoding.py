@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import z3
 
-from koordpolicy.graph.proof.chance import Chance
+from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.encode import Encoder, TooLarge
 from koordpolicy.graph.proof.goal import arguments
 from koordpolicy.graph.proof.pools import Pools
@@ -117,7 +117,7 @@ def admitted(node: ir.Node, records: dict[str, Any]) -> bool | None:
 
 def checked(node: ir.Node, name: str, inputs: int) -> None:
     reads = reads_of([node])
-    search = Search(_Nothing(node), reads, Pools(reads, {}), Chance(name.encode().ljust(8)))
+    search = Search(_Nothing(node), reads, Pools(reads, {}), Draws(name.encode().ljust(8)))
     told = 0
     for _ in range(inputs):
         records = dict(search.change(search.rng.choice(search.situations).records))

@@ -10,13 +10,13 @@ from ruamel.yaml import YAML
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.diff.compare import known_texts
 from koordpolicy.graph.invariants import Invariant
-from koordpolicy.graph.proof import Budget, Found, GaveUp, Proved
+from koordpolicy.graph.proof import Counterexample, GaveUp, ProofBudget, Proved
 from koordpolicy.graph.proof.invariants import prove, question
 from koordpolicy.graph.proof.judging import findings_of, judge
 from tests.unit.graph.diff.test_compare import compiled, graph
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("invariants.yaml"))
-ANSWERS = {"proved": Proved, "violated": Found, "gave up": GaveUp}
+ANSWERS = {"proved": Proved, "violated": Counterexample, "gave up": GaveUp}
 
 
 def invariant(spec: dict[str, Any], **others: str) -> tuple[RuleGraph, Invariant]:
@@ -30,9 +30,9 @@ def invariant(spec: dict[str, Any], **others: str) -> tuple[RuleGraph, Invariant
 def test_answer(case: dict[str, Any]) -> None:
     graph, asked = invariant(case["spec"])
     whole = question(graph, asked)
-    answer = prove(whole, known_texts(graph), Budget(inputs=2_000))
+    answer = prove(whole, known_texts(graph), ProofBudget(inputs=2_000))
     assert isinstance(answer, ANSWERS[case["answer"]])
-    if isinstance(answer, Found):
+    if isinstance(answer, Counterexample):
         # Asked by the names of the decisions, not by the expression that was put together.
         values = {name: graph.value(str(key), **answer.records) for name, key in asked.decisions.items()}
         told = whole.values(answer.records)
@@ -43,7 +43,7 @@ def test_the_pack_keeps_its_own() -> None:
     found = compiled({})
     assert found.graph is not None
     proofs: dict[str, str] = {}
-    judged = list(judge(found.graph, found.invariants, Budget(), proofs))
+    judged = list(judge(found.graph, found.invariants, ProofBudget(), proofs))
     assert len(judged) >= 9
     assert [one.invariant.name for one in judged if not isinstance(one.verdict, Proved)] == []
     assert sorted(proofs.values()) == sorted(one.invariant.name for one in judged)
@@ -52,7 +52,7 @@ def test_the_pack_keeps_its_own() -> None:
 def test_what_was_proved_is_not_asked_again() -> None:
     graph, asked = invariant(CASES[0]["spec"])
     proofs = {question(graph, asked).key: "one"}
-    [judged] = judge(graph, [asked], Budget(inputs=1, work=1), proofs)
+    [judged] = judge(graph, [asked], ProofBudget(inputs=1, work=1), proofs)
     assert isinstance(judged.verdict, Proved)
 
 
@@ -70,18 +70,18 @@ def test_two_revisions() -> None:
     low, asked = invariant(spec)
     high, also = invariant(spec, other=more)
     assert asked.compares
-    assert list(judge(low, [asked], Budget(), {})) == []
-    [better] = judge(high, [also], Budget(), {}, before=low)
-    [worse] = judge(low, [asked], Budget(), {}, before=high)
+    assert list(judge(low, [asked], ProofBudget(), {})) == []
+    [better] = judge(high, [also], ProofBudget(), {}, before=low)
+    [worse] = judge(low, [asked], ProofBudget(), {}, before=high)
     assert isinstance(better.verdict, Proved)
-    assert isinstance(worse.verdict, Found)
+    assert isinstance(worse.verdict, Counterexample)
     assert set(worse.values) == {"decisions.d", "before.d"}
 
 
 def test_a_pack_s_promise_that_a_bundle_breaks_is_told_where_the_bundle_does() -> None:
     found = compiled({"a": "kind: Overcommit\nspec: {resource: batch, parameters: {cpuReclaim: 140%}}"})
     assert found.graph is not None
-    judged = judge(found.graph, found.invariants, Budget(), {})
+    judged = judge(found.graph, found.invariants, ProofBudget(), {})
     [finding] = findings_of(judged, found.graph, "bundle")
     assert (finding.code, finding.severity.value, finding.span.file) == ("KP801", "warning", "a.yaml")
     assert "batch-within-the-node" in finding.message
@@ -94,5 +94,5 @@ def test_where_nothing_is_decided_nothing_is_asked() -> None:
     )
     spec = {"decisions": {"d": "CPUSuppress.minimum"}, "require": "decisions.d == cpu('8')"}
     graph_of, asked = invariant(spec, other=rule)
-    assert isinstance(prove(question(graph_of, asked), known_texts(graph_of), Budget()), Proved)
+    assert isinstance(prove(question(graph_of, asked), known_texts(graph_of), ProofBudget()), Proved)
     assert graph({}).value("CPUSuppress.minimum", node={"labels": {}}) is None

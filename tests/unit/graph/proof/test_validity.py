@@ -9,7 +9,7 @@ import pytest
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.neutral import GONE, records_of
 from koordpolicy.graph.notation import exactly
-from koordpolicy.graph.proof.chance import Chance
+from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.goal import Differ
 from koordpolicy.graph.proof.inputs import inputs
 from koordpolicy.graph.proof.pools import Pools
@@ -69,7 +69,7 @@ def _plain(kind: Type, value: Any) -> Any:
 
 def _changes(goal: Differ) -> Iterator[Mapping[str, Any]]:
     reads = reads_of(goal.expressions)
-    search = Search(goal, reads, Pools(reads, {}), Chance(b"valid"))
+    search = Search(goal, reads, Pools(reads, {}), Draws(b"valid"))
     bases = [one.records for one in situations()]
     for at in range(40):
         yield search.change(bases[at % len(bases)])

@@ -10,7 +10,7 @@ _WORD: Final = (1 << 64) - 1
 _STEP: Final = 0x9E3779B97F4A7C15
 
 
-class Chance:
+class Draws:
     """A generator of numbers by SplitMix64."""
 
     __slots__ = ("_state",)
