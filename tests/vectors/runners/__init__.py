@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from tests.vectors.runners import (
     manager,
+    manager_nodes,
     node_agent,
     scheduler_core,
     scheduler_neighbours,
@@ -19,6 +20,7 @@ from tests.vectors.runners.runner import Runner
 
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("manager", manager.RUNNERS),
+    ("manager", manager_nodes.RUNNERS),
     ("node-agent", node_agent.RUNNERS),
     ("scheduler-core", scheduler_core.RUNNERS),
     ("scheduler-core", scheduler_neighbours.RUNNERS),
