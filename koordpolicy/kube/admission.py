@@ -5,8 +5,8 @@ webhook or inside the in-memory cluster. Order is that of the tuples.
 """
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeAlias
 
@@ -41,16 +41,22 @@ class AdmissionRequest:
     old_object: Object | None
     user: str = ""
     dry_run: bool = False
+    groups: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AdmissionAnswer:
-    """Yes or no. `object` replaces the request's object (mutating hooks); `code` is the HTTP status of a no."""
+    """Yes or no. `object` replaces the request's object (mutating hooks); `code` is the HTTP status of a no.
+
+    `warnings` are for whoever asks, whatever the answer; `audit` are annotations for the server's audit log, by key.
+    """
 
     allowed: bool = True
     message: str = ""
     object: Object | None = None
     code: int = 403
+    warnings: tuple[str, ...] = ()
+    audit: Mapping[str, str] = field(default_factory=dict)
 
 
 Handler: TypeAlias = Callable[[AdmissionRequest], AdmissionAnswer | Awaitable[AdmissionAnswer | None] | None]

@@ -23,8 +23,9 @@ from koordpolicy.kube.memory.store import Store, finish
 from koordpolicy.kube.port import Object, StrategicPatch
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController
-from koordpolicy.manager.webhooks.hooks import PodWebhooks
+from koordpolicy.manager.webhooks.hooks import chain
 from koordpolicy.manager.webhooks.mutation import Mutation
+from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
@@ -134,12 +135,14 @@ class SimulatedCluster:
         self._watches = [
             (self._store.watch(resource), mirror) for resource, mirror in handlers.mirrors.items()
         ]
-        self._webhooks = PodWebhooks(
-            lambda: graph,
-            self._look_up,
-            lambda: agenda.now,
-            lambda: 100.0 * chance.random(),
-            self._observe,
+        self._admission = chain(
+            WebhookContext(
+                lambda: graph,
+                self._store,
+                lambda: agenda.now,
+                lambda: 100.0 * chance.random(),
+                self._observe,
+            )
         )
         self.volumes = VolumeController(self._store, self.objects.state.volumes, self.deliver)
         self._prepare(workload)
@@ -169,8 +172,10 @@ class SimulatedCluster:
         self.deliver()
         self.volumes.settle()
         self.deliver()
-        chain = self._webhooks.chain()
-        self._store.use_admission(chain if self.colocation else AdmissionChain(validating=chain.validating))
+        admission = self._admission
+        self._store.use_admission(
+            admission if self.colocation else AdmissionChain(validating=admission.validating)
+        )
 
     def _create_namespaces(self, workload: Workload) -> None:
         said = [obj for obj in workload.objects if obj["kind"] == resources.NAMESPACES.kind]
@@ -274,9 +279,6 @@ class SimulatedCluster:
                 if there is not None:
                     found.append({**owner, "uid": there["metadata"]["uid"]})
         return found
-
-    def _look_up(self, kind: str, name: str) -> Object | None:
-        return self._store.find(_RESOURCES[kind], name)
 
     def _observe(self, _request: AdmissionRequest, seen: object) -> None:
         if isinstance(seen, Mutation):

@@ -7,6 +7,7 @@ import asyncio
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.process import WATCHED
-from koordpolicy.manager.webhooks.hooks import PodWebhooks
+from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.manager.webhooks.profiles import ColocationProfileError
+from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.strategic_merge import PatchError
 from koordpolicy.model.unreadable import Unreadable, readable
@@ -113,20 +115,37 @@ def test_a_pod_that_cannot_be_read_frees_nothing_for_batch_work() -> None:
 # --- webhooks -------------------------------------------------------------------------------------
 
 
-def _webhooks(namespace: Any) -> PodWebhooks:
-    known = {("Namespace", "team"): namespace, ("PriorityClass", "koord-batch"): {"value": 5500}}
-    return PodWebhooks(lambda: GRAPH, lambda kind, name: known.get((kind, name)), lambda: START, lambda: 1.0)
+@dataclass(frozen=True)
+class _Known:
+    """What a mirror may hold: objects under their names, whatever else stands in them."""
+
+    namespace: Any
+
+    def find(self, resource: Any, name: str, *, namespace: str | None = None) -> Any:
+        known = {
+            (resources.NAMESPACES, "team"): self.namespace,
+            (resources.PRIORITY_CLASSES, "koord-batch"): {"value": 5500},
+        }
+        return known.get((resource, name))
+
+    def every(self, resource: Any) -> tuple[Any, ...]:
+        return ()
+
+
+def _handlers(namespace: Any) -> list[Any]:
+    context = WebhookContext(lambda: GRAPH, _Known(namespace), lambda: START, lambda: 1.0)
+    return [one.handler(context) for one in WEBHOOKS if resources.PODS in one.resources]
 
 
 @given(spoiled_object(pod(node="")), st.one_of(st.just(REAL["namespaces"]), spoiled("namespaces")))
 def test_webhooks_answer_or_say_what_is_wrong(obj: Any, namespace: Any) -> None:
     """What is raised here fails the request, closed or open as the hook says: it is one that was foreseen."""
-    webhooks = _webhooks(namespace)
+    handlers = _handlers(namespace)
     for operation in (Operation.CREATE, Operation.UPDATE):
         request = AdmissionRequest(operation, resources.PODS, "", "team", "p1", obj, None)
-        for hook in (webhooks.mutate, webhooks.validate):
+        for handler in handlers:
             try:
-                hook(request)
+                handler(request)
             except (ObjectError, PatchError, ColocationProfileError, CelError):
                 continue
 

@@ -1,6 +1,6 @@
 """The synchronous face of the in-memory cluster."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from koordpolicy.kube import resources
@@ -67,6 +67,10 @@ class Store:
             return self.get(resource, name, namespace=namespace)
         except NotFound:
             return None
+
+    def every(self, resource: Resource) -> Iterable[Object]:
+        """All objects of a resource."""
+        return self.list(resource).items
 
     def list(
         self,

@@ -1,5 +1,5 @@
-"""What happens to pods on their way into the cluster: profiles draw them into co-location, rules refuse them.
+"""What happens to objects on their way into the cluster: profiles draw pods into co-location, rules refuse them.
 
-`mutation` and `rules` are pure and hold for the in-memory cluster and an HTTPS server alike; `hooks` makes
-admission hooks of them.
+`hooks` is the table of webhooks. Their handlers are functions of a request and of objects that are known already, without
+I/O, and so stand in front of the in-memory cluster and behind the HTTPS server alike.
 """

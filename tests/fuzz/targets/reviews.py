@@ -4,9 +4,11 @@ import json
 from collections.abc import Sequence
 from functools import lru_cache
 
-from koordpolicy.kube.admission import AdmissionRequest, Operation
+from koordpolicy.kube.admission import AdmissionRequest, Handler, Operation
+from koordpolicy.kube.known import FixedObjects
 from koordpolicy.kube.resources import PODS
-from koordpolicy.manager.webhooks.hooks import PodWebhooks
+from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.reading import ObjectError
 from tests.fuzz.mutations import mutate_json
 from tests.fuzz.target import Target
@@ -15,8 +17,9 @@ from tests.hostile.objects import pod
 
 
 @lru_cache(maxsize=1)
-def _webhooks() -> PodWebhooks:
-    return PodWebhooks(graph_of_the_pack, lambda kind, name: None, lambda: NOW, lambda: 50.0)
+def _handlers() -> tuple[Handler, ...]:
+    context = WebhookContext(graph_of_the_pack, FixedObjects(), lambda: NOW, lambda: 50.0)
+    return tuple(one.handler(context) for one in WEBHOOKS if PODS in one.resources)
 
 
 def _seeds() -> Sequence[bytes]:
@@ -35,9 +38,9 @@ def _run(data: bytes) -> None:
     if not isinstance(asked, dict) or not (old is None or isinstance(old, dict)):
         return
     request = AdmissionRequest(Operation(review["operation"]), PODS, "", "default", "p", asked, old)
-    for hook in (_webhooks().mutate, _webhooks().validate):
+    for handler in _handlers():
         try:
-            hook(request)
+            handler(request)
         except ObjectError:
             continue
 

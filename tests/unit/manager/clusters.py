@@ -16,12 +16,11 @@ from koordpolicy.kube.port import MergePatch, Object
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController, Reconciliation
 from koordpolicy.manager.process import WATCHED
-from koordpolicy.manager.webhooks.hooks import PodWebhooks
+from koordpolicy.manager.webhooks.hooks import chain
+from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.time import NANOSECONDS, time_text
 
 START = 1_800_000_000
-
-_LOOKUPS = {"Namespace": resources.NAMESPACES, "PriorityClass": resources.PRIORITY_CLASSES}
 
 
 def cases(file: Path) -> list[dict[str, Any]]:
@@ -38,10 +37,10 @@ class SmallCluster:
         self.seconds = START
         self.seen: list[Any] = []
         self.store = Store(lambda: self.seconds)
-        webhooks = PodWebhooks(
-            lambda: self.graph, self.lookup, lambda: self.nanoseconds, lambda: draw, self.observe
+        context = WebhookContext(
+            lambda: self.graph, self.store, lambda: self.nanoseconds, lambda: draw, self.observe
         )
-        self.store.use_admission(webhooks.chain())
+        self.store.use_admission(chain(context))
         self.objects = ClusterObjects()
         self._mirrors = EventHandlers(
             self.objects, unreadable=UnreadableObjects(lambda *found: None), wanted=WATCHED
@@ -59,9 +58,6 @@ class SmallCluster:
 
     def observe(self, _request: object, seen: object) -> None:
         self.seen.append(seen)
-
-    def lookup(self, kind: str, name: str) -> Object | None:
-        return self.store.find(_LOOKUPS[kind], name)
 
     def create(self, resource: resources.Resource, obj: Mapping[str, Any]) -> Object:
         namespace = "default" if resource.namespaced else None

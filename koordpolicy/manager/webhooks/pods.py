@@ -1,0 +1,74 @@
+"""The webhooks of pods: profiles change them, rules refuse them."""
+
+from koordpolicy.algorithms.profile import PriorityClass
+from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest
+from koordpolicy.kube.known import KnownObjects
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.resources import NAMESPACES, PRIORITY_CLASSES
+from koordpolicy.manager.webhooks.mutation import PodContext, mutate
+from koordpolicy.manager.webhooks.profiles import Profiles
+from koordpolicy.manager.webhooks.rules import ENFORCE, Rules
+from koordpolicy.manager.webhooks.webhook import ByRevision, WebhookContext
+from koordpolicy.model.protocol import CONTROL_PLANE
+from koordpolicy.model.reading import integer, mapping, text
+
+
+class PodMutation:
+    """Makes of a pod what policies want."""
+
+    def __init__(self, context: WebhookContext) -> None:
+        self._context = context
+        self._profiles = ByRevision(context.policies, Profiles)
+
+    def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
+        """The pod as policies want it. Raises what `mutation.mutate` raises: the request fails with it."""
+        context = self._context
+        namespace = namespace_of(context.objects, request.namespace)
+        if request.object is None or is_exempt(namespace):
+            return None
+        graph, profiles = self._profiles()
+        state = PodContext(namespace, self._priority_class, context.now())
+        mutation = mutate(request.object, profiles, graph, state, context.draw)
+        context.observe(request, mutation)
+        return None if mutation.pod is request.object else AdmissionAnswer(object=mutation.pod)
+
+    def _priority_class(self, name: str) -> PriorityClass | None:
+        found = self._context.objects.find(PRIORITY_CLASSES, name)
+        if found is None:
+            return None
+        return PriorityClass(name, integer(found, "value") or 0, text(found, "preemptionPolicy"))
+
+
+class PodValidation:
+    """Refuses pods that break rules."""
+
+    def __init__(self, context: WebhookContext) -> None:
+        self._context = context
+        self._rules = ByRevision(context.policies, Rules)
+
+    def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
+        """Refusal with all that is wrong, or None. Raises ObjectError for a malformed pod."""
+        context = self._context
+        namespace = namespace_of(context.objects, request.namespace)
+        if is_exempt(namespace):
+            return None
+        _, rules = self._rules()
+        violations = rules.violations(
+            request.operation, request.object, request.old_object, namespace, context.now()
+        )
+        if violations:
+            context.observe(request, violations)
+        refusing = [one for one in violations if one.enforcement == ENFORCE]
+        if not refusing:
+            return None
+        return AdmissionAnswer(False, "; ".join(f"{one.reason}: {one.message}" for one in refusing))
+
+
+def namespace_of(objects: KnownObjects, name: str) -> Object:
+    """A namespace's object; one that says nothing where it is not known."""
+    return objects.find(NAMESPACES, name) or {"metadata": {"name": name}}
+
+
+def is_exempt(namespace: Object) -> bool:
+    """Whether a namespace is of the control plane, whose pods nothing here may hold up. Raises ObjectError."""
+    return CONTROL_PLANE in mapping(mapping(namespace, "metadata"), "labels", "metadata")

@@ -1,0 +1,91 @@
+"""What a webhook is: one line of the table in `hooks.py`, and what its handler is given to work with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.admission import AdmissionRequest, Handler, Hook, Operation
+from koordpolicy.kube.known import KnownObjects
+from koordpolicy.kube.resources import Resource
+
+T = TypeVar("T")
+
+Observer = Callable[[AdmissionRequest, object], None]
+"""Told of what a handler made of a request: of every `Mutation`, and of all violations, those included that refuse nothing."""
+
+
+class Phase(StrEnum):
+    """Whether a webhook changes objects, or only says yes and no once all changes are made."""
+
+    MUTATING = "mutating"
+    VALIDATING = "validating"
+
+
+def unobserved(_request: AdmissionRequest, _seen: object) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookContext:
+    """What handlers work with. `now` is nanoseconds since 1970, `draw` gives random numbers from 0 to below 100.
+
+    `objects` knows the objects of the resources that the table's lines say they read.
+    """
+
+    policies: Callable[[], RuleGraph]
+    objects: KnownObjects
+    now: Callable[[], int]
+    draw: Callable[[], float]
+    observe: Observer = unobserved
+
+
+class ByRevision(Generic[T]):
+    """What handlers prepare of a graph, anew only when the revision changed."""
+
+    def __init__(self, policies: Callable[[], RuleGraph], prepare: Callable[[RuleGraph], T]) -> None:
+        self._policies = policies
+        self._prepare = prepare
+        self._known: tuple[RuleGraph, T] | None = None
+
+    def __call__(self) -> tuple[RuleGraph, T]:
+        """The graph that decides now, and what was prepared of it."""
+        graph, known = self._policies(), self._known
+        if known is None or known[0] is not graph:
+            known = self._known = (graph, self._prepare(graph))
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """One webhook: which requests it is asked about, and who answers.
+
+    `name` is its path behind a server, `reads` are the resources whose objects its handler looks up. `fail_open` lets
+    requests pass that nobody answered, unless policy says otherwise.
+    """
+
+    name: str
+    phase: Phase
+    resources: tuple[Resource, ...]
+    operations: tuple[Operation, ...]
+    handler: Callable[[WebhookContext], Handler]
+    subresources: tuple[str, ...] = ("",)
+    reads: tuple[Resource, ...] = ()
+    fail_open: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where a server serves it."""
+        return f"/{self.name}"
+
+    def hook(self, context: WebhookContext) -> Hook:
+        """It at work."""
+        return Hook(
+            self.name,
+            self.handler(context),
+            self.resources,
+            self.operations,
+            self.subresources,
+            self.fail_open,
+        )
