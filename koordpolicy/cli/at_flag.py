@@ -1,21 +1,11 @@
 """The moment a command speaks of: now, or the one that the user names."""
 
-import argparse
 import time
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.cel.values_time import parse_timestamp
-
-
-def add_moment(parser: argparse.ArgumentParser, also: str = "") -> None:
-    """Declare `--at`; `also` goes on with what else takes place then."""
-    parser.add_argument(
-        "--at",
-        metavar="TIME",
-        help=f"the moment whose PolicyExceptions count{also}, as `2026-07-01T18:00:00Z` or `2026-07-01` (default: now)",
-    )
 
 
 def moment_of(written: str | None) -> Timestamp:

@@ -1,6 +1,5 @@
 """From paths on the command line to a compiled bundle."""
 
-import argparse
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,6 @@ from koordpolicy.source import Tree, read_tree
 __all__ = [
     "BUILT_IN",
     "OWN",
-    "add_paths",
     "apart",
     "compile_paths",
     "compile_tree",
@@ -29,27 +27,6 @@ __all__ = [
     "graph_of_files",
     "left_alone",
 ]
-
-
-def add_paths(parser: argparse.ArgumentParser, *, option: bool = False) -> None:
-    """Declare the paths of policies: positional, or as the option `--policies`."""
-    if option:
-        parser.add_argument(
-            "-p",
-            "--policies",
-            metavar="PATH",
-            action="append",
-            default=[],
-            help="file or directory of policies, or the bundle that it lies in; may be repeated; the built-in pack alone without",
-        )
-    else:
-        parser.add_argument(
-            "paths",
-            metavar="PATH",
-            nargs="*",
-            default=["."],
-            help="files and directories of policies; the bundle that they lie in, if any (default: .)",
-        )
 
 
 def compile_paths(paths: Sequence[str], compiler: Compiler | None = None) -> Compilation:

@@ -3,19 +3,18 @@
 import argparse
 from collections.abc import Sequence
 
-from koordpolicy.cli.at_flag import add_moment, moment_of
-from koordpolicy.cli.bundle import OWN, add_paths, compile_trees, demand_files, left_alone
+from koordpolicy.cli.at_flag import moment_of
+from koordpolicy.cli.bundle import OWN, compile_trees, demand_files, left_alone
 from koordpolicy.cli.bundles import meant, roots_in
-from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.exceptions import told_exceptions
-from koordpolicy.cli.fixing import add_fix, fix_files
-from koordpolicy.cli.input import add_stdin_filename, around, read_paths
-from koordpolicy.cli.max_cost import add_max_cost
+from koordpolicy.cli.fixing import fix_files
+from koordpolicy.cli.input import around, read_paths
 from koordpolicy.cli.proofs import with_proofs
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.cli.unread import unread
 from koordpolicy.diagnostics import Diagnostics, Severity
-from koordpolicy.diagnostics.render import DEFAULT_LIMIT, RENDERERS, render
+from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation
 from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.not_yet import not_yet
@@ -25,33 +24,8 @@ from koordpolicy.language.kinds.bundle import PolicyTestSpec
 from koordpolicy.source import Tree
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    add_paths(parser)
-    parser.add_argument(
-        "-o", "--output", choices=list(RENDERERS), default="text", help="format of the findings"
-    )
-    parser.add_argument(
-        "--limit",
-        type=int,
-        default=DEFAULT_LIMIT,
-        metavar="N",
-        help=f"show at most N findings, 0 for all (default: {DEFAULT_LIMIT})",
-    )
-    add_stdin_filename(parser)
-    add_fix(parser)
-    parser.add_argument("--strict", action="store_true", help="warnings fail the check too")
-    add_moment(parser)
-    add_max_cost(parser)
-    parser.add_argument("--no-tests", action="store_true", help="leave out the policy tests")
-    parser.add_argument("--no-proofs", action="store_true", help="leave out what Invariants say")
-    parser.add_argument(
-        "--explain-cost",
-        action="store_true",
-        help="show what decisions may cost, and which run for all nodes at once",
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Find what is wrong; FINDINGS where anything fails the check."""
     tree = read_paths(
         meant(around(arguments.paths, arguments.stdin_filename)), arguments.stdin_filename, terminal
     )
@@ -140,6 +114,3 @@ def _summary(compilation: Compilation, bundles: int, *, tested: bool, noted: boo
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
-COMMAND = Command(_add, _run, epilog="exit code: 0 no errors, 1 findings, 2 could not run")

@@ -1,10 +1,8 @@
-"""What a command is."""
+"""How a command ends, and what it takes."""
 
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
-
-from koordpolicy.cli.terminal import Terminal
 
 OK = 0
 FINDINGS = 1
@@ -19,13 +17,14 @@ class CannotRunError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """A command of `koordpolicy`, whose name and summary stand in the table of `main`.
+class Usage:
+    """What a command takes: `add` declares its arguments, `epilog` stands below its help.
 
-    `add` declares its arguments. `run` does the work and gives the exit code: 0 when all is well, 1
-    when there are findings, or one of the others above; it raises `CannotRunError` when it cannot start.
+    Its name and summary stand in the table of `main`. What it does is `run` of its module: that gives the exit code, 0
+    when all is well, 1 when there are findings, or one of the others above; it raises `CannotRunError` when it cannot
+    start. `compiles` says whether it finds a compiler among its arguments.
     """
 
     add: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, Terminal], int]
     epilog: str = ""
+    compiles: bool = False

@@ -2,20 +2,16 @@
 
 import argparse
 
-from koordpolicy.cli.command import OK, Command
+from koordpolicy.cli.command import OK
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.language.manual.arguments import arguments_of, subparsers
+from koordpolicy.language.command_line.arguments import arguments_of, subparsers
 
-SHELLS = ("bash", "zsh", "fish")
 _PATHS = frozenset({"PATH", "FILE"})
 _DIRECTORIES = frozenset({"DIR"})
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS, help="the shell that reads it")
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Print the script of a shell."""
     import shtab  # noqa: PLC0415  # nobody else needs it
 
     whole: argparse.ArgumentParser = arguments.whole()
@@ -33,11 +29,3 @@ def _mark_paths(parser: argparse.ArgumentParser, file: object, directory: object
             action.complete = directory  # type: ignore[attr-defined]
     for inner in subparsers(parser).values():
         _mark_paths(inner, file, directory)
-
-
-COMMAND = Command(
-    _add,
-    _run,
-    epilog="bash: source <(koordpolicy completion bash); zsh: koordpolicy completion zsh > a folder of $fpath/_koordpolicy; "
-    "fish: koordpolicy completion fish > ~/.config/fish/completions/koordpolicy.fish",
-)

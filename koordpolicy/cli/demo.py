@@ -8,7 +8,7 @@ import numpy as np
 
 from koordpolicy import resources
 from koordpolicy.cli.bundle import graph_of
-from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.simulate import simulated
 from koordpolicy.cli.simulation.day import render_day
 from koordpolicy.cli.simulation.words import Page
@@ -24,21 +24,8 @@ INTERVAL = 15 * 60 * SECOND
 """Agents report this often here: a whole day is over in half a minute."""
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "example",
-        metavar="DIRECTORY",
-        nargs="?",
-        help="directory with `workload.yaml` and `policies/` (default: the shipped example)",
-    )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
-    parser.add_argument("--explain", metavar="POD", help="the pod to explain (default: a job at noon)")
-    parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text", help="format of the summary"
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Simulate the example and show its day."""
     example = Path(arguments.example) if arguments.example else resources.examples() / EXAMPLE
     policies = example / "policies"
     try:
@@ -79,6 +66,3 @@ def _shown(example: Path) -> str:
         return str(example.resolve().relative_to(Path.cwd()))
     except ValueError:
         return str(example)
-
-
-COMMAND = Command(_add, _run, epilog="exit code: 0 simulated to the end, 2 could not run")

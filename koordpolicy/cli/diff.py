@@ -5,8 +5,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Final
 
-from koordpolicy.cli.at_flag import add_moment, moment_of
-from koordpolicy.cli.command import DIFFERENT, GAVE_UP, OK, CannotRunError, Command
+from koordpolicy.cli.at_flag import moment_of
+from koordpolicy.cli.command import DIFFERENT, GAVE_UP, OK, CannotRunError
 from koordpolicy.cli.difference import RENDERERS, OnCluster, ShownDifference
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
@@ -17,46 +17,8 @@ from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.cel.values import Timestamp
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "old",
-        metavar="OLD",
-        help="a revision as Git names it (main, HEAD~1, a tag), or a directory; `A...B` compares B with what it "
-        "left A at, as a pull request does",
-    )
-    parser.add_argument(
-        "new",
-        metavar="NEW",
-        nargs="?",
-        help="the same; the working tree when it is left out",
-    )
-    parser.add_argument(
-        "-p",
-        "--policies",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="where the policies stand in the repository; may be repeated (default: .)",
-    )
-    parser.add_argument(
-        "-c",
-        "--cluster",
-        metavar="FILE",
-        help="a file of `koordpolicy snapshot`, or what `kubectl get nodes,pods -A -o json|yaml` gives (which has"
-        " no usage): ask both revisions about its nodes and pods",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=list(RENDERERS), default="text", help="format of the result"
-    )
-    parser.add_argument(
-        "--exit-code",
-        action="store_true",
-        help=f"exit with {DIFFERENT} when the revisions differ, with {GAVE_UP} when that could not be told",
-    )
-    add_moment(parser, " and at which examples take place")
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Show which decisions differ; DIFFERENT or GAVE_UP where that was asked for."""
     snapshot = _snapshot(arguments.cluster)
     old, new = sides(arguments.old, arguments.new, arguments.policies)
     # Exceptions come and go by time; both revisions are looked at in the same moment.
@@ -142,10 +104,3 @@ def _on_cluster(
 def _alone(name: str, difference: Difference) -> bool:
     """Whether nothing that reads a parameter changes with it."""
     return not any(change.decision == name and change.effects for change in difference.decisions)
-
-
-COMMAND = Command(
-    _add,
-    _run,
-    epilog=f"exit code: 0 well, {DIFFERENT} different and {GAVE_UP} gave up (both with --exit-code), 2 could not run",
-)

@@ -1,6 +1,5 @@
 """Facts from a file, as PolicyTests write them."""
 
-import argparse
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,16 +23,6 @@ class GivenFacts:
     def unsaid(self, paths: frozenset[str]) -> frozenset[str]:
         """Those of the facts that have their values by default."""
         return paths - {f"{root}.{path}" if path else root for root, path in self.said}
-
-
-def add_given(parser: argparse.ArgumentParser) -> None:
-    """Declare `--given`."""
-    parser.add_argument(
-        "-g",
-        "--given",
-        metavar="FILE",
-        help="facts to answer on, YAML or JSON, as under `given` of a PolicyTest: `{node: {capacity: {cpu: 16}}}`",
-    )
 
 
 def read_given(file: str) -> GivenFacts:

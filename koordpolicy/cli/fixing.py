@@ -20,23 +20,6 @@ MAX_ROUNDS = 20
 Check = Callable[[Tree], Compilation]
 
 
-def add_fix(parser: argparse.ArgumentParser) -> None:
-    """Declare `--fix` and what goes with it."""
-    parser.add_argument(
-        "--fix",
-        action="store_true",
-        help="mend what can be mended without guessing, write the files, and report what is left",
-    )
-    parser.add_argument(
-        "--unsafe-fixes",
-        action="store_true",
-        help="with --fix: carry out guesses too, such as a name that is nearly the one written",
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="with --fix: write nothing, show what would change"
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Mended:
     """The tree after fixes, what a check says of it, and how many fixes were carried out."""

@@ -4,10 +4,10 @@ import argparse
 import json
 from collections.abc import Container, Mapping, Sequence
 
-from koordpolicy.cli.bundle import add_paths, left_alone, told
-from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
+from koordpolicy.cli.bundle import left_alone, told
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.edits import show_change, write_text
-from koordpolicy.cli.input import STDIN, add_stdin_filename, read_paths
+from koordpolicy.cli.input import STDIN, read_paths
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.diagnostics.escaping import json_text
@@ -17,23 +17,8 @@ from koordpolicy.language.format import format_text
 from koordpolicy.source import Tree
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    add_paths(parser)
-    add_stdin_filename(parser)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; name the files that would change"
-    )
-    parser.add_argument("--diff", action="store_true", help="write nothing; show what would change")
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("text", "json"),
-        default="text",
-        help="format of what is said of the files; json for programs, with the findings of files that cannot be read",
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Lay files out, or say which are not."""
     tree = read_paths(arguments.paths, arguments.stdin_filename, terminal)
     found = Diagnostics()
     found.extend(tree.found)
@@ -109,8 +94,3 @@ def _changed(tree: Tree, foreign: Container[str], found: Diagnostics) -> dict[st
     own = {file: text for file, text in tree.files.items() if file not in foreign}
     formatted = {file: format_text(file, text, found) for file, text in own.items()}
     return {file: text for file, text in formatted.items() if text != tree.files[file]}
-
-
-COMMAND = Command(
-    _add, _run, epilog="exit code: 0 well, 1 files that cannot be read, or that would change, 2 could not run"
-)

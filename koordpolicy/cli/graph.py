@@ -3,9 +3,10 @@
 import argparse
 from pathlib import Path
 
-from koordpolicy.cli.at_flag import add_moment, moment_of
-from koordpolicy.cli.bundle import add_paths, graph_of
-from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.at_flag import moment_of
+from koordpolicy.cli.bundle import graph_of
+from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.flags.graph import SUFFIXES
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
@@ -14,57 +15,11 @@ from koordpolicy.graph.describe import decision_data
 from koordpolicy.graph.drawing import FORMATS, Detail, picture_of
 from koordpolicy.graph.graph import UnknownDecision
 from koordpolicy.graph.rules import DecisionKey
-from koordpolicy.language.facts import Component
 from koordpolicy.language.kinds import KINDS
 
-_SUFFIXES = {
-    ".svg": "svg",
-    ".dot": "dot",
-    ".gv": "dot",
-    ".mmd": "mermaid",
-    ".md": "mermaid",
-    ".json": "json",
-    ".txt": "text",
-}
 
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    add_paths(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=["text", "json", *FORMATS],
-        help="a list of decisions, Graphviz, Mermaid or a finished picture (default: by the file's suffix, else text)",
-    )
-    parser.add_argument(
-        "-w",
-        "--write",
-        metavar="FILE",
-        type=Path,
-        help=f"write into a file; of a picture the suffix says the format: {', '.join(_SUFFIXES)}",
-    )
-    parser.add_argument(
-        "--decision", action="append", metavar="NAME", help="this decision only; may be repeated"
-    )
-    parser.add_argument(
-        "--kind", action="append", metavar="KIND", help="decisions of this kind; may be repeated"
-    )
-    parser.add_argument(
-        "--component",
-        action="append",
-        choices=[str(component) for component in Component],
-        metavar="NAME",
-        help="decisions that this component asks; may be repeated: " + ", ".join(Component),
-    )
-    parser.add_argument(
-        "--detail",
-        choices=[str(detail) for detail in Detail],
-        help="draw every rule with what it reads, or documents (default: by the number of decisions)",
-    )
-    add_moment(parser)
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """List decisions, or draw them."""
     graph = graph_of(arguments.paths, arguments.compiler).at(moment_of(arguments.at))
     keys = _chosen(graph, arguments)
     if not keys:
@@ -92,10 +47,10 @@ def _format_of(file: Path | None) -> str:
     """What a file's suffix says; text where there is no file, or no suffix. Raises `CannotRunError`."""
     if file is None or not file.suffix:
         return "text"
-    known = _SUFFIXES.get(file.suffix.lower())
+    known = SUFFIXES.get(file.suffix.lower())
     if known is None:
         raise CannotRunError(
-            f"`{file}`: `{file.suffix}` is no format of ours; {', '.join(_SUFFIXES)} are, or say one by --output"
+            f"`{file}`: `{file.suffix}` is no format of ours; {', '.join(SUFFIXES)} are, or say one by --output"
         )
     return known
 
@@ -121,6 +76,3 @@ def _chosen(graph: RuleGraph, arguments: argparse.Namespace) -> list[DecisionKey
         and (arguments.kind is None or key.kind in arguments.kind)
         and (arguments.component is None or decision.components & set(arguments.component))
     ]
-
-
-COMMAND = Command(_add, _run)

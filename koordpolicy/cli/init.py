@@ -8,7 +8,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.flags.init import SERVICES
 from koordpolicy.cli.terminal import Terminal
 
 _EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType(
@@ -20,35 +21,14 @@ _EVERYWHERE: Final[Mapping[str, str]] = MappingProxyType(
         ".pre-commit-config.yaml": "pre-commit-config.yaml",
     }
 )
-_SERVICES: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
-    {
-        "github": {".github/workflows/policies.yml": "workflow.yml"},
-        "gitlab": {".gitlab-ci.yml": "gitlab-ci.yml"},
-        "none": {},
-    }
-)
 _NAME: Final = "NAME"
 """What stands in the files for the name of the bundle."""
 
 _LONGEST_NAME: Final = 63
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "directory", metavar="DIR", nargs="?", default=".", help="where, made if need be (default: .)"
-    )
-    parser.add_argument(
-        "--name", help="name of the bundle: lower-case letters, digits and `-` (default: the directory's)"
-    )
-    parser.add_argument(
-        "--ci",
-        choices=("all", *_SERVICES),
-        default="all",
-        help="the service that checks changes (default: all)",
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Write what is not there yet."""
     root = Path(arguments.directory)
     name = arguments.name if arguments.name is not None else _named_after(root)
     if not re.fullmatch("[a-z0-9](?:[-a-z0-9]*[a-z0-9])?", name) or len(name) > _LONGEST_NAME:
@@ -74,15 +54,8 @@ def _named_after(root: Path) -> str:
 
 def _files(service: str) -> Iterator[tuple[str, str]]:
     """Path and text of what is written."""
-    chosen = _SERVICES.values() if service == "all" else [_SERVICES[service]]
+    chosen = SERVICES.values() if service == "all" else [SERVICES[service]]
     starter = files("koordpolicy.cli").joinpath("starter")
     for table in (_EVERYWHERE, *chosen):
         for path, source in table.items():
             yield path, starter.joinpath(source).read_text(encoding="utf-8")
-
-
-COMMAND = Command(
-    _add,
-    _run,
-    epilog="What is there already is kept. The result passes `koordpolicy check` and `koordpolicy test`.",
-)

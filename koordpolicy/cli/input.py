@@ -1,11 +1,11 @@
 """Policies from files, directories and standard input."""
 
-import argparse
 import os
 from collections.abc import Sequence
 
 from koordpolicy.cli.bundles import enclosing
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.flags.stdin import UNNAMED
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.source import Tree, read_tree
 from koordpolicy.source.limits import READ
@@ -15,24 +15,10 @@ STDIN = "-"
 """The path that stands for standard input."""
 
 
-_UNNAMED = "stdin.yaml"
-
-
-def add_stdin_filename(parser: argparse.ArgumentParser) -> None:
-    """Declare `--stdin-filename`."""
-    parser.add_argument(
-        "--stdin-filename",
-        metavar="FILE",
-        default=_UNNAMED,
-        help="what the text of standard input is called where PATH is `-`; it stands for the file of that name, and is"
-        " looked at with the bundle around it, if any",
-    )
-
-
 def around(paths: Sequence[str], stdin_filename: str) -> list[str]:
     """The paths, with the folder that the file called so stands in, or would, where it is in a bundle."""
     folder = os.path.dirname(stdin_filename) or "."  # noqa: PTH120 - as it is shown
-    beside = STDIN in paths and stdin_filename != _UNNAMED and enclosing(folder)
+    beside = STDIN in paths and stdin_filename != UNNAMED and enclosing(folder)
     return [*paths, beside] if beside else list(paths)
 
 

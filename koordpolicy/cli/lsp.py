@@ -7,22 +7,12 @@ import sys
 from pathlib import Path
 
 from koordpolicy.cli.bundles import enclosing
-from koordpolicy.cli.command import CANNOT_RUN, OK, Command
+from koordpolicy.cli.command import CANNOT_RUN, OK
 from koordpolicy.cli.terminal import Terminal
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--stdio",
-        action="store_true",
-        help="speak over standard input and output, as always: editors may say it",
-    )
-    parser.add_argument(
-        "--log-file", metavar="FILE", help="where to write what goes wrong (default: standard error)"
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Serve until the editor is done."""
     from koordpolicy.cli.at_flag import moment_of  # noqa: PLC0415  # nobody else waits for the protocol's library
     from koordpolicy.language_server.frames import Frames  # noqa: PLC0415
     from koordpolicy.language_server.server import make_server  # noqa: PLC0415
@@ -44,6 +34,3 @@ def _root_of(path: str) -> str | None:
     """The enclosing bundle of a file, which need not be there yet."""
     place = Path(path)
     return enclosing(str(place if place.exists() else place.parent))
-
-
-COMMAND = Command(_add, _run, epilog="The manual's page on editors shows how to set them up.")

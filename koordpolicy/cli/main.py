@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from koordpolicy import __version__
-from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Command
+from koordpolicy.cli.command import CANNOT_RUN, CannotRunError, Usage
 from koordpolicy.cli.terminal import CannotWriteError, Terminal
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "man": "print the manual page for `man`",
     }
 )
-"""What each command does, in the order of `--help`, which imports none of them: `COMMAND` of its module says the rest."""
+"""What each command does, in the order of `--help`, which imports none of them: `flags/` says what each takes."""
 
 
-def command_of(name: str) -> Command:
-    """A command, imported when it is asked for: `check` in a hook needs no client of the API server."""
-    command: Command = import_module(f"koordpolicy.cli.{name}").COMMAND
-    return command
+def usage_of(name: str) -> Usage:
+    """What a command takes: to say so, nothing is imported that does its work."""
+    usage: Usage = import_module(f"koordpolicy.cli.flags.{name}").USAGE
+    return usage
 
 
 def parser(known: Container[str] = COMMANDS) -> argparse.ArgumentParser:
@@ -62,16 +62,16 @@ def parser(known: Container[str] = COMMANDS) -> argparse.ArgumentParser:
         if name not in known:
             commands.add_parser(name, help=summary)
             continue
-        command = command_of(name)
+        usage = usage_of(name)
         one = commands.add_parser(
             name,
             help=summary,
             description=summary[0].upper() + summary[1:] + ".",
-            epilog=command.epilog,
+            epilog=usage.epilog,
             allow_abbrev=False,
         )
-        command.add(one)
-        one.set_defaults(run=command.run, whole=parser)
+        usage.add(one)
+        one.set_defaults(whole=parser)
     return whole
 
 
@@ -93,10 +93,12 @@ def main(
         try:
             given = parser(_named(words)).parse_args(words)
             command = f" {given.command}"
-            given.compiler = compiler or _compiler(getattr(given, "max_cost_per_decision", None))
+            run = import_module(f"koordpolicy.cli.{given.command}").run
+            if usage_of(given.command).compiles:
+                given.compiler = compiler or _compiler(getattr(given, "max_cost_per_decision", None))
             if ready is not None:
                 ready()
-            return int(given.run(given, terminal))
+            return int(run(given, terminal))
         finally:
             terminal.flush()
     except CannotRunError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from koordpolicy.cli.bundle import compile_paths
-from koordpolicy.cli.command import CANNOT_RUN, FINDINGS, GAVE_UP, OK, CannotRunError, Command
+from koordpolicy.cli.command import CANNOT_RUN, FINDINGS, GAVE_UP, OK, CannotRunError
 from koordpolicy.cli.proofs import kept_proofs
 from koordpolicy.cli.revisions import compiled_side, sides
 from koordpolicy.cli.terminal import Terminal
@@ -19,44 +19,9 @@ from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.proof import Counterexample, GaveUp, ProofBudget
 from koordpolicy.graph.proof.judging import JudgedInvariant, judge, telling
 
-_USUAL = ProofBudget()
 
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("names", metavar="NAME", nargs="*", help="names of Invariants (default: all)")
-    parser.add_argument(
-        "-p",
-        "--policies",
-        action="append",
-        default=[],
-        metavar="PATH",
-        help="where the policies stand; may be repeated (default: .)",
-    )
-    parser.add_argument(
-        "--since",
-        metavar="OLD",
-        help="a revision as Git names it, or a directory: ask Invariants that speak of `before`, too",
-    )
-    parser.add_argument(
-        "--inputs",
-        type=int,
-        default=_USUAL.inputs,
-        metavar="N",
-        help=f"inputs to try for each (default: {_USUAL.inputs})",
-    )
-    parser.add_argument(
-        "--work",
-        type=int,
-        default=_USUAL.work,
-        metavar="N",
-        help=f"units of work of the solver for each (default: {_USUAL.work})",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="format of the result"
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Judge Invariants; FINDINGS where one is violated, GAVE_UP where one is open."""
     if min(arguments.inputs, arguments.work) < 1:
         raise CannotRunError("a budget is at least 1")
     before, compilation = _revisions(arguments)
@@ -149,10 +114,3 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
     yield from textwrap.wrap(
         safe(text), width, initial_indent=indent, subsequent_indent=indent, break_long_words=False
     )
-
-
-COMMAND = Command(
-    _add,
-    _run,
-    epilog=f"exit code: 0 all proved, 1 one is violated, 2 could not run, {GAVE_UP} one is neither proved nor violated",
-)

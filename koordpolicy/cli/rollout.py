@@ -1,13 +1,10 @@
 """`koordpolicy rollout`: where rollouts stand, and a hand on them."""
 
 import argparse
-import getpass
-import os
 import uuid
-from collections.abc import Mapping
 
 from koordpolicy.cli.bundle import graph_of
-from koordpolicy.cli.command import FINDINGS, OK, CannotRunError, Command
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.rollouts.found import Directory, FoundRollout, InCluster, RolloutPlace, chosen
 from koordpolicy.cli.rollouts.text import as_data, details, plan_data, planned, short, table
 from koordpolicy.cli.terminal import Terminal
@@ -20,53 +17,9 @@ from koordpolicy.runtime.rollout.judging import Gathered, rollout_facts
 from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan, plan_of
 from koordpolicy.runtime.rollout.state import Phase, RolloutAction, RolloutCommand, RolloutProgress, Subject
 
-_WORDS: Mapping[str, str] = {
-    "status": "where rollouts stand; of one revision with its history",
-    "pause": "stay in the present step",
-    "resume": "go on after a pause",
-    "abort": "return to the old revision, everywhere and for good",
-    "plan": "what the policies below a path say of how the next revision goes live",
-}
 
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="what", metavar="WHAT", required=True)
-    for name, meaning in _WORDS.items():
-        one = commands.add_parser(name, help=meaning, description=meaning[0].upper() + meaning[1:] + ".")
-        one.add_argument("-o", "--output", choices=("text", "json"), default="text", help="format")
-        if name == "plan":
-            one.add_argument(
-                "paths", metavar="PATH", nargs="*", default=["."], help="files and directories (default: .)"
-            )
-            continue
-        one.add_argument(
-            "revision",
-            metavar="REVISION",
-            nargs="?",
-            help="the beginning of its commit or digest, or its PolicyRevision's name"
-            + ("" if name == "status" else " (default: the one that goes on)"),
-        )
-        place = one.add_mutually_exclusive_group()
-        place.add_argument(
-            "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl)"
-        )
-        place.add_argument(
-            "--state-dir", metavar="DIR", help="the state directory of a process without a cluster"
-        )
-        one.add_argument("--context", metavar="NAME", help="context of the kubeconfig")
-        if name != "status":
-            one.add_argument("--by", metavar="NAME", default=_user(), help="who asks for it (default: you)")
-
-
-def _user() -> str:
-    """Who sits here, as the history shows it."""
-    try:
-        return f"{getpass.getuser()}@{os.uname().nodename}"
-    except (OSError, KeyError):
-        return os.uname().nodename
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Say where rollouts stand, or write what is asked of one."""
     if arguments.what == "plan":
         return _plan(arguments, terminal)
     place: RolloutPlace = (
@@ -146,6 +99,3 @@ def _requirements(graph: RuleGraph, plan: RolloutPlan) -> dict[str, str]:
         rules = graph.decision(f"{KIND}.guards[{guard.name}].require").rules
         found[guard.name] = " ".join(rules[0].text.split()) if rules else ""
     return found
-
-
-COMMAND = Command(_add, _run, epilog="exit code: 0 well, 1 the named rollout was aborted, 2 could not run")

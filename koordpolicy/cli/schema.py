@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.diagnostics.nearest import nearest
@@ -17,33 +17,8 @@ PAGES = {"editors.md": editors_page(), "metrics.md": metrics_page()}
 """Pages of the manual on what stands above the language."""
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "kind", nargs="?", help="print the schema of this kind; `all` for the one that takes every kind"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("text", "json"),
-        default="text",
-        help="format of the list of kinds; a schema is JSON always",
-    )
-    parser.add_argument(
-        "-w",
-        "--write",
-        metavar="DIR",
-        type=Path,
-        help="write one file a kind into a directory instead, and the manual beside them",
-    )
-    parser.add_argument(
-        "--crds",
-        metavar="DIR",
-        type=Path,
-        help="write the CustomResourceDefinitions of the kinds and of PolicyRevision into a directory instead",
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Print or write what is made from the kinds."""
     if arguments.write is not None or arguments.crds is not None:
         for file in _write(arguments):
             terminal.say(f"wrote {file}")
@@ -75,6 +50,3 @@ def _write(arguments: argparse.Namespace) -> list[Path]:
     except OSError as error:
         raise CannotRunError(f"`{error.filename}` cannot be written: {error.strerror}") from None
     return written
-
-
-COMMAND = Command(_add, _run)

@@ -1,64 +1,12 @@
 """The flags that say where a process serves, and who may ask it there."""
 
 import argparse
-from pathlib import Path
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.repository import Flags
+from koordpolicy.cli.flags.serving import HTTP
 from koordpolicy.runtime.http.authentication import Authentication
 from koordpolicy.runtime.http.certificates import Tls
 from koordpolicy.runtime.http.serving import Endpoint
-
-HTTP = "--http"
-
-
-def add_serving_flags(parser: Flags, default: str, *, delegates: bool = True) -> None:
-    """Declare them; `delegates` says whether there is a cluster that can be asked about callers."""
-    parser.add_argument(
-        HTTP,
-        metavar="[HOST]:PORT",
-        default=default,
-        help="serve /healthz, /readyz, /metrics and /statusz there, and at / who may read what; port 0 takes a free one,"
-        f" no host every address, `off` none ({default})",
-    )
-    parser.add_argument(
-        "--tls-cert-file",
-        metavar="FILE",
-        type=Path,
-        help="serve by TLS with this certificate; read again when it changes, as the next two are",
-    )
-    parser.add_argument("--tls-private-key-file", metavar="FILE", type=Path, help="the certificate's key")
-    parser.add_argument(
-        "--tls-client-ca-file",
-        metavar="FILE",
-        type=Path,
-        help="let in callers whose certificate this CA has signed; /healthz and /readyz answer everyone",
-    )
-    parser.add_argument(
-        "--tls-client-names",
-        metavar="NAMES",
-        default="",
-        help="of those certificates, only the ones with these common names, separated by commas (default: all)",
-    )
-    parser.add_argument(
-        "--bearer-token-file",
-        metavar="FILE",
-        type=Path,
-        help="let in callers who send this token (Authorization: Bearer); read at each request",
-    )
-    if delegates:
-        parser.add_argument(
-            "--delegated-auth",
-            action="store_true",
-            help="let in callers with a token that the API server knows (TokenReview), and ask it of them and of"
-            " certificates' users whether they may do that to the path (SubjectAccessReview)",
-        )
-    parser.add_argument(
-        f"{HTTP}-anonymous-auth",
-        action="store_true",
-        help="let everyone who reaches --http read /metrics and /statusz; on a loopback address without credentials"
-        " everyone may",
-    )
 
 
 def endpoint_of(arguments: argparse.Namespace, flag: str, said: str, *, writes: bool = False) -> Endpoint:

@@ -11,14 +11,13 @@ import numpy as np
 from koordpolicy import resources
 from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.bundle import graph_of
-from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.simulation.text import render
 from koordpolicy.cli.simulation.words import Page, length
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
-from koordpolicy.model.time import parse_duration
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
@@ -32,66 +31,8 @@ EXAMPLE = "01-colocated-day/policies"
 _UPDATES_A_SECOND = 10
 
 
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--nodes",
-        metavar="FILE",
-        required=True,
-        help="nodes: openb CSV, what `kubectl get -o json|yaml` prints (claims, volumes, budgets, ... too), or a snapshot",
-    )
-    parser.add_argument("--pods", metavar="FILE", required=True, help="pods, in the same formats")
-    parser.add_argument(
-        "-p",
-        "--policies",
-        metavar="PATH",
-        action="append",
-        default=[],
-        help="file or directory of policies; may be repeated; without, the built-in pack with the example's profiles",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=["text", "json"], default="text", help="format of the report"
-    )
-    parser.add_argument(
-        "--interval",
-        metavar="D",
-        type=_duration,
-        help="time between the reports of agents (default: 2m up to two days)",
-    )
-    parser.add_argument(
-        "--until", metavar="D", type=_duration, help="how long to simulate (default: all of it)"
-    )
-    parser.add_argument(
-        "--start",
-        metavar="TIME",
-        help="the moment at which it begins, as `2026-07-01T18:00:00Z` or `2026-07-01`, for policies that read `now`,"
-        " and the PolicyExceptions in force then (default: 2020-01-01, and none)",
-    )
-    parser.add_argument("--seed", metavar="N", type=int, default=1, help="seed of all chance (default: 1)")
-    parser.add_argument(
-        "--explain",
-        metavar="POD",
-        action="append",
-        default=[],
-        help="explain the placement of this pod, or why it is pending at the end; repeatable",
-    )
-    parser.add_argument(
-        "--without-colocation",
-        action="store_true",
-        help="the same workload without profiles, overcommit, suppression",
-    )
-
-
-def _duration(text: str) -> int:
-    try:
-        length = parse_duration(text)
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    if length <= 0:
-        raise argparse.ArgumentTypeError(f"`{text}` is not more than nothing")
-    return length
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Simulate a workload and report on it."""
     paths = arguments.policies or [str(resources.examples() / EXAMPLE)]
     graph = graph_of(paths)
     start = EPOCH
@@ -167,6 +108,3 @@ def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[in
         )
 
     return tell
-
-
-COMMAND = Command(_add, _run, epilog="exit code: 0 simulated to the end, 2 could not run")

@@ -5,7 +5,7 @@ import asyncio
 import random
 from pathlib import Path
 
-from koordpolicy.cli.command import OK, CannotRunError, Command
+from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
@@ -13,27 +13,9 @@ from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, take_snapshot, write_snapshot
 from koordpolicy.runtime.clock import now_ns
 
-_USUAL = "cluster.json.gz"
 
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        nargs="?",
-        default=_USUAL,
-        metavar="FILE",
-        help=f"where to put it; `.gz` compresses it (default: {_USUAL})",
-    )
-    parser.add_argument(
-        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
-    )
-    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json"), default="text", help="format of what is said of the file"
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Take a picture of the cluster."""
     path = Path(arguments.file)
     if not path.parent.is_dir():
         raise CannotRunError(f"there is no directory `{path.parent}`")
@@ -74,6 +56,3 @@ def _data(snapshot: Snapshot, path: Path) -> dict[str, object]:
         "sha256": snapshot.digest,
         "notServed": sorted(map(str, snapshot.absent)),
     }
-
-
-COMMAND = Command(_add, _run, epilog="exit code: 0 well, 2 could not run")

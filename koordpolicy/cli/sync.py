@@ -3,68 +3,19 @@
 import argparse
 import os
 from dataclasses import replace
-from pathlib import Path
 
-from koordpolicy.cli.command import CANNOT_RUN, FINDINGS, CannotRunError, Command
-from koordpolicy.cli.repository import add_repository_flags, repository_settings
-from koordpolicy.cli.serving import add_serving_flags, http_of
+from koordpolicy.cli.command import CANNOT_RUN, FINDINGS, CannotRunError
+from koordpolicy.cli.repository import repository_settings
+from koordpolicy.cli.serving import http_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import CannotStart, Process, run_process
 from koordpolicy.runtime.syncing import Service, is_refusal, make_sync, run_sync, sync_once
 from koordpolicy.source.git.trouble import SyncError
 
-_EPILOG = (
-    "exit code: 0 synced (with --once) or stopped when told to, 1 the commit's signature was refused, "
-    "2 could not sync or start"
-)
 
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--repo", metavar="URL", required=True, help="address of the repository: HTTPS, SSH, or a path"
-    )
-    parser.add_argument(
-        "--dir",
-        metavar="DIR",
-        type=Path,
-        required=True,
-        help="directory that is kept in step, and nothing else's",
-    )
-    parser.add_argument(
-        "--link",
-        metavar="NAME",
-        default="",
-        help="link to the present tree, for readers (default: the last element of the address, without `.git`)",
-    )
-    parser.add_argument("--once", action="store_true", help="sync once and end")
-    parser.add_argument(
-        "--max-failures",
-        metavar="N",
-        type=int,
-        help="end after more failures in a row; -1 goes on for ever (default: -1, with --once 0)",
-    )
-    add_repository_flags(parser)
-    add_serving_flags(parser.add_argument_group("serving"), "off", delegates=False)
-    service = parser.add_argument_group("observing")
-    service.add_argument(
-        "--webhook",
-        action="store_true",
-        help="sync at once on POST /webhook; without a secret for callers with credentials, or on a loopback address",
-    )
-    service.add_argument(
-        "--webhook-secret-file",
-        metavar="FILE",
-        type=Path,
-        help="secret that messages to the webhook must prove to know, as those of GitHub, GitLab, Gitea and Forgejo",
-    )
-    service.add_argument(
-        "--log-format", choices=[str(one) for one in LogFormat], default="text", help="of the log (text)"
-    )
-    service.add_argument("--verbose", action="store_true", help="log more")
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Sync once, or until told to stop."""
     settings = repository_settings(arguments, arguments.repo, arguments.dir, arguments.link)
     http = http_of(arguments)
     secret = arguments.webhook_secret_file
@@ -104,6 +55,3 @@ def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
     code = run_process(main, "sync", os.uname().nodename)
     return ended[0] if ended else code
-
-
-COMMAND = Command(_add, _run, _EPILOG)

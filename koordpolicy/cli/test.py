@@ -6,8 +6,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from time import monotonic
 
-from koordpolicy.cli.bundle import OWN, add_paths, apart, compiled
-from koordpolicy.cli.command import FINDINGS, OK, TESTS_FAILED, CannotRunError, Command
+from koordpolicy.cli.bundle import OWN, apart, compiled
+from koordpolicy.cli.command import FINDINGS, OK, TESTS_FAILED, CannotRunError
 from koordpolicy.cli.results import RENDERERS, ShownRun
 from koordpolicy.cli.results.opinion import opinion_text
 from koordpolicy.cli.terminal import Terminal
@@ -17,61 +17,9 @@ from koordpolicy.graph.testing import Results, run_tests, updated
 from koordpolicy.graph.testing.referee import second_opinion
 from koordpolicy.source import read_tree
 
-_MOST_MUTANTS = 300
-_MUTATION_TIME = 300
 
-
-def _add(parser: argparse.ArgumentParser) -> None:
-    add_paths(parser)
-    parser.add_argument(
-        "-k",
-        "--filter",
-        metavar="TEXT",
-        help="run the cases whose name, or whose test's name, has this text or pattern (`*`, `?`)",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=list(RENDERERS), default="text", help="format of the results"
-    )
-    parser.add_argument("-v", "--verbose", action="store_true", help="list the cases that passed too")
-    parser.add_argument(
-        "--coverage", action="store_true", help="show coverage by kind, and the branches that no case takes"
-    )
-    parser.add_argument(
-        "--mutate",
-        action="store_true",
-        help="change the policies in one place at a time, and list the changes that no test notices",
-    )
-    parser.add_argument(
-        "--max-mutants",
-        type=int,
-        metavar="N",
-        default=_MOST_MUTANTS,
-        help=f"changes to try at most; a fixed sample where there are more (default: {_MOST_MUTANTS})",
-    )
-    parser.add_argument(
-        "--mutation-time",
-        type=int,
-        metavar="SECONDS",
-        default=_MUTATION_TIME,
-        help=f"begin no more changes after that time (default: {_MUTATION_TIME})",
-    )
-    parser.add_argument(
-        "--min-mutation-score",
-        type=float,
-        metavar="PERCENT",
-        help=f"with `--mutate`: exit with {FINDINGS} where tests notice a smaller share of the changes",
-    )
-    parser.add_argument(
-        "--update", action="store_true", help="write the actual values into the tests where they differ"
-    )
-    parser.add_argument(
-        "--referee",
-        action="store_true",
-        help="ask cel-python too, on the inputs of the tests, and report where it disagrees",
-    )
-
-
-def _run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Run the tests, once a bundle; TESTS_FAILED where one does."""
     bundles = apart(arguments.paths)
     if len(bundles) > 1 and arguments.output != "text":
         raise CannotRunError(
@@ -161,10 +109,3 @@ def _updated(
         return run, compilation
     again, graph = compiled(arguments.paths, arguments.compiler)
     return _tested(graph, again, arguments.filter), again
-
-
-COMMAND = Command(
-    _add,
-    _run,
-    epilog=f"exit code: 0 all passed, {TESTS_FAILED} some failed, 1 other findings, 2 could not run",
-)

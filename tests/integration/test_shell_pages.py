@@ -10,7 +10,7 @@ import pytest
 
 from koordpolicy.cli.main import COMMANDS, main, parser
 from koordpolicy.cli.terminal import Terminal
-from koordpolicy.language.manual.arguments import arguments_of, subparsers
+from koordpolicy.language.command_line.arguments import arguments_of, subparsers
 
 
 def printed(*words: str) -> str:

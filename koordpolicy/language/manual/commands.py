@@ -2,7 +2,7 @@
 
 import argparse
 
-from koordpolicy.language.manual.arguments import arguments_of, help_of, subparsers, value_of
+from koordpolicy.language.command_line.arguments import arguments_of, help_of, subparsers, value_of
 from koordpolicy.language.manual.markdown import code, table
 
 _INTRODUCTION = """# Commands

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.process import add_process_flags, settings_of
+from koordpolicy.cli.flags.process import add_process_flags
+from koordpolicy.cli.process import settings_of
 from koordpolicy.runtime.component import Settings
 from koordpolicy.runtime.http.authentication import Authentication
 from koordpolicy.runtime.http.certificates import Tls

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.scheduler import add_flags, choice_of
+from koordpolicy.cli.flags.scheduler import USAGE
+from koordpolicy.cli.scheduler import choice_of
 from koordpolicy.runtime.http.authentication import Authentication
 from koordpolicy.runtime.http.serving import Endpoint
 from koordpolicy.scheduler.process import Choice
@@ -14,7 +15,7 @@ from koordpolicy.scheduler.process import Choice
 
 def given(*arguments: str) -> Choice:
     parser = argparse.ArgumentParser()
-    add_flags(parser)
+    USAGE.add(parser)
     return choice_of(parser.parse_args(arguments))
 
 

@@ -3,7 +3,7 @@
 import argparse
 import re
 
-from koordpolicy.language.manual.arguments import arguments_of, help_of, subparsers, value_of
+from koordpolicy.language.command_line.arguments import arguments_of, help_of, subparsers, value_of
 
 _EXITS = (
     ("0", "all is well"),

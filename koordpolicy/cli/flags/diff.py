@@ -1,0 +1,52 @@
+"""The flags of `koordpolicy diff`."""
+
+import argparse
+
+from koordpolicy.cli.command import DIFFERENT, GAVE_UP, Usage
+from koordpolicy.cli.flags.moment import add_moment
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "old",
+        metavar="OLD",
+        help="a revision as Git names it (main, HEAD~1, a tag), or a directory; `A...B` compares B with what it "
+        "left A at, as a pull request does",
+    )
+    parser.add_argument(
+        "new",
+        metavar="NEW",
+        nargs="?",
+        help="the same; the working tree when it is left out",
+    )
+    parser.add_argument(
+        "-p",
+        "--policies",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="where the policies stand in the repository; may be repeated (default: .)",
+    )
+    parser.add_argument(
+        "-c",
+        "--cluster",
+        metavar="FILE",
+        help="a file of `koordpolicy snapshot`, or what `kubectl get nodes,pods -A -o json|yaml` gives (which has"
+        " no usage): ask both revisions about its nodes and pods",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json", "markdown"), default="text", help="format of the result"
+    )
+    parser.add_argument(
+        "--exit-code",
+        action="store_true",
+        help=f"exit with {DIFFERENT} when the revisions differ, with {GAVE_UP} when that could not be told",
+    )
+    add_moment(parser, " and at which examples take place")
+
+
+USAGE = Usage(
+    _add,
+    f"exit code: 0 well, {DIFFERENT} different and {GAVE_UP} gave up (both with --exit-code), 2 could not run",
+    compiles=True,
+)

@@ -1,0 +1,68 @@
+"""The flags of `koordpolicy explain`."""
+
+import argparse
+
+from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.facts import add_given
+from koordpolicy.cli.flags.moment import add_moment
+from koordpolicy.cli.flags.paths import add_paths
+
+_SHOWN = 5
+"""Best nodes that are shown unless said otherwise."""
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "what",
+        help="a diagnostic code (KP204), a decision (Overcommit/batch.cpu), what a document is about "
+        "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu), a function, or `pod` with the name of one",
+    )
+    _add_pod(parser)
+    add_paths(parser, option=True)
+    add_given(parser)
+    add_moment(parser)
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="format of the explanation"
+    )
+
+
+def _add_pod(parser: argparse.ArgumentParser) -> None:
+    """Declare what only a question about a pod needs."""
+    group = parser.add_argument_group(
+        "of a cluster",
+        "with `pod` and its name, or a decision and the name of a node or pod; without a picture, live",
+    )
+    group.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="the pod, with `NAMESPACE/` before it where not `default`, or the node that is decided about",
+    )
+    group.add_argument("-s", "--snapshot", metavar="FILE", help="a file of `koordpolicy snapshot`")
+    group.add_argument(
+        "-f",
+        "--filename",
+        metavar="PATH",
+        action="append",
+        help="manifests of nodes, pods and whatever else there is; may be repeated",
+    )
+    group.add_argument(
+        "--policies-from-cluster",
+        action="store_true",
+        help="answer by the policy objects of the cluster (default: by what -p names, else by those objects where"
+        " schedulers follow them, else by the built-in pack alone; the answer says by which)",
+    )
+    group.add_argument(
+        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
+    )
+    group.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
+    group.add_argument(
+        "--top",
+        type=int,
+        default=_SHOWN,
+        metavar="N",
+        help=f"how many of the best nodes are shown ({_SHOWN})",
+    )
+
+
+USAGE = Usage(_add, compiles=True)

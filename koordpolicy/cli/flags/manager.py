@@ -1,0 +1,23 @@
+"""The flags of `koordpolicy manager`."""
+
+import argparse
+
+from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.process import EPILOG, add_process_flags
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    add_process_flags(parser)
+    parser.add_argument(
+        "--resync",
+        metavar="SECONDS",
+        type=float,
+        default=60.0,
+        help="look at each node so often (default: 60)",
+    )
+    parser.add_argument(
+        "--workers", metavar="N", type=int, default=4, help="nodes written at a time (default: 4)"
+    )
+
+
+USAGE = Usage(_add, EPILOG)
