@@ -22,7 +22,7 @@ def process() -> int:
         # An interrupt amid imports comes out as all kinds of errors. There is nothing to tidy up yet.
         heeds = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if heeds:
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            _leave_interrupts_to_the_system()
         from koordpolicy.cli.main import main  # noqa: PLC0415  # the longest part of a short command
         from koordpolicy.runtime.collector import seldom  # noqa: PLC0415
 
@@ -38,6 +38,13 @@ def process() -> int:
         return INTERRUPTED
     finally:
         _drop_what_cannot_be_written()
+
+
+def _leave_interrupts_to_the_system() -> None:
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    except OSError:  # one came before this, and its handler was to run after it
+        raise KeyboardInterrupt from None
 
 
 def heed_interrupts() -> None:

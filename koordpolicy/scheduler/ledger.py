@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import partial
 from itertools import count
-from typing import Final
+from typing import Final, NamedTuple
 
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.undo_log import UndoLog
@@ -46,8 +46,7 @@ class Stage(IntEnum):
     CONFIRMED = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(NamedTuple):
     """What was taken for a pod: by whom, what, and what gives it back.
 
     `prebind` writes it before the pod is bound. A `lasting` one is held as long as the pod is there; others until the cluster confirms the pod on its node.

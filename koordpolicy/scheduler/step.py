@@ -37,6 +37,10 @@ class Step:
     """Whether it has nothing to say where its plugin has no cache key."""
     reads_time: bool = field(init=False)
     """Whether its answer may change with nothing but the time."""
+    always: bool = field(init=False)
+    """Whether policy has every pod asked."""
+    fixed_weight: int | None = field(init=False)
+    """The weight of a score where policy says the same for every pod."""
 
     def __post_init__(self) -> None:
         constant = all(decision.program is None for _, decision in self.parameters)
@@ -49,6 +53,11 @@ class Step:
         asks = (self.enabled, *(decision for _, decision in self.parameters))
         timed = any(root == "now" for decision in asks for root, _ in decision.facts)
         object.__setattr__(self, "reads_time", timed or self.tells_time)
+        always = self.enabled.program is None and self.enabled.constant is not False
+        object.__setattr__(self, "always", always)
+        weighs = (self.enabled, *(() if self.weight is None else (self.weight,)))
+        same = all(decision.program is None for decision in weighs)
+        object.__setattr__(self, "fixed_weight", self.weighs({}) if same else None)
 
     @property
     def depends_on_pods(self) -> bool:

@@ -10,7 +10,7 @@ from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem
 from koordpolicy.scheduler.evaluation.answers import Filtered, Scored
 from koordpolicy.scheduler.evaluation.evaluation import Evaluation
-from koordpolicy.scheduler.evaluation.keys import cache_keys_of, stale
+from koordpolicy.scheduler.evaluation.keys import CacheKeys, cache_keys_of, stale
 from koordpolicy.scheduler.step import Step
 
 
@@ -42,13 +42,6 @@ def evaluate(
         program = profile.evaluate if nodes.count else None
         found = {} if program is None else program.call_all(table, records, rows)
         keys = {} if local_only or (timed_only and not profile.looks_beyond_in_time) else cache_keys_of(cycle)
-
-        def seen(step: Step) -> NodeView | None:
-            """The nodes that the plugin of a step that looks beyond rows is asked about; None where it has nothing to say."""
-            if step.place not in keys:
-                return None
-            return nodes if known is None or not stale(known.cache_keys, keys, step.place) else nodes.whole()
-
         for at, step in enumerate(profile.filters):
             if known is not None and step.settled(changed):
                 filters.append(known.filters[at])
@@ -56,26 +49,39 @@ def evaluate(
             answer = Filtered(step)
             filters.append(answer)
             if (
-                not (step.speaks_by_key and step.place not in keys)
-                and (step.reads_time or not timed_only)
-                and step.enabled.value(records) is not False
+                (step.speaks_by_key and step.place not in keys)
+                or (timed_only and not step.reads_time)
+                or not (step.always or step.enabled.value(records) is not False)
             ):
-                plugin, view = step.plugin, seen(step) if step.looks_beyond else nodes
-                if view is not None and plugin is not None and plugin.filter is not None:
-                    answer.verdicts = plugin.filter(cycle.view, view, step.values(records))
-                if step.expression:
-                    answer.accepted = _accepted(found.get(step.place))
+                continue
+            view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
+            plugin = step.plugin
+            if view is not None and plugin is not None and plugin.filter is not None:
+                answer.verdicts = plugin.filter(cycle.view, view, step.values(records))
+            if step.expression:
+                answer.accepted = _accepted(found.get(step.place))
         for at, step in enumerate(() if filters_only or local_only or timed_only else profile.scores):
             if known is not None and step.settled(changed):
                 scores.append(known.scores[at])
-            elif weight := step.weighs(records):
-                view = seen(step) if step.looks_beyond else nodes
+                continue
+            weight = step.fixed_weight
+            if weight is None:
+                weight = step.weighs(records)
+            if weight:
+                view = _seen(step, nodes, keys, known) if step.looks_beyond else nodes
                 scores.append(Scored(step, _scores(step, cycle, view, found.get(step.place)), weight))
             else:
                 scores.append(Scored(step))
     except Exception as problem:
         raise CycleProblem.of(problem, step) from problem
     return Evaluation(nodes.count, filters, scores, keys)
+
+
+def _seen(step: Step, nodes: NodeView, keys: CacheKeys, known: Evaluation | None) -> NodeView | None:
+    """The nodes that the plugin of a step that looks beyond rows is asked about; None where it has nothing to say."""
+    if step.place not in keys:
+        return None
+    return nodes if known is None or not stale(known.cache_keys, keys, step.place) else nodes.whole()
 
 
 def _accepted(result: ColumnResult | None) -> Mask | None:
