@@ -15,6 +15,7 @@ from koordpolicy.model.reading import ObjectError
 from koordpolicy.runtime.metrics import Metrics, Sizes
 from koordpolicy.runtime.reports.troubles import Troubles
 from koordpolicy.scheduler.cycle import Cycle
+from koordpolicy.scheduler.framework import Framework
 from koordpolicy.scheduler.plugins import ParameterError
 from koordpolicy.scheduler.profile import KIND, ROOTS, place_of
 from koordpolicy.scheduler.scheduler import Scheduler
@@ -56,7 +57,7 @@ class SlowRules:
     """Finds the filters and scores that make decisions slower than policy has it (`diagnosis.slowDecision`).
 
     `clock` gives the nanoseconds that a processor has worked for this thread: a machine that is busy elsewhere is no fault of a
-    rule.
+    rule. Nor is it that the first decision of a framework takes longer, which makes what the later ones find.
     """
 
     def __init__(self, scheduler: Scheduler, troubles: Troubles, clock: Callable[[], int]) -> None:
@@ -64,9 +65,13 @@ class SlowRules:
         self._troubles = troubles
         self._clock = clock
         self._not_before = clock()
+        self._begun: Framework | None = None
 
     def decided(self, pod: Pod, seconds: float) -> None:
         """A decision on a pod took so long: if that is slow, tell of the rules to blame, as far as any are."""
+        if self._begun is not self._scheduler.framework:
+            self._begun = self._scheduler.framework
+            return
         limit = self._scheduler.diagnosis.limits.slow_decision
         if not limit or seconds * 1e9 <= limit or (began := self._clock()) < self._not_before:
             return

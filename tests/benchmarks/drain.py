@@ -23,7 +23,7 @@ from typing import Any
 
 import aiohttp
 
-from tests.benchmarks.measure import Row
+from tests.benchmarks.measure import Row, as_installed
 from tests.parts import Missing, find
 from tests.parts.apiserver import Access, ApiServer
 
@@ -186,7 +186,9 @@ async def drained(backlog: Backlog, contender: Contender, log: Path) -> Row:
     await asyncio.sleep(0.5)
     begin = time.perf_counter()
     with log.open("wb") as out:
-        process = subprocess.Popen(contender.command, stdout=out, stderr=subprocess.STDOUT)  # noqa: ASYNC220  # our own words
+        process = subprocess.Popen(  # noqa: ASYNC220  # our own words
+            contender.command, stdout=out, stderr=subprocess.STDOUT, env=as_installed()
+        )
     try:
         while len(times) < backlog.pods:
             ended = process.poll()

@@ -1,7 +1,7 @@
 """Values that a decision may have, as far as they are known before anything is asked."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from koordpolicy.diagnostics import Span
 from koordpolicy.graph.analysis.possible import PossibleValue, PossibleValues
@@ -22,11 +22,17 @@ from koordpolicy.language.facts import FACTS
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A value that a decision may have, whose rule says so, and the place of it."""
+    """A value that a decision may have, and the rule that says so."""
 
     rule: Rule
     value: object
-    span: Span
+    _state: State = field(repr=False)
+    _one: PossibleValue = field(repr=False)
+
+    @property
+    def span(self) -> Span:
+        """The place of the value: looked for when asked for, since few values are wrong."""
+        return place_of(self._state, self._one).span
 
 
 def constants_of(state: State, decision: Decision) -> Iterator[tuple[Rule, object]]:
@@ -52,7 +58,7 @@ def values_of(state: State, decision: Decision) -> Iterator[Said]:
     for rule in decision.rules:
         for one in elements_of(state, rule):
             if one.known:
-                yield Said(one.rule, one.value, place_of(state, one).span)
+                yield Said(one.rule, one.value, state, one)
 
 
 def elements_of(state: State, rule: Rule) -> tuple[PossibleValue, ...]:

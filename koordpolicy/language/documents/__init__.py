@@ -2,7 +2,7 @@
 
     text --read_documents--> Document(data, positions)
 
-`events` is the door to the YAML library, `tree` builds places from its events, `scalars` says what
+`quick` reads what most documents are written in; `events` is the door to the YAML library for the rest, `tree` builds places from its events, `scalars` says what
 a plain scalar means, `text` maps decoded strings back to the file. Nothing here knows kinds, CEL or
 facts; findings have codes KP001-KP006 (and KP106 for keys that are not strings).
 

@@ -7,27 +7,14 @@ from typing import Any
 from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.value import Fix
 from koordpolicy.language.documents import events as yaml
+from koordpolicy.language.documents.faults import MAX_DEPTH, MAX_NODES, TooLarge
 from koordpolicy.language.documents.scalars import NotANumberHere, plain, tagged
 from koordpolicy.language.documents.text import HALF, Lines, TextMap, content_start, joined
 from koordpolicy.language.documents.tree import Data, Place
 from koordpolicy.language.documents.wording import RENDER_FIRST, TEMPLATE
 
-MAX_DEPTH = 60
-"""How deep mappings and lists of a document may nest."""
-
-MAX_NODES = 100_000
-"""How many values a document may have once every alias is expanded."""
-
 _CORE = "tag:yaml.org,2002:"
 _SCALAR_TAGS = frozenset({"str", "int", "float", "bool", "null"})
-
-
-class TooLarge(Exception):
-    """A document exceeds a limit. `offset` counts from the start of the file."""
-
-    def __init__(self, offset: int, message: str, help: str) -> None:
-        super().__init__(message)
-        self.offset, self.message, self.help = offset, message, help
 
 
 @dataclass(slots=True, eq=False)

@@ -18,6 +18,8 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
+from koordpolicy.language.documents.faults import SyntaxFault
+
 __all__ = [
     "AliasEvent",
     "MappingEndEvent",
@@ -25,49 +27,10 @@ __all__ = [
     "ScalarEvent",
     "SequenceEndEvent",
     "SequenceStartEvent",
-    "SyntaxFault",
     "events",
-    "split",
 ]
 
-_MARKER = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _BEYOND = re.compile(r"\\U(?!000|0010)[0-9a-fA-F]{8}")
-_DIRECTIVE = re.compile(r"^%", re.MULTILINE)
-
-
-class SyntaxFault(Exception):
-    """The text is not YAML. Offsets are relative to the text given."""
-
-    def __init__(
-        self, problem: str, offset: int, context: str = "", context_offset: int | None = None
-    ) -> None:
-        super().__init__(problem)
-        self.problem, self.offset = problem, offset
-        self.context, self.context_offset = context, context_offset
-
-
-def split(text: str) -> Iterator[tuple[int, str]]:
-    """Cut a file into its documents: offset and text of each.
-
-    A line that begins with `---` or `...` ends a document wherever it stands, scalars included, so
-    the cut needs no parsing and a fault in one document stays there. Directives stay with the
-    document that follows them.
-    """
-    start = 0
-    for found in _MARKER.finditer(text):
-        if found.group() == "---" and (
-            found.start() == start or _only_directives(text[start : found.start()])
-        ):
-            continue
-        yield start, text[start : found.start()]
-        start = found.end() if found.group() == "..." else found.start()
-    yield start, text[start:]
-
-
-def _only_directives(text: str) -> bool:
-    return bool(_DIRECTIVE.search(text)) and all(
-        not line or line[0] in "%#" or line.isspace() for line in text.splitlines()
-    )
 
 
 def events(text: str) -> Iterator[object]:

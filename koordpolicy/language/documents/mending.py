@@ -3,8 +3,8 @@
 import re
 
 from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.language.documents.build import TooLarge, build
-from koordpolicy.language.documents.events import SyntaxFault
+from koordpolicy.language.documents.build import build
+from koordpolicy.language.documents.faults import SyntaxFault, TooLarge
 from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.tree import Place

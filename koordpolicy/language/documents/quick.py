@@ -12,7 +12,7 @@ a repository of 1,000 files (medians of paired runs of `tests/benchmarks/compili
 
 import re
 
-from koordpolicy.language.documents.build import MAX_DEPTH, MAX_NODES
+from koordpolicy.language.documents.faults import MAX_DEPTH, MAX_NODES
 from koordpolicy.language.documents.scalars import WORDS, NotANumberHere, plain
 from koordpolicy.language.documents.text import decode
 from koordpolicy.language.documents.tree import Data, Place

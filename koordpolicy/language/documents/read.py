@@ -3,11 +3,10 @@
 import re
 
 from koordpolicy.diagnostics import Diagnostics, Note
-from koordpolicy.language.documents.build import TooLarge, build
 from koordpolicy.language.documents.document import Document, Positions
-from koordpolicy.language.documents.events import SyntaxFault, split
-from koordpolicy.language.documents.mending import at_cause, mended
+from koordpolicy.language.documents.faults import SyntaxFault, TooLarge
 from koordpolicy.language.documents.quick import quick
+from koordpolicy.language.documents.split import split
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.tree import Place
 from koordpolicy.language.documents.wording import RENDER_FIRST, TEMPLATE, explain_fault, template_in
@@ -64,7 +63,12 @@ def place_of(lines: Lines, base: int, text: str, found: Diagnostics) -> Place | 
 
     Raises `SyntaxFault` (offsets relative to `text`) and `TooLarge`.
     """
-    return quick(text, base) or build(lines, base, text, found)
+    root = quick(text, base)
+    if root is not None:
+        return root
+    from koordpolicy.language.documents.build import build  # noqa: PLC0415  # the YAML library, which few documents need
+
+    return build(lines, base, text, found)
 
 
 def _read_one(
@@ -74,6 +78,8 @@ def _read_one(
     try:
         root = place_of(lines, base, text, found)
     except SyntaxFault as raised:
+        from koordpolicy.language.documents.mending import at_cause, mended  # noqa: PLC0415  # as for `build`
+
         fault = at_cause(text, raised)
         template = _report(lines, base, text, fault, found)
         if not mend:

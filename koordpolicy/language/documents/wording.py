@@ -1,6 +1,6 @@
 """YAML faults in the words of the person who has to mend them."""
 
-from koordpolicy.language.documents.events import SyntaxFault
+from koordpolicy.language.documents.faults import SyntaxFault
 
 _WORDS: tuple[tuple[str, str, str | None], ...] = (
     (

@@ -3,9 +3,9 @@
 import re
 
 from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.language.documents.build import TooLarge
-from koordpolicy.language.documents.events import SyntaxFault, split
+from koordpolicy.language.documents.faults import SyntaxFault, TooLarge
 from koordpolicy.language.documents.read import place_of, read_documents
+from koordpolicy.language.documents.split import split
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.tree import Place
 from koordpolicy.language.format.layout import layout

@@ -48,7 +48,7 @@ NEVER: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("rollout", "abort", "--help"): (*HEAVY, *LANGUAGE),
     ("completion", "bash"): tuple({*HEAVY, *LANGUAGE} - {"shtab"}),
     ("man",): (*HEAVY, *LANGUAGE),
-    ("check", BUNDLE): HEAVY,
+    ("check", BUNDLE): (*HEAVY, "ruamel", "z3"),
     ("fmt", "--check", BUNDLE): HEAVY,
     ("test", BUNDLE): HEAVY,
     ("explain", "KP204"): HEAVY,

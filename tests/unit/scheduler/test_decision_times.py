@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from itertools import count, pairwise
 from typing import Any
 
@@ -18,6 +19,7 @@ from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.runtime.reports.troubles import Troubles
 from koordpolicy.scheduler.decision_times import DecisionTimes, SlowRules
+from koordpolicy.scheduler.scheduler import Scheduler
 from tests.unit.scheduler import test_loop
 from tests.unit.scheduler.world import START, World, pod, policies
 
@@ -53,12 +55,20 @@ def _world(limit: str, nodes: int = 300) -> World:
     return world
 
 
+def _rules(scheduler: Scheduler, clock: Callable[[], int] = processor_ns) -> SlowRules:
+    """What has seen the first decision of its scheduler, which counts for nothing."""
+    rules = SlowRules(scheduler, _troubles(), clock)
+    rules.decided(pod("p"), 5.0)
+    return rules
+
+
 def _told(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [one.getMessage() for one in caplog.records if one.levelno == logging.WARNING]
 
 
 def test_a_slow_filter_is_told_of_with_its_place_and_what_it_takes(caplog: pytest.LogCaptureFixture) -> None:
-    rules = SlowRules(_world("1ms").scheduler, _troubles(), processor_ns)
+    rules = _rules(_world("1ms").scheduler)
+    assert not _told(caplog), "the first decision makes what the others find"
     rules.decided(pod("p"), 5.0)
     (own,) = [line for line in _told(caplog) if "filter `own`" in line]
     head, _, tail = own.partition(": ")
@@ -72,14 +82,14 @@ def test_a_slow_filter_is_told_of_with_its_place_and_what_it_takes(caplog: pytes
 
 def test_policy_says_what_is_slow(caplog: pytest.LogCaptureFixture) -> None:
     for limit, seconds in (("0s", 5.0), ("2s", 1.9)):
-        SlowRules(_world(limit).scheduler, _troubles(), processor_ns).decided(pod("p"), seconds)
+        _rules(_world(limit).scheduler).decided(pod("p"), seconds)
     assert not _told(caplog)
 
 
 def test_rules_are_not_to_blame_for_a_slow_machine(caplog: pytest.LogCaptureFixture) -> None:
     ticks = count(1)
-    SlowRules(_world("1ms").scheduler, _troubles(), lambda: next(ticks)).decided(pod("p"), 5.0)
-    SlowRules(_world("1ms", 0).scheduler, _troubles(), processor_ns).decided(pod("p"), 5.0)
+    _rules(_world("1ms").scheduler, lambda: next(ticks)).decided(pod("p"), 5.0)
+    _rules(_world("1ms", 0).scheduler).decided(pod("p"), 5.0)
     assert not _told(caplog)
 
 

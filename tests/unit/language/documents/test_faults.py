@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from koordpolicy.diagnostics import Diagnostics, Span
 from koordpolicy.language.documents import read_documents
-from koordpolicy.language.documents.build import MAX_DEPTH
+from koordpolicy.language.documents.faults import MAX_DEPTH
 from koordpolicy.language.documents.read import MAX_CHARACTERS
 from koordpolicy.language.format import format_text
 from koordpolicy.language.validate import validate

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.language.documents.build import build
-from koordpolicy.language.documents.events import SyntaxFault
+from koordpolicy.language.documents.faults import SyntaxFault
 from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.text import Lines, decode
 from koordpolicy.language.documents.tree import Place
