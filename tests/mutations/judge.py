@@ -1,9 +1,11 @@
 """What a comparison of revisions says of a change, held against inputs that are drawn by other draws."""
 
+import json
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
@@ -13,16 +15,26 @@ from koordpolicy import resources
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.diff import compare
 from koordpolicy.graph.diff.compare import known_texts
+from koordpolicy.graph.mutation import Mutant, mutants_of
 from koordpolicy.graph.proof import Differ
+from koordpolicy.graph.proof.digest import digest_of
 from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.pools import Pools
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.source import read_tree
-from tests.mutations.draw import Mutation, mutations
+from tests.conftest import REPOSITORY
 
 PACK = "koordinator"
 BUNDLE = "bundle"
+GUIDE = REPOSITORY / "schemas" / "guide"
+_MISTAKEN = frozenset(("units.md",))
+"""Pages that end with a mistake, to show what is said of it."""
+
+_BLOCK = re.compile(r"^```(?P<language>\w*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FILE = re.compile(r"# (?P<name>[\w/.-]+\.yaml)\n")
+_REMOVED = re.compile(r"^\$ rm (?P<names>.*)$", re.MULTILINE)
+
 SAMPLES = 2_000
 """Inputs on which decisions that are proved equal are asked."""
 
@@ -49,12 +61,15 @@ class Source:
 class Judgement:
     """What was said of one change: refused, unchanged, settings, differs, equal, or gave up.
 
-    `wrong` are answers that inputs or the engine contradict.
+    `meaning` is equal for changes that compile to the same expressions. `wrong` are answers that inputs or the engine
+    contradict.
     """
 
     source: str
-    mutation: Mutation
+    operator: str
+    what: str
     says: str
+    meaning: str = ""
     seconds: float = 0.0
     gave_up: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
@@ -72,8 +87,14 @@ class Report:
 
     @property
     def judged(self) -> list[Judgement]:
-        """Those that compile and change an expression."""
-        return [one for one in self.judgements if one.says in ("differs", "equal", "gave up")]
+        """Those that compile and change an expression, one of each meaning."""
+        real = (one for one in self.judgements if one.says in ("differs", "equal", "gave up"))
+        return list({one.meaning: one for one in real}.values())
+
+    @property
+    def repeated(self) -> int:
+        """How many mean the same as another one."""
+        return sum(one.says in ("differs", "equal", "gave up") for one in self.judgements) - len(self.judged)
 
 
 def _read(folder: Path) -> dict[str, str]:
@@ -82,13 +103,33 @@ def _read(folder: Path) -> dict[str, str]:
 
 @cache
 def sources() -> tuple[Source, ...]:
-    """The pack, the examples, and a bundle of ours."""
+    """The pack, the examples, a bundle of ours, and those of the guide, a page each."""
     examples = resources.examples()
     folders = {path.parent for path in sorted(Path(examples).rglob("koordpolicy.yaml"))}
     found = [Source("policies", _read(Path(resources.policies())))]
     found += [Source(f"examples/{folder.relative_to(examples)}", _read(folder)) for folder in sorted(folders)]
     found.append(Source("tests/mutations/bundle", _read(Path(__file__).with_name("bundle"))))
+    for page in sorted(GUIDE.glob("*.md")):
+        if page.name not in _MISTAKEN:
+            found += [Source(f"guide/{page.name}", files) for files in _of_page(page.read_text("utf-8"))]
     return tuple(found)
+
+
+def _of_page(text: str) -> list[dict[str, str]]:
+    """The bundles that stand in the end where a page of the guide is followed."""
+    files: dict[str, str] = {}
+    for block in _BLOCK.finditer(text):
+        named = _FILE.match(block["body"])
+        if block["language"] == "yaml" and named is not None:
+            files[named["name"]] = block["body"]
+        for removed in _REMOVED.finditer(block["body"]):
+            for name in removed["names"].split():
+                files.pop(name, None)
+    folders = [Path(name).parent for name in files if Path(name).name == "koordpolicy.yaml"]
+    return [
+        {Path(name).name: body for name, body in files.items() if Path(name).parent == folder}
+        for folder in folders
+    ]
 
 
 class Bench:
@@ -108,15 +149,19 @@ class Bench:
             return self._compiler.compile(Layer(BUNDLE, {"koordpolicy.yaml": _ABOVE}))
         return self._compiler.compile(Layer(BUNDLE, dict(files)))
 
-    def mutations(self) -> Iterator[Mutation]:
+    @cached_property
+    def mutants(self) -> Sequence[Mutant]:
         """All changes of the source."""
-        return mutations(self.compilation, self.source.layer)
+        own = (unit for unit in self.compilation.units if unit.layer_name == self.source.layer)
+        return mutants_of(own, thorough=True)
 
-    def judge(self, mutation: Mutation) -> Judgement:
+    def judge(self, mutant: Mutant) -> Judgement:
         """What the comparison says, and whether that is so."""
-        changed = self._compiled({**self.source.files, mutation.file: mutation.text}).graph
+        what = f"{mutant.unit.id} {mutant.span.start.line}: {mutant.before} -> {mutant.after}"
+        judgement = partial(Judgement, self.source.name, str(mutant.operator), what)
+        changed = self._compiled({**self.source.files, mutant.file: mutant.text}).graph
         if changed is None:
-            return Judgement(self.source.name, mutation, "refused")
+            return judgement("refused")
         start = perf_counter()
         difference = compare(self.graph, changed)
         took = perf_counter() - start
@@ -144,7 +189,19 @@ class Bench:
             else "unchanged"
         )
         open_ones = tuple(f"{one.decision}: {one.why}" for one in difference.open)
-        return Judgement(self.source.name, mutation, says, took, open_ones, tuple(wrong))
+        return judgement(says, self._meaning(changed), took, open_ones, tuple(wrong))
+
+    def _meaning(self, changed: RuleGraph) -> str:
+        names = [name for name in map(str, changed.decisions) if self._is_other(changed, name)]
+        return " ".join((*names, digest_of([changed.expression(name) for name in names])))
+
+    def _is_other(self, changed: RuleGraph, name: str) -> bool:
+        return name not in self.graph or self.graph.expression(name) != changed.expression(name)
+
+
+def identity(mutant: Mutant) -> str:
+    """What is equal for the same change of the same document, whichever source it stands in."""
+    return json.dumps([mutant.unit.document.data, mutant.path, mutant.value], default=str, sort_keys=True)
 
 
 def _counterexample(old: RuleGraph, new: RuleGraph, name: str) -> str | None:

@@ -2,6 +2,9 @@
 
     units --mutants_of--> mutants --text--> another revision
 
+Of one place there are as many as differ in the case that would notice them; `thorough` makes others, too, which say
+little of tests and much of a comparison of revisions.
+
 Pure: nothing is compiled or run. Some mutants are no policies (of another type, say), and some mean the same as the
 original: who compiles them finds out.
 """

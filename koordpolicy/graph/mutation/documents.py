@@ -36,12 +36,15 @@ _ALWAYS = "true"
 _LONGEST = 60
 
 
-def mutants_of(units: Iterable[Unit]) -> tuple[Mutant, ...]:
-    """All mutants of the documents, by file and place; tests, invariants and the bundle's own document have none."""
+def mutants_of(units: Iterable[Unit], *, thorough: bool = False) -> tuple[Mutant, ...]:
+    """All mutants of the documents, by file and place; tests, invariants and the bundle's own document have none.
+
+    With `thorough` there are more of each place, which the same cases notice.
+    """
     mutable = [unit for unit in units if not isinstance(unit.spec, _SAID_OF_POLICIES)]
     mutable.sort(key=lambda unit: unit.document.span)
     texts = {unit: tuple(_expressions(unit)) for unit in mutable}
-    domains = domains_of(tree for found in texts.values() for _, _, tree, _ in found)
+    domains = domains_of((tree for found in texts.values() for _, _, tree, _ in found), thorough=thorough)
     seen: set[tuple[str, str]] = set()
     made: list[Mutant] = []
     for unit in mutable:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from koordpolicy.graph.mutation.domains import ValueDomains, name_of
 from koordpolicy.graph.mutation.operators import Operator
-from koordpolicy.graph.mutation.scalars import other_amount, other_numbers
 from koordpolicy.language.cel import ast
 from koordpolicy.language.cel.types import BOOL, DOUBLE, INT, STRING, UINT
 from koordpolicy.language.facts import FACTS, ROOTS, Fact
@@ -27,7 +26,14 @@ _DECIDED = frozenset((*_COMPARISONS, *_LOGIC, "!_", "@in"))
 _EXCHANGED = {
     "min": "max", "max": "min", "least": "greatest", "greatest": "least", "ceil": "floor", "floor": "ceil",
     "startsWith": "contains", "endsWith": "contains", "contains": "startsWith", "exists": "all", "all": "exists",
+    "exists_one": "exists", "getHours": "getMinutes", "getMinutes": "getSeconds", "getDayOfWeek": "getDate",
+    "getDate": "getDayOfMonth", "getDayOfMonth": "getDate", "getMonth": "getDayOfMonth", "getFullYear": "getMonth",
 }  # fmt: skip
+_BOUNDS = frozenset(("min", "max", "least", "greatest"))
+_MIRRORED = {"_<_": "_>_", "_<=_": "_>=_", "_>_": "_<_", "_>=_": "_<=_"}
+_ORDERED = frozenset(("_-_", "_/_", "_%_"))
+"""Operators whose operands cannot be exchanged."""
+
 _PREDICATES = frozenset(("all", "exists", "exists_one", "filter"))
 _AMOUNTS = frozenset(("cpu", "memory", "bandwidth", "duration", "quantity", "timestamp"))
 """Functions that read an amount from a text."""
@@ -54,6 +60,8 @@ def changes(tree: ast.Expr, domains: ValueDomains, *, condition: bool) -> Iterat
     while waiting:
         node, name, decides = waiting.pop()
         yield from _changes(node, domains, name, decides)
+        if domains.thorough and decides:
+            yield from _of_truth(node)
         waiting.extend(reversed(list(_parts(node))))
 
 
@@ -115,11 +123,25 @@ def _changes(node: ast.Expr, domains: ValueDomains, name: str, decides: bool) ->
         case ast.SelectExpr():
             yield from _fact(node)
         case ast.CallExpr(target=None):
-            yield from _operator(node)
+            yield from _operator(node, domains)
         case ast.CallExpr():
             yield from _method(node)
     if decides and not (isinstance(node, ast.Literal) or _is_decided(node)):
         yield ExpressionChange(Operator.NEGATION, node, _call(node, "!_", node))
+
+
+def _of_truth(node: ast.Expr) -> Iterator[ExpressionChange]:
+    """What is asked is always so, or never, or answered the other way round."""
+    if isinstance(node, ast.Literal):
+        return
+    for value in (True, False):
+        yield ExpressionChange(Operator.TRUTH, node, ast.Literal(node.start, node.end, BOOL, value))
+    if not isinstance(node, ast.CallExpr):
+        return
+    if node.function in _LOGIC:
+        yield ExpressionChange(Operator.NEGATION, node, _call(node, "!_", node))
+    if node.function in _MIRRORED:
+        yield ExpressionChange(Operator.COMPARISON, node, replace(node, function=_MIRRORED[node.function]))
 
 
 def _is_decided(node: ast.Expr) -> bool:
@@ -130,13 +152,15 @@ def _call(at: ast.Expr, function: str, *args: ast.Expr) -> ast.CallExpr:
     return ast.CallExpr(at.start, at.end, function, args)
 
 
-def _operator(node: ast.CallExpr) -> Iterator[ExpressionChange]:
+def _operator(node: ast.CallExpr, domains: ValueDomains) -> Iterator[ExpressionChange]:
     function, args = node.function, node.args
     for other, operator in _COMPARISONS.get(function, ()):
         yield ExpressionChange(operator, node, replace(node, function=other))
     if function in _ARITHMETIC and len(args) == 2:
         yield ExpressionChange(Operator.ARITHMETIC, node, replace(node, function=_ARITHMETIC[function]))
         yield from (ExpressionChange(Operator.TERM, node, argument) for argument in args)
+    if function in _ORDERED and len(args) == 2:
+        yield ExpressionChange(Operator.OPERANDS, node, replace(node, args=args[::-1]))
     if function in _LOGIC:
         yield ExpressionChange(Operator.LOGIC, node, replace(node, function=_LOGIC[function]))
         yield from (ExpressionChange(Operator.GUARD, node, kept) for kept in args)
@@ -151,13 +175,23 @@ def _operator(node: ast.CallExpr) -> Iterator[ExpressionChange]:
         yield ExpressionChange(Operator.NEGATION, node, _call(node, "!_", node))
     if function in _EXCHANGED:
         yield ExpressionChange(Operator.FUNCTION, node, replace(node, function=_EXCHANGED[function]))
+    yield from _bounds(node)
     if function in _AMOUNTS and len(args) == 1:
-        yield from _amount(node, args[0])
+        yield from _amount(node, args[0], domains)
 
 
-def _amount(node: ast.CallExpr, argument: ast.Expr) -> Iterator[ExpressionChange]:
+def _bounds(node: ast.CallExpr) -> Iterator[ExpressionChange]:
+    """A least or greatest value without one of those that it is chosen from."""
+    if node.function not in _BOUNDS or len(node.args) < 2:
+        return
+    for at in range(min(len(node.args), _MOST_ENTRIES)):
+        kept = node.args[:at] + node.args[at + 1 :]
+        yield ExpressionChange(Operator.BOUND, node, kept[0] if len(kept) == 1 else replace(node, args=kept))
+
+
+def _amount(node: ast.CallExpr, argument: ast.Expr, domains: ValueDomains) -> Iterator[ExpressionChange]:
     if isinstance(argument, ast.Literal) and isinstance(argument.value, str):
-        for operator, text in other_amount(argument.value, time=node.function == "duration"):
+        for operator, text in domains.amounts(argument.value, time=node.function == "duration"):
             yield ExpressionChange(operator, node, replace(node, args=(replace(argument, value=text),)))
 
 
@@ -165,6 +199,9 @@ def _method(node: ast.CallExpr) -> Iterator[ExpressionChange]:
     assert node.target is not None
     if node.function in _EXCHANGED:
         yield ExpressionChange(Operator.FUNCTION, node, replace(node, function=_EXCHANGED[node.function]))
+    yield from _bounds(node)
+    if node.function == "orValue":
+        yield ExpressionChange(Operator.PRESENCE, node, replace(node, function="value", args=()))
     if node.function == "filter":
         yield ExpressionChange(Operator.FILTER, node, node.target)
 
@@ -184,14 +221,17 @@ def _literal(node: ast.Literal, domains: ValueDomains, name: str) -> Iterator[Ex
         yield ExpressionChange(Operator.TRUTH, node, replace(node, value=not value))
     elif node.type in (INT, UINT, DOUBLE) and isinstance(value, int | float):
         least = 0 if node.type == UINT else None
-        for number in other_numbers(value, least):
+        for number in domains.numbers(value, least):
             yield ExpressionChange(Operator.NUMBER, node, replace(node, value=number))
     elif node.type == STRING and isinstance(value, str) and not _SENTENCE.search(value):
-        yield ExpressionChange(Operator.TEXT, node, replace(node, value=domains.other(name, value)))
+        for text in domains.others(name, value):
+            yield ExpressionChange(Operator.TEXT, node, replace(node, value=text))
 
 
 def _fact(node: ast.SelectExpr) -> Iterator[ExpressionChange]:
-    """Another fact of the same type beside it."""
+    """Another fact of the same type beside it; of a question whether it is there, that it always is."""
+    if node.test:
+        yield ExpressionChange(Operator.PRESENCE, node, ast.Literal(node.start, node.end, BOOL, True))
     qualified = None if node.test or node.optional else ast.qualified_name(node)
     root, _, path = (qualified or "").partition(".")
     record = ROOTS[root].type.record if root in ROOTS else None

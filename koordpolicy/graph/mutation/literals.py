@@ -5,7 +5,6 @@ from typing import Any
 
 from koordpolicy.graph.mutation.domains import ValueDomains
 from koordpolicy.graph.mutation.operators import Operator
-from koordpolicy.graph.mutation.scalars import other_amount, other_numbers
 from koordpolicy.language.cel.types import DURATION, STRING, Type
 from koordpolicy.language.documents.document import Path
 from koordpolicy.language.kinds import Slot
@@ -30,17 +29,19 @@ def _scalars(slot: Slot, literal: Any, domains: ValueDomains, name: str) -> Iter
     if isinstance(literal, bool):
         yield Operator.TRUTH, not literal
     elif isinstance(literal, int | float):
-        yield from ((Operator.NUMBER, n) for n in other_numbers(literal, slot.minimum, slot.maximum))
+        yield from ((Operator.NUMBER, n) for n in domains.numbers(literal, slot.minimum, slot.maximum))
     elif isinstance(literal, str):
         amounts = (
-            () if _holds(slot.type) == STRING else other_amount(literal, time=_holds(slot.type) == DURATION)
+            ()
+            if _holds(slot.type) == STRING
+            else domains.amounts(literal, time=_holds(slot.type) == DURATION)
         )
         found = list(amounts)
         yield from found
         if slot.choices:
             yield Operator.TEXT, slot.choices[(slot.choices.index(literal) + 1) % len(slot.choices)]
         elif not found and not set(literal) & set(" \n"):
-            yield Operator.TEXT, domains.other(name, literal)
+            yield from ((Operator.TEXT, text) for text in domains.others(name, literal))
 
 
 def _holds(type: Type) -> Type:

@@ -10,12 +10,15 @@ class Operator(StrEnum):
     BOUNDARY = "boundary"
     ARITHMETIC = "arithmetic"
     TERM = "term"
+    BOUND = "bound"
+    OPERANDS = "operands"
     NUMBER = "number"
     UNIT = "unit"
     TEXT = "text"
     TRUTH = "truth"
     LOGIC = "logic"
     GUARD = "guard"
+    PRESENCE = "presence"
     NEGATION = "negation"
     ARM = "arm"
     FUNCTION = "function"
@@ -38,12 +41,15 @@ _NOTICED_BY = {
     Operator.BOUNDARY: "a case in which both sides are equal",
     Operator.ARITHMETIC: "a case in which neither operand is 0 or 1",
     Operator.TERM: "a case in which the term that is gone is not 0",
+    Operator.BOUND: "a case in which the bound that is gone decides",
+    Operator.OPERANDS: "a case in which the two operands differ",
     Operator.NUMBER: "a case whose answer depends on the number",
     Operator.UNIT: "a case whose answer depends on the amount",
     Operator.TEXT: "a case with this very text, and one with another",
     Operator.TRUTH: "a case whose answer depends on it",
     Operator.LOGIC: "a case in which one operand is true and the other false",
     Operator.GUARD: "a case in which the operand that is gone decides alone",
+    Operator.PRESENCE: "a case in which the fact is missing",
     Operator.NEGATION: "a case in which it is true, and one in which it is false",
     Operator.ARM: "a case for each arm, with another answer",
     Operator.FUNCTION: "a case in which the two functions differ",

@@ -28,14 +28,28 @@ def other_numbers(value: float, least: float | None = None, most: float | None =
     else:
         found[value * 2 or 1.0] = None
         found[value / 2 or 1.0] = None
+    yield from (number for number in found if number != value and _is_within(number, least, most))
+
+
+def more_numbers(value: float, least: float | None = None, most: float | None = None) -> Iterator[float]:
+    """None at all, ten times as much, and what is hardly another number."""
+    known = {value, *other_numbers(value, least, most)}
+    found = (0, value - 1, 10 * value) if isinstance(value, int) else (0.0, value + 1.0, value * 1.001)
     for number in found:
-        within = (least is None or number >= least) and (most is None or number <= most)
-        if number != value and within:
+        if number not in known and _is_within(number, least, most):
+            known.add(number)
             yield number
 
 
-def other_amount(text: str, *, time: bool = False) -> Iterator[tuple[Operator, str]]:
-    """A percentage one point off and at half; an amount twice as large, and in another unit; a date a year off."""
+def _is_within(number: float, least: float | None, most: float | None) -> bool:
+    return (least is None or number >= least) and (most is None or number <= most)
+
+
+def other_amount(text: str, *, time: bool = False, thorough: bool = False) -> Iterator[tuple[Operator, str]]:
+    """A percentage one point off and at half; an amount twice as large, and in another unit; a date a year off.
+
+    Thoroughly, an amount one unit larger and at half, too.
+    """
     if date := _DATE.match(text):
         yield Operator.NUMBER, f"{int(date['year']) + 1:04}{text[4:]}"
         return
@@ -52,6 +66,9 @@ def other_amount(text: str, *, time: bool = False) -> Iterator[tuple[Operator, s
             yield Operator.NUMBER, f"{_plain(value / 2)}%"
         return
     yield Operator.NUMBER, f"{_plain(value * 2 or 1)}{unit}"
+    if thorough and value:
+        yield Operator.NUMBER, f"{_plain(value + 1)}{unit}" if value != 1 else f"3{unit}"
+        yield Operator.NUMBER, f"{_plain(value / 2)}{unit}"
     other = (_OTHER_TIME if time else _OTHER_UNIT).get(unit)
     if other is not None and value:
         yield Operator.UNIT, f"{number_text}{other}"

@@ -77,6 +77,7 @@ class Encoder:
             ir.HasField: self._has,
             ir.Call: self._call,
             ir.Cond: self._condition,
+            ir.Holds: self._holds,
             ir.OrElse: self._or_else,
             ir.Cast: self._cast,
             ir.MakeList: self._make_list,
@@ -319,6 +320,15 @@ class Encoder:
             chosen = choose(condition.value.term, then, made)
             made = Symbolic(either(condition.err, chosen.err), chosen.value, chosen.null)
         return made
+
+    def _holds(self, node: ir.Holds, env: Locals) -> Symbolic:
+        operand, other = self.encode(node.operand, env), self.encode(node.otherwise, env)
+        if operand.err.eq(FALSE):
+            return operand
+        if not isinstance(operand.value, Bool) or not isinstance(other.value, Bool):
+            return self.opaque(node, "a condition of an unknown type")
+        chosen = choose(operand.err, other, Symbolic(FALSE, operand.value, operand.null))
+        return Symbolic(both(operand.err, other.err), chosen.value, chosen.null)
 
     def _or_else(self, node: ir.OrElse, env: Locals) -> Symbolic:
         operand, other = self.encode(node.operand, env), self.encode(node.other, env)

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any, Final
 
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
+from koordpolicy.graph.proof.digest import digest_of
 from koordpolicy.graph.proof.domain import bounds_of, fact_at
 from koordpolicy.graph.proof.goal import Fails
 from koordpolicy.graph.proof.reads import reads_of
@@ -15,7 +15,7 @@ from koordpolicy.graph.proof.verdict import Counterexample, ProofBudget, Records
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.fold import fold
-from koordpolicy.language.cel.ir_walk import number, rewrite, substitute
+from koordpolicy.language.cel.ir_walk import rewrite, substitute
 from koordpolicy.language.cel.lower.row import compile_row
 from koordpolicy.language.cel.types import BOOL, STRING, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
@@ -39,12 +39,7 @@ class Question:
     def key(self) -> str:
         """A digest of what is asked: equal questions have equal answers."""
         trees = [self.condition, *([] if self.given is None else [self.given])]
-        table = number(trees)
-        lines = [
-            f"{type(node).__name__} {node.type} {below} {_own(node)}"
-            for node, below in zip(table.nodes, table.operands, strict=True)
-        ]
-        return sha256("\n".join((*lines, str(table.roots))).encode("utf-8", "surrogatepass")).hexdigest()
+        return digest_of(trees)
 
     def values(self, records: Records) -> dict[str, object]:
         """What each decision comes to on an input; a `CelError` where it has no answer."""
@@ -94,38 +89,6 @@ def read_by(asked: Question, found: Counterexample) -> dict[str, tuple[Type, Any
         elif value is not None:
             told[root] = (ROOTS[root].type, value)
     return told
-
-
-def _own(node: ir.Node) -> str:
-    """What a node says by itself, for the digest."""
-    match node:
-        case ir.Const(key=key):
-            return key
-        case ir.Call(overload=overload):
-            return overload
-        case ir.Field(path=path) | ir.OptField(path=path):
-            return path
-        case ir.Var(name=name, local=local):
-            return f"{name} {local}"
-        case ir.HasField(paths=paths):
-            return " ".join(paths)
-        case ir.Select(field=name, optional=optional, test=test):
-            return f"{name} {optional} {test}"
-        case ir.Index(optional=optional):
-            return str(optional)
-        case ir.OrElse(unwrap=unwrap):
-            return str(unwrap)
-        case ir.MakeList(optional=places) | ir.MakeMap(optional=places):
-            return str(sorted(places))
-        case ir.Comprehension(macro=macro, variables=variables):
-            return f"{macro} {variables} {node.predicate is None} {node.transform is None}"
-        case ir.Bind(name=name):
-            return name
-        case ir.OptMap(name=name, flat=flat):
-            return f"{name} {flat}"
-        case ir.Cast(permitted=permitted):
-            return repr(permitted)
-    return ""
 
 
 def _value(graph: RuleGraph, name: str) -> ir.Node:

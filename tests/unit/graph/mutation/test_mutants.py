@@ -35,7 +35,13 @@ def _told(mutant: Mutant) -> str:
 def test_changes_of_an_expression(case: dict[str, Any]) -> None:
     text = case["text"]
     tree = parse(text)
-    found = list(changes(tree, domains_of([tree]), condition=case.get("condition", False)))
+    found = list(
+        changes(
+            tree,
+            domains_of([tree], thorough=case.get("thorough", False)),
+            condition=case.get("condition", False),
+        )
+    )
     assert [
         f"{one.operator}: {text[one.old.start : one.old.end]} -> {unparse(one.new)}" for one in found
     ] == case["changes"]
@@ -46,7 +52,9 @@ def test_changes_of_an_expression(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("case", _cases("documents.yaml"), ids=lambda case: case["kind"])
 def test_mutants_of_a_document(case: dict[str, Any]) -> None:
     made = compiled(document(case["kind"], "one", indent(case["spec"], "  ")))
-    assert [_told(mutant) for mutant in mutants_of(made.units)] == case["mutants"]
+    assert [_told(mutant) for mutant in mutants_of(made.units, thorough=case.get("thorough", False))] == case[
+        "mutants"
+    ]
 
 
 def _own(files: dict[str, str]) -> list[Mutant]:

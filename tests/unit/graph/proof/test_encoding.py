@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import z3
 
+from koordpolicy.graph.conditions import settled
 from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.encode import Encoder, TooLarge
 from koordpolicy.graph.proof.goal import arguments
@@ -31,6 +32,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import inline_binds, number
 from koordpolicy.language.cel.lower.row import compile_row
+from koordpolicy.language.cel.types import BOOL
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import ROOTS
 from tests.unit.graph.diff.test_compare import compiled
@@ -153,6 +155,11 @@ class _Nothing:
 @pytest.mark.parametrize("text", EXPRESSIONS)
 def test_an_expression(text: str) -> None:
     checked(of_text(text), text, INPUTS)
+
+
+@pytest.mark.parametrize("text", [text for text in EXPRESSIONS if of_text(text).type == BOOL])
+def test_a_condition_that_can_fail(text: str) -> None:
+    checked(settled(of_text(text), ""), text, INPUTS)
 
 
 def test_the_decisions_of_the_pack() -> None:
