@@ -7,12 +7,12 @@ from typing import Final
 
 from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.command import DIFFERENT, GAVE_UP, OK, CannotRunError
-from koordpolicy.cli.difference import RENDERERS, OnCluster, ShownDifference
+from koordpolicy.cli.difference import RENDERERS, LaterOnCluster, OnCluster, ShownDifference
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
-from koordpolicy.graph.diff import Difference, affected, compare_from
+from koordpolicy.graph.diff import Affected, Difference, Later, affected, compare_from
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.cel.values import Timestamp
 
@@ -81,9 +81,28 @@ def _on_cluster(
     terminal: Terminal,
 ) -> OnCluster:
     estate = SnapshotEstate(snapshot)
+    found = _affected(old, new, estate, difference)
+    # What begins or ends later is asked of the nodes and pods as they are, with the exceptions of that moment.
+    later = tuple(
+        LaterOnCluster(one.moment, _affected(old.at(one.moment), new.at(one.moment), estate, one))
+        for one in difference.later
+    )
+    for name, reason in list(estate.unreadable.items())[:_SHOWN]:
+        terminal.say(f"{name} is unreadable: {reason}")
+    if len(estate.unreadable) > _SHOWN:
+        terminal.say(f"{len(estate.unreadable) - _SHOWN} more objects are unreadable")
+    return OnCluster(
+        Path(file).name, snapshot.taken_text, len(snapshot.nodes), len(snapshot.pods), found, later
+    )
+
+
+def _affected(
+    old: RuleGraph, new: RuleGraph, estate: SnapshotEstate, difference: Difference | Later
+) -> tuple[Affected, ...]:
+    """What differs, or is open, asked of every node and pod."""
     names = [change.decision for change in difference.decisions]
     names += [effect.decision for change in difference.decisions for effect in change.effects]
-    names += [one.decision for one in difference.open]
+    names += [one.decision for one in difference.open if one.decision in old or one.decision in new]
     # A parameter decides nothing by itself; what reads it stands beside it, unless that cannot be told.
     asked = [name for name in dict.fromkeys(names) if ".parameters." not in name or _alone(name, difference)]
     found = tuple(affected(old, new, estate, asked))
@@ -93,14 +112,9 @@ def _on_cluster(
         for change in difference.decisions
         if change.decision not in asked and any(effect.decision in unknown for effect in change.effects)
     ]
-    found += tuple(affected(old, new, estate, behind))
-    for name, reason in list(estate.unreadable.items())[:_SHOWN]:
-        terminal.say(f"{name} is unreadable: {reason}")
-    if len(estate.unreadable) > _SHOWN:
-        terminal.say(f"{len(estate.unreadable) - _SHOWN} more objects are unreadable")
-    return OnCluster(Path(file).name, snapshot.taken_text, len(snapshot.nodes), len(snapshot.pods), found)
+    return found + tuple(affected(old, new, estate, behind))
 
 
-def _alone(name: str, difference: Difference) -> bool:
+def _alone(name: str, difference: Difference | Later) -> bool:
     """Whether nothing that reads a parameter changes with it."""
     return not any(change.decision == name and change.effects for change in difference.decisions)

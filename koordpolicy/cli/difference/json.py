@@ -96,6 +96,13 @@ def _cluster(cluster: OnCluster) -> dict[str, Any]:
         "nodes": cluster.nodes,
         "pods": cluster.pods,
         "decisions": [_affected(one) for one in cluster.affected],
+        "later": [
+            {
+                "from": format_timestamp(later.moment),
+                "decisions": [_affected(one) for one in later.affected],
+            }
+            for later in cluster.later
+        ],
     }
 
 

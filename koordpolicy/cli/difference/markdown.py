@@ -158,19 +158,28 @@ def _cluster(cluster: OnCluster) -> Iterator[str]:
     yield (
         f"**On {_code(cluster.file)}**: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {_plain(cluster.taken)}"
     )
-    changed = in_order(cluster.affected)
+    yield from _all_affected(cluster.affected)
+    for later in cluster.later:
+        if later.affected:
+            yield ""
+            yield f"**{from_when(later).capitalize()}, on the same nodes and pods**"
+            yield from _all_affected(later.affected)
+
+
+def _all_affected(found: tuple[Affected, ...]) -> Iterator[str]:
+    changed = in_order(found)
     if changed:
         yield ""
         yield "| decision | changes for | together | most |"
         yield "|---|---|---|---|"
         for one in changed:
             yield _row(_code(one.decision), *_affected(one))
-    unknown = untold(cluster.affected)
+    unknown = untold(found)
     if unknown:
         yield ""
         for one in unknown:
             yield f"- {_code(one.decision)}: **{_plain(untold_text(one))}**"
-    same = same_text(cluster.affected)
+    same = same_text(found)
     if same:
         yield ""
         yield f"{same}."

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How, Later
+from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.cel.values_time import format_timestamp
 
 MARKS = {How.ADDED: "+", How.REMOVED: "-", How.CHANGED: "~"}
@@ -12,14 +13,26 @@ PROVED = "written differently, proved to decide alike"
 
 
 @dataclass(frozen=True, slots=True)
+class LaterOnCluster:
+    """How decisions come out on the same nodes and pods from a moment that is still to come."""
+
+    moment: Timestamp
+    affected: tuple[Affected, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OnCluster:
-    """The snapshot that both revisions were asked on: its name, its time, its size, and how decisions came out."""
+    """The snapshot that both revisions were asked on: its name, its time, its size, and how decisions came out.
+
+    `later` are the moments at which exceptions begin or end, as in the difference.
+    """
 
     file: str
     taken: str
     nodes: int
     pods: int
     affected: tuple[Affected, ...]
+    later: tuple[LaterOnCluster, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,7 @@ def headline(difference: Difference) -> str:
     return f"{now}, {count:,} more later," if difference.decisions else f"{now} now, but {count:,} later,"
 
 
-def from_when(one: Later) -> str:
+def from_when(one: Later | LaterOnCluster) -> str:
     """Since when a change that is to come holds: `from 2027-01-01`, a time only where it is no midnight."""
     return f"from {format_timestamp(one.moment).removesuffix('T00:00:00Z')}"
 

@@ -149,11 +149,18 @@ class _Text:
         yield self._paint(
             f"on {safe(cluster.file)}: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {cluster.taken}", _BOLD
         )
-        for one in in_order(cluster.affected):
+        yield from self._all_affected(cluster.affected)
+        for later in cluster.later:
+            if later.affected:
+                yield f"  {from_when(later)}, on the same nodes and pods"
+                yield from self._all_affected(later.affected)
+
+    def _all_affected(self, found: tuple[Affected, ...]) -> Iterator[str]:
+        for one in in_order(found):
             yield from self._affected(one)
-        for one in untold(cluster.affected):
+        for one in untold(found):
             yield from self._wrapped(f"{one.decision}: {untold_text(one)}", 4, "  ", _YELLOW)
-        same = same_text(cluster.affected)
+        same = same_text(found)
         if same:
             yield f"  {same}"
 

@@ -334,6 +334,35 @@ def test_a_change_behind_an_exception_is_a_difference(
     assert run("diff", "HEAD", "HEAD", "-p", "policies", "--exit-code", "--at", "2026-02-01")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("format", "shown"),
+    [
+        ("text", ["from 2026-07-01, on the same nodes and pods CPUSuppress.target: 2 of 6 nodes change"]),
+        (
+            "markdown",
+            ["**From 2026-07-01, on the same nodes and pods**", "`CPUSuppress.target` | 2 of 6 nodes"],
+        ),
+    ],
+)
+def test_a_change_that_begins_later_is_counted_on_the_cluster(
+    format: str, shown: list[str], repository: Repository, snapshot: Path
+) -> None:
+    repository.commit("masked", policies__night_yaml=OLD + MASK)
+    repository.write(policies__night_yaml=OLD.replace("80%", "85%") + MASK)
+    asked = ("diff", "HEAD", "-p", "policies", "-c", str(snapshot), "--at", "2026-02-01")
+    _, out, _ = run(*asked, "-o", format)
+    for words in shown:
+        assert words in " ".join(out.split())
+    data = json.loads(run(*asked, "-o", "json")[1])["cluster"]
+    [later] = data["later"]
+    assert later["from"] == "2026-07-01T00:00:00Z"
+    assert data["decisions"] == []
+    # On the day itself the same is counted as what changes now.
+    now = json.loads(run(*asked[:-1], "2026-07-01", "-o", "json")[1])["cluster"]["decisions"]
+    assert later["decisions"] == now
+    assert [(one["decision"], one["changed"]) for one in now] == [("CPUSuppress.target", 2)]
+
+
 UNTOLD = "could not be told on {} of 6 nodes: no value for `node.usage.total.cpu`"
 
 
