@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,11 +18,11 @@ from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import RESOURCES, resource_of
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot
-from koordpolicy.language.documents import read_documents
+from koordpolicy.language.documents import read_manifests
 from koordpolicy.model.reading import parse_json
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.scheduler.watched import WATCHED
-from koordpolicy.source import read_tree
+from koordpolicy.source import Tree, read_tree
 
 _MOST_BYTES: Final = 1 << 30
 
@@ -73,36 +74,43 @@ def objects_of_kubectl(file: str) -> Snapshot | None:
 
 def of_manifests(paths: Sequence[str]) -> Snapshot:
     """The objects of manifests, or of what `kubectl get -o json|yaml` gives, as if taken now. Raises `CannotRunError`."""
-    # JSON of a whole cluster is many times what a file that people write may have.
-    large = [path for path in paths if path.endswith(".json") and Path(path).is_file()]
-    others = [path for path in paths if path not in large]
+    # A whole cluster is many times what a file that people write may have.
+    files = [path for path in paths if Path(path).is_file()]
+    others = [path for path in paths if path not in files]
     objects: dict[str, list[Object]] = {}
-    for obj in (*_of_json(large), *_of_texts(others)):
+    for obj in chain(_of_files(files), _of_texts(read_tree(others))):
         resource = resource_of(str(obj.get("apiVersion")), str(obj.get("kind")), RESOURCES)
         if resource is not None and isinstance(obj.get("metadata"), Mapping):
             objects.setdefault(str(resource), []).append(obj)
     return Snapshot(now_ns(), objects)
 
 
-def _of_json(files: Sequence[str]) -> Iterator[Mapping[str, Any]]:
+def _of_files(files: Sequence[str]) -> Iterator[Mapping[str, Any]]:
     for file in files:
         try:
             if Path(file).stat().st_size > _MOST_BYTES:
                 raise CannotRunError(f"`{file}` is larger than {_MOST_BYTES >> 20} MiB")
-            data = parse_json(Path(file).read_text(encoding="utf-8"))
+            text = Path(file).read_text(encoding="utf-8")
         except OSError as error:
             raise CannotRunError(f"`{file}` cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError as error:
+            raise CannotRunError(f"`{file}` cannot be read: not UTF-8 at byte {error.start}") from None
+        if not file.endswith(".json"):
+            yield from _of_texts(Tree({file: text}, Diagnostics()))
+            continue
+        try:
+            data = parse_json(text)
         except ValueError as error:
             raise CannotRunError(f"`{file}` cannot be read: it is no JSON: {error}") from None
         for one in data if isinstance(data, list) else [data]:
             yield from _each(one)
 
 
-def _of_texts(paths: Sequence[str]) -> Iterator[Mapping[str, Any]]:
-    tree, found = read_tree(paths), Diagnostics()
+def _of_texts(tree: Tree) -> Iterator[Mapping[str, Any]]:
+    found = Diagnostics()
     found.extend(tree.found)
     for name, text in tree.files.items():
-        for document in read_documents(name, text, found):
+        for document in read_manifests(name, text, found):
             yield from _each(document.data)
     if len(found):
         raise CannotRunError("the manifests cannot be read\n\n" + render("text", found, tree.files))

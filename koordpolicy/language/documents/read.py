@@ -31,28 +31,14 @@ def read_documents(file: str, text: str, found: Diagnostics, *, mend: bool = Fal
     """
     lines = Lines(file, text)
     if len(text) > MAX_CHARACTERS:
-        found.add(
-            "KP004",
-            lines.span(0, 1),
-            f"the file has {len(text):,} characters, more than {MAX_CHARACTERS:,}",
-            help="split it into several files",
-        )
+        _refuse(lines, 0, "file", len(text), found)
         return []
     base = 1 if text.startswith("\ufeff") else 0
-    bad = _FORBIDDEN.search(text, base)
-    if bad:
-        found.add(
-            "KP002",
-            lines.span(bad.start(), bad.end()),
-            f"the character U+{ord(bad.group()):04X} may not stand in YAML",
-            help=f'write it as an escape in a double-quoted string: "\\u{ord(bad.group()):04X}"',
-        )
+    if not is_text(lines, base, found):
         return []
     documents: list[Document] = []
     for start, part in split(text[base:]):
-        if _EMPTY.fullmatch(part):
-            continue
-        document = _read_one(lines, base + start, part, len(documents), found, mend=mend)
+        document = read_one(lines, base + start, part, len(documents), found, mend=mend)
         if document:
             documents.append(document)
     return documents
@@ -71,10 +57,37 @@ def place_of(lines: Lines, base: int, text: str, found: Diagnostics) -> Place | 
     return build(lines, base, text, found)
 
 
-def _read_one(
-    lines: Lines, base: int, text: str, index: int, found: Diagnostics, *, mend: bool
+def is_text(lines: Lines, base: int, found: Diagnostics) -> bool:
+    """Whether all of a file from offset `base` may stand in YAML; KP002 otherwise."""
+    bad = _FORBIDDEN.search(lines.text, base)
+    if bad:
+        found.add(
+            "KP002",
+            lines.span(bad.start(), bad.end()),
+            f"the character U+{ord(bad.group()):04X} may not stand in YAML",
+            help=f'write it as an escape in a double-quoted string: "\\u{ord(bad.group()):04X}"',
+        )
+    return bad is None
+
+
+def _refuse(lines: Lines, base: int, what: str, length: int, found: Diagnostics) -> None:
+    found.add(
+        "KP004",
+        lines.span(base, base + 1),
+        f"the {what} has {length:,} characters, more than {MAX_CHARACTERS:,}",
+        help="split it into several files",
+    )
+
+
+def read_one(
+    lines: Lines, base: int, text: str, index: int, found: Diagnostics, *, mend: bool = False
 ) -> Document | None:
-    """One document of the file, whose text begins at offset `base`."""
+    """One document of the file, whose text begins at offset `base`; None where it is empty, or has been reported."""
+    if len(text) > MAX_CHARACTERS:
+        _refuse(lines, base, "document", len(text), found)
+        return None
+    if _EMPTY.fullmatch(text):
+        return None
     try:
         root = place_of(lines, base, text, found)
     except SyntaxFault as raised:

@@ -17,7 +17,7 @@ from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.kube import resources
 from koordpolicy.kube.snapshot import FORMAT, SnapshotError, read_snapshot
-from koordpolicy.language.documents import read_documents
+from koordpolicy.language.documents import read_manifests
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PHASE_FAILED, PHASE_SUCCEEDED
@@ -173,7 +173,7 @@ def _documents(file: Path) -> Iterator[tuple[str, Any]]:
         yield from ((str(file), one) for one in documents)
         return
     found = Diagnostics()
-    for one in read_documents(str(file), text, found):
+    for one in read_manifests(str(file), text, found):
         yield f"{file}:{one.positions.start().line}", one.data
     for finding in found:
         raise WorkloadError(f"{finding.span.file}:{finding.span.start.line}: {finding.message}")
