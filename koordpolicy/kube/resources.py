@@ -76,6 +76,10 @@ def _storage(plural: str, kind: str, *subresources: str, namespaced: bool = Fals
     return Resource("storage.k8s.io", "v1", plural, kind, namespaced, subresources, counts_generations=False)
 
 
+def _admission(plural: str, kind: str) -> Resource:
+    return Resource("admissionregistration.k8s.io", "v1", plural, kind, False, strict_update=True)
+
+
 PODS: Final = _core("pods", "Pod", "status", "binding", "eviction", generations=True)
 NODES: Final = _core("nodes", "Node", "status", namespaced=False)
 NAMESPACES: Final = _core("namespaces", "Namespace", "status", namespaced=False)
@@ -108,6 +112,8 @@ PRIORITY_CLASSES: Final = Resource("scheduling.k8s.io", "v1", "priorityclasses",
 LEASES: Final = Resource(
     "coordination.k8s.io", "v1", "leases", "Lease", True, strict_update=True, counts_generations=False
 )
+MUTATING_WEBHOOKS: Final = _admission("mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
+VALIDATING_WEBHOOKS: Final = _admission("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
 TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False)
 SUBJECT_ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False
@@ -212,6 +218,8 @@ RESOURCES: Final = (
     POD_DISRUPTION_BUDGETS,
     PRIORITY_CLASSES,
     LEASES,
+    MUTATING_WEBHOOKS,
+    VALIDATING_WEBHOOKS,
     NODE_METRICS,
     NODE_SLOS,
     CLUSTER_COLOCATION_PROFILES,

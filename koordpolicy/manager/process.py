@@ -1,4 +1,4 @@
-"""The manager as a process: the controllers on a real cluster, on the replica that leads."""
+"""The manager as a process: webhooks on every replica, the controllers on the one that leads."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,6 +15,7 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
+from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.unreadable import readable
@@ -45,32 +46,38 @@ class Pace:
     gather: float = 1.0
 
 
-async def run_manager(process: Process, settings: Settings, pace: Pace = Pace()) -> None:
+async def run_manager(
+    process: Process, settings: Settings, pace: Pace = Pace(), webhooks: WebhookOptions | None = None
+) -> None:
     """Run until the process is told to stop. Raises `CannotStart`."""
     async with running_component(process, settings, ComponentOptions(leads_rollouts=True)) as component:
-        manager = Manager(component, pace)
+        manager = Manager(component, pace, webhooks)
         process.status.add(manager.status)
         async with Tasks() as tasks:
             manager.start(tasks)
-            await process.stopped()
+            if manager.webhooks is None:
+                await process.stopped()
+            else:
+                await manager.webhooks.run(tasks)
 
 
 class Manager:
     """The controllers and what they look at. Every replica looks; the leader writes."""
 
-    def __init__(self, component: RunningComponent, pace: Pace) -> None:
+    def __init__(
+        self, component: RunningComponent, pace: Pace, webhooks: WebhookOptions | None = None
+    ) -> None:
         self._component = component
         self._pace = pace
         metrics = component.process.metrics
         self.queue = WorkQueue("nodes", metrics, component.backoff(initial=0.5, longest=60.0))
         self.objects = ClusterObjects()
         self.controller = OvercommitController(component.live.graph_for, self.objects, now_ns, self._decided)
-        self._watch = ClusterWatch(
-            component,
-            EventHandlers(
-                self.objects, unreadable=component.unreadable, wanted=WATCHED, after=self._changed_on
-            ),
+        handlers = EventHandlers(
+            self.objects, unreadable=component.unreadable, wanted=WATCHED, after=self._changed_on
         )
+        self._watch = ClusterWatch(component, handlers)
+        self.webhooks = None if webhooks is None else ServedWebhooks(component, webhooks, handlers.mirrors)
         self._leading = False
 
     def start(self, tasks: Tasks) -> None:
@@ -104,6 +111,8 @@ class Manager:
                 )
                 tasks.start("status", writer.run())
             await component.live.ready.wait()
+            if self.webhooks is not None:
+                self.webhooks.lead(tasks)
             await self._watch.synced()
             self._leading = True
             end = component.live.subscribe(self._changed)

@@ -4,6 +4,7 @@ import argparse
 
 from koordpolicy.cli.command import Usage
 from koordpolicy.cli.flags.process import EPILOG, add_process_flags
+from koordpolicy.cli.flags.webhooks import add_webhook_flags
 
 
 def _add(parser: argparse.ArgumentParser) -> None:
@@ -18,6 +19,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", metavar="N", type=int, default=4, help="nodes written at a time (default: 4)"
     )
+    add_webhook_flags(parser.add_argument_group("webhooks"))
 
 
 USAGE = Usage(_add, EPILOG)

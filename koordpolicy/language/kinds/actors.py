@@ -105,11 +105,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _ADMITTED,
         (
             "enabled probability sampling qosClass priorityClassName band subPriority schedulerName labels annotations "
-            "copyLabels copyAnnotations labelSuffixes patch resourceTranslation"
+            "copyLabels copyAnnotations labelSuffixes patch resourceTranslation failurePolicy timeout"
         ),
     ),
     ("AdmissionRule", _COMPILED, _RULES),
-    ("AdmissionRule", _ADMITTED, "enabled operations require reason message enforcement order"),
+    (
+        "AdmissionRule",
+        _ADMITTED,
+        "enabled operations require reason message enforcement order failurePolicy timeout",
+    ),
     ("Overcommit", _COMPILED, _RULES),
     (
         "Overcommit",

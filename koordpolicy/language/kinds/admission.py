@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from koordpolicy.language.cel.types import BOOL, INT, PERCENT, STRING, list_of
+from koordpolicy.language.cel.types import BOOL, DURATION, INT, PERCENT, STRING, list_of
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import FreeObject, LabelKey
 from koordpolicy.language.kinds.slots import Combine, Slot, Value
@@ -73,6 +73,27 @@ class ColocationProfileSpec(PolicySpec):
             default="Matched",
         ),
     ] = None
+    failure_policy: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "What happens where the profile cannot be decided about a pod, or nobody answers the API server: `Fail` refuses the "
+            "pod, `Ignore` leaves the profile out. The API server knows one answer for all: it ignores only where all of "
+            "them do.",
+            roots=frozenset(),
+            choices=("Fail", "Ignore"),
+            default="Fail",
+        ),
+    ] = None
+    timeout: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long the API server waits for an answer, from 1 s to 30 s; the longest of all counts.",
+            roots=frozenset(),
+            default="10s",
+        ),
+    ] = None
 
 
 class AdmissionRuleSpec(PolicySpec):
@@ -120,5 +141,26 @@ class AdmissionRuleSpec(PolicySpec):
             minimum=-1_000_000,
             maximum=1_000_000,
             default=0,
+        ),
+    ] = None
+    failure_policy: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "What happens where the rule cannot be decided about a pod, or nobody answers the API server: `Fail` refuses the "
+            "pod, `Ignore` passes over the rule. The API server knows one answer for all: it ignores only where all of "
+            "them do.",
+            roots=frozenset(),
+            choices=("Fail", "Ignore"),
+            default="Fail",
+        ),
+    ] = None
+    timeout: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long the API server waits for an answer, from 1 s to 30 s; the longest of all counts.",
+            roots=frozenset(),
+            default="10s",
         ),
     ] = None

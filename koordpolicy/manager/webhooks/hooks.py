@@ -8,6 +8,7 @@ from typing import Final
 from koordpolicy.kube.admission import AdmissionChain, Operation
 from koordpolicy.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
+from koordpolicy.manager.webhooks.scope import mutated_pods, validated_pods
 from koordpolicy.manager.webhooks.webhook import Phase, Webhook, WebhookContext
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
@@ -20,6 +21,7 @@ WEBHOOKS: Final = (
         (_CREATE,),
         lambda context: PodMutation(context).answer,
         reads=(NAMESPACES, PRIORITY_CLASSES),
+        scope=mutated_pods,
     ),
     Webhook(
         "validate-pod",
@@ -28,6 +30,7 @@ WEBHOOKS: Final = (
         (_CREATE, _UPDATE),
         lambda context: PodValidation(context).answer,
         reads=(NAMESPACES,),
+        scope=validated_pods,
     ),
 )
 """All webhooks; those of one phase are asked in this order."""

@@ -9,12 +9,14 @@ from koordpolicy.algorithms.records import pod_record
 from koordpolicy.algorithms.translate import translate_pod, with_extended_spec
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.webhooks.profiles import PriorityClasses, Profiles, Roots
+from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Profiles, Roots
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
 from koordpolicy.model.reading import Json
+from koordpolicy.model.strategic_merge import PatchError
 
 _CREATE = "CREATE"
 
@@ -32,14 +34,16 @@ class PodContext:
 class Mutation:
     """The pod as it shall be, and why.
 
-    `applied` are the profiles that changed it, `spared` those that match but were not drawn; `band` is the
-    band whose resources it requests now, empty when its resources kept their names.
+    `applied` are the profiles that changed it, `spared` those that match but were not drawn; `failed` are those that could not
+    be decided and may be left out, with the reasons. `band` is the band whose resources it requests now, empty when its
+    resources kept their names.
     """
 
     pod: Json
     applied: tuple[str, ...] = ()
     spared: tuple[str, ...] = ()
     band: str = ""
+    failed: tuple[tuple[str, str], ...] = ()
 
 
 def mutate(
@@ -48,24 +52,39 @@ def mutate(
     """The pod with all that policies put into it.
 
     Every question is asked about the pod as submitted, so that one profile does not decide on another.
-    `draw` gives a random number from 0 to below 100 for each matching profile. Raises ObjectError and
-    PatchError for what is malformed, ProfileError and CelError for what policies cannot do.
+    `draw` gives a random number from 0 to below 100 for each matching profile. Raises ObjectError for what is
+    malformed, ColocationProfileError for what a profile cannot do that is not to be left out, CelError.
     """
     roots = _roots(pod, graph, state)
     changed = pod
     applied: list[str] = []
     spared: list[str] = []
     votes: list[tuple[str, bool]] = []
-    for profile in profiles.matching(roots):
-        taken = profile.takes(draw(), roots)
-        if taken:
-            changed = apply_profile(changed, profile.effect(roots, state.priority_class))
+    failed: list[tuple[str, str]] = []
+    for profile in profiles.candidates(roots):
+        try:
+            if not profile.matches(roots):
+                continue
+            taken = profile.takes(draw(), roots)
+            after = apply_profile(changed, profile.effect(roots, state.priority_class)) if taken else changed
+            vote = (profile.translation(roots), taken)
+        except (CelError, ColocationProfileError, PatchError) as error:
+            if profile.holds_up:
+                raise ColocationProfileError(_in_profile(profile.name, error)) from error
+            failed.append((profile.name, str(error)))
+            continue
+        changed = after
         (applied if taken else spared).append(profile.name)
-        votes.append((profile.translation(roots), taken))
+        votes.append(vote)
     band = _band(changed, graph.catalogue) if _translates(votes) else ""
     names = band_resources(graph, band)
     changed = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
-    return Mutation(changed, tuple(applied), tuple(spared), band if names else "")
+    return Mutation(changed, tuple(applied), tuple(spared), band if names else "", tuple(failed))
+
+
+def _in_profile(name: str, error: Exception) -> str:
+    said = str(error)
+    return said if said.startswith("profile `") else f"profile `{name}`: {said}"
 
 
 def _translates(votes: Sequence[tuple[str, bool]]) -> bool:

@@ -1,5 +1,7 @@
 """The webhooks of pods: profiles change them, rules refuse them."""
 
+from typing import Final
+
 from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest
 from koordpolicy.kube.known import KnownObjects
@@ -7,10 +9,12 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import NAMESPACES, PRIORITY_CLASSES
 from koordpolicy.manager.webhooks.mutation import PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
-from koordpolicy.manager.webhooks.rules import ENFORCE, Rules
+from koordpolicy.manager.webhooks.rules import AUDIT, ENFORCE, WARN, Rules
 from koordpolicy.manager.webhooks.webhook import ByRevision, WebhookContext
 from koordpolicy.model.protocol import CONTROL_PLANE
 from koordpolicy.model.reading import integer, mapping, text
+
+_ENFORCEMENTS: Final = (ENFORCE, WARN, AUDIT)
 
 
 class PodMutation:
@@ -30,7 +34,10 @@ class PodMutation:
         state = PodContext(namespace, self._priority_class, context.now())
         mutation = mutate(request.object, profiles, graph, state, context.draw)
         context.observe(request, mutation)
-        return None if mutation.pod is request.object else AdmissionAnswer(object=mutation.pod)
+        warnings = tuple(f"profile `{name}` is left out: {problem}" for name, problem in mutation.failed)
+        if mutation.pod is request.object and not warnings:
+            return None
+        return AdmissionAnswer(object=mutation.pod, warnings=warnings)
 
     def _priority_class(self, name: str) -> PriorityClass | None:
         found = self._context.objects.find(PRIORITY_CLASSES, name)
@@ -47,7 +54,7 @@ class PodValidation:
         self._rules = ByRevision(context.policies, Rules)
 
     def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
-        """Refusal with all that is wrong, or None. Raises ObjectError for a malformed pod."""
+        """Refusal with all that is wrong, or what is to be told nevertheless, or None. Raises ObjectError for a malformed pod."""
         context = self._context
         namespace = namespace_of(context.objects, request.namespace)
         if is_exempt(namespace):
@@ -58,10 +65,15 @@ class PodValidation:
         )
         if violations:
             context.observe(request, violations)
-        refusing = [one for one in violations if one.enforcement == ENFORCE]
-        if not refusing:
+        if not violations:
             return None
-        return AdmissionAnswer(False, "; ".join(f"{one.reason}: {one.message}" for one in refusing))
+        said = {kind: [str(one) for one in violations if one.enforcement == kind] for kind in _ENFORCEMENTS}
+        return AdmissionAnswer(
+            not said[ENFORCE],
+            "; ".join(said[ENFORCE]),
+            warnings=tuple(said[WARN]),
+            audit={"violations": "; ".join(said[AUDIT])} if said[AUDIT] else {},
+        )
 
 
 def namespace_of(objects: KnownObjects, name: str) -> Object:

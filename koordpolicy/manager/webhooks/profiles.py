@@ -33,6 +33,8 @@ class ColocationProfile:
     graph: RuleGraph
     selections: tuple[Selection, ...]
     maps: Mapping[str, tuple[str, ...]]
+    holds_up: bool = True
+    """Whether a pod is refused that it cannot be decided for; otherwise it is left out."""
 
     def matches(self, roots: Roots) -> bool:
         """Whether it is in use and selects this pod. Raises `CelError` where that cannot be told."""
@@ -104,20 +106,21 @@ class Profiles:
                 for label in labels:
                     self._by_label[label].append(at)
 
-    def matching(self, roots: Roots) -> list[ColocationProfile]:
-        """The profiles that match a pod, in the order in which they apply."""
+    def candidates(self, roots: Roots) -> list[ColocationProfile]:
+        """The profiles that may match a pod, by its labels, in the order in which they apply."""
         candidates = set(self._anywhere)
         for root in ("pod", "namespaceObject"):
             for key, value in roots[root].get("labels", {}).items():
                 candidates.update(self._by_label.get((root, key, value), ()))
-        return [self._profiles[at] for at in sorted(candidates) if self._profiles[at].matches(roots)]
+        return [self._profiles[at] for at in sorted(candidates)]
 
 
 def _profiles(graph: RuleGraph) -> Iterable[ColocationProfile]:
     keys = mapping_keys(graph, KIND)
     for subject in graph.subjects(KIND):
         maps = {field: keys[subject, field] for field in _MAPS if (subject, field) in keys}
-        yield ColocationProfile(subject, graph, graph.selections(KIND, subject), maps)
+        holds_up = graph.about(KIND, subject).value("failurePolicy") != "Ignore"
+        yield ColocationProfile(subject, graph, graph.selections(KIND, subject), maps, holds_up)
 
 
 def _needed_labels(selection: Selection) -> list[tuple[str, str, str]]:

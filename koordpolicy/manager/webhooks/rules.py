@@ -12,22 +12,29 @@ from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import Json
 
-_KIND: Final = "AdmissionRule"
+KIND: Final = "AdmissionRule"
 ENFORCE: Final = "enforce"
 """The enforcement that refuses, which holds too where none can be told."""
+WARN: Final = "warn"
+AUDIT: Final = "audit"
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
     """A rule that a pod breaks. `reason` is the rule's symbol, its name when it has none.
 
-    `enforcement` is `enforce` (refuse), `warn` or `audit`.
+    `enforcement` is `enforce` (refuse), `warn` or `audit`. `problem` is why the rule could not be decided, empty where it
+    was: what may be passed over then only warns.
     """
 
     rule: str
     reason: str
     message: str
     enforcement: str
+    problem: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}"
 
 
 class Rules:
@@ -35,7 +42,7 @@ class Rules:
 
     def __init__(self, graph: RuleGraph) -> None:
         self._graph = graph
-        placed = [(graph.about(_KIND, subject).value("order"), subject) for subject in graph.subjects(_KIND)]
+        placed = [(graph.about(KIND, subject).value("order"), subject) for subject in graph.subjects(KIND)]
         self._names = tuple(subject for _, subject in sorted(placed))
 
     def violations(
@@ -58,7 +65,7 @@ class Rules:
 
     def _broken(self, operation: str, roots: Mapping[str, Any]) -> Iterable[Violation]:
         for name in self._names:
-            about = self._graph.about(_KIND, name, roots)
+            about = self._graph.about(KIND, name, roots)
             # Whether it is in use cannot be told: then it is, and refuses unless it holds.
             if operation not in about.value("operations") or not about.value_or("enabled", True):
                 continue
@@ -76,9 +83,12 @@ class Rules:
             except CelError as error:
                 enforcement = ENFORCE  # a mistake must not make less of a refusal
                 problem = problem or f"how the rule is enforced cannot be told: {error}"
+            if problem and enforcement == ENFORCE and about.value("failurePolicy") == "Ignore":
+                enforcement = WARN
             yield Violation(
                 name,
                 reason or name,
                 problem or message or f"the rule `{name}` does not hold",
                 enforcement,
+                problem,
             )

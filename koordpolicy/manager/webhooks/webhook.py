@@ -9,6 +9,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionRequest, Handler, Hook, Operation
 from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.resources import Resource
+from koordpolicy.manager.webhooks.scope import Scope
 
 T = TypeVar("T")
 
@@ -57,12 +58,18 @@ class ByRevision(Generic[T]):
         return known
 
 
+def everything(_: RuleGraph) -> Scope:
+    """All requests that the table's line names."""
+    return Scope()
+
+
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """One webhook: which requests it is asked about, and who answers.
 
     `name` is its path behind a server, `reads` are the resources whose objects its handler looks up. `fail_open` lets
-    requests pass that nobody answered, unless policy says otherwise.
+    requests pass that nobody answered, unless policy says otherwise. `scope` narrows what a server is asked about to what
+    a revision's policies may touch, None where they touch nothing.
     """
 
     name: str
@@ -73,6 +80,7 @@ class Webhook:
     subresources: tuple[str, ...] = ("",)
     reads: tuple[Resource, ...] = ()
     fail_open: bool = False
+    scope: Callable[[RuleGraph], Scope | None] = everything
 
     @property
     def path(self) -> str:

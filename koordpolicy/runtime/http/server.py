@@ -73,7 +73,8 @@ class Route:
 class HttpServer:
     """Serves routes on one address while its `async with` block runs. Port 0 takes a free one.
 
-    `authenticator` knows who may ask; without one, reading is for everyone and writing for nobody.
+    `authenticator` knows who may ask; without one, reading is for everyone and writing for nobody. Once `closing` is set,
+    each answer is the last of its connection, so that clients look for another server.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class HttpServer:
         authenticator: Authenticator | None = None,
     ) -> None:
         self.port = port
+        self.closing = False
         self._host = host
         self._routes = {(route.method, route.path): route for route in routes}
         self._paths = {route.path for route in routes}
@@ -185,11 +187,14 @@ class HttpServer:
     def _said(self, path: str, response: Response) -> web.Response:
         if self._metrics is not None:
             self._metrics.add("koordpolicy_http_requests_total", path=path, code=str(response.status))
-        return web.Response(
+        answer = web.Response(
             status=response.status,
             body=response.body,
             headers={**response.headers, "Content-Type": response.content_type},
         )
+        if self.closing:
+            answer.force_close()
+        return answer
 
     def failed(self, path: str, error: BaseException) -> None:
         """Count what nobody foresaw, and log the first of a kind: whoever asks must not fill the log."""

@@ -299,6 +299,32 @@ METRICS: Final = (
         ("verb",),
         _QUICK,
     ),
+    # --- webhooks
+    Metric(
+        "koordpolicy_webhook_requests_total",
+        MetricKind.COUNTER,
+        "Reviews that API servers asked for, by webhook and result (allowed, changed, denied, not_ready, malformed, late,"
+        " error).",
+        ("webhook", "result"),
+    ),
+    Metric(
+        "koordpolicy_webhook_duration_seconds",
+        MetricKind.HISTOGRAM,
+        "Time from a review to its answer, by webhook.",
+        ("webhook",),
+        _BRIEF,
+    ),
+    Metric(
+        "koordpolicy_webhook_certificate_end_timestamp_seconds",
+        MetricKind.GAUGE,
+        "When the certificate ends that the webhooks are served with, where it is one of our own.",
+    ),
+    Metric(
+        "koordpolicy_admission_violations_total",
+        MetricKind.COUNTER,
+        "Requests that broke an admission rule, by rule and by what came of it (enforce, warn, audit).",
+        ("rule", "enforcement"),
+    ),
     # --- work queues of controllers
     Metric(
         "koordpolicy_queue_depth",

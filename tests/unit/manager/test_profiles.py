@@ -1,13 +1,15 @@
 """The index of profiles finds exactly those that match."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.algorithms.profile import PriorityClass
-from koordpolicy.manager.webhooks.profiles import Profiles
+from koordpolicy.graph import RuleGraph
+from koordpolicy.manager.webhooks.profiles import ColocationProfile, Profiles
 from tests.unit.graph.policies_text import graph as graph_without_pack
 from tests.vectors.policies import document, graph
 
@@ -73,12 +75,16 @@ def test_profiles_match_by_their_selectors_in_order_of_name(
         "now": None,
     }
     compiled = graph_without_pack(*map(json.dumps, profiles))
-    found = [one.name for one in Profiles(compiled).matching(roots)]
+    found = [one.name for one in matching(compiled, roots)]
     assert found == [
         f"p{at}"
         for at, match in enumerate(matches)
         if holds(match.get("pods", {}), pod) and holds(match.get("namespaces", {}), namespace)
     ]
+
+
+def matching(compiled: RuleGraph, roots: Mapping[str, Any]) -> list[ColocationProfile]:
+    return [one for one in Profiles(compiled).candidates(roots) if one.matches(roots)]
 
 
 def test_what_a_higher_document_says_does_not_widen_a_profile() -> None:
@@ -87,9 +93,9 @@ def test_what_a_higher_document_says_does_not_widen_a_profile() -> None:
     )
     roots: dict[str, Any] = {"pod": {}, "namespaceObject": {}, "operation": "CREATE", "now": None}
     roots["pod"] = roots["namespaceObject"] = {"labels": {}}
-    assert Profiles(graph(base)).matching(roots) == []
+    assert matching(graph(base), roots) == []
     asking = {"labels": {"koordinator.sh/enable-colocation": "true"}}
-    (profile,) = Profiles(graph(base)).matching({**roots, "pod": asking, "namespaceObject": asking})
+    (profile,) = matching(graph(base), {**roots, "pod": asking, "namespaceObject": asking})
     effect = profile.effect(
         {**roots, "pod": asking, "namespaceObject": asking}, lambda name: PriorityClass(name, 5000)
     )

@@ -91,7 +91,7 @@ def _validated_pod(given: Given) -> Given:
 
 def profile_probability(given: Given) -> Given:
     compiled = graph(_profile({"name": "p", "probability": given["probability"]}))
-    (profile,) = [one for one in Profiles(compiled).matching(_NOBODY) if one.name == "p"]
+    (profile,) = [one for one in Profiles(compiled).candidates(_NOBODY) if one.name == "p"]
     return {"applies": profile.takes(given["draw"], _NOBODY)}
 
 

@@ -1,0 +1,197 @@
+"""The webhooks of a running manager: their certificate, what they look up, the server, and who keeps the configurations."""
+
+import asyncio
+import random
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from koordpolicy.kube.mirror import Mirror
+from koordpolicy.kube.port import Object
+from koordpolicy.kube.resources import Resource
+from koordpolicy.manager.controllers.webhook_configurations import WebhookConfigurations, believed
+from koordpolicy.manager.webhooks.certificates import CertificateSettings, SharedCertificate
+from koordpolicy.manager.webhooks.configuration import Address
+from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.manager.webhooks.server import LIMITS, WebhookServer
+from koordpolicy.manager.webhooks.telling import AdmissionReporter
+from koordpolicy.manager.webhooks.webhook import WebhookContext
+from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.component import RunningComponent
+from koordpolicy.runtime.http.authentication import Protection
+from koordpolicy.runtime.http.serving import Endpoint, serve
+from koordpolicy.runtime.process import Tasks
+from koordpolicy.runtime.watching import Watching
+
+_CONDITION: Final = "webhooks"
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookOptions:
+    """How webhooks are served.
+
+    `endpoint` is where; with `tls` its files are served, otherwise a pair that all replicas share. `authority` is a file with
+    the bundle to inject when the files are given, `clients` one with the CA of those who may ask, None for everyone. Once
+    the process is told to stop, it answers for `drain` seconds more whoever still comes.
+    """
+
+    endpoint: Endpoint
+    address: Address
+    certificate: CertificateSettings
+    authority: Path | None = None
+    clients: Path | None = None
+    drain: float = 0.0
+
+
+class MirroredObjects:
+    """The objects of mirrors, as `KnownObjects`."""
+
+    def __init__(self, mirrors: Mapping[Resource, Mirror]) -> None:
+        self._mirrors = mirrors
+
+    def find(self, resource: Resource, name: str, *, namespace: str | None = None) -> Object | None:
+        """See `KnownObjects.find`."""
+        return self._mirrors[resource].get(name, namespace or "")
+
+    def every(self, resource: Resource) -> Iterable[Object]:
+        """See `KnownObjects.every`."""
+        return self._mirrors[resource].objects.values()
+
+
+class ServedWebhooks:
+    """Serves on every replica; `lead` is for the one that leads. `mirrors` are those that are fed already."""
+
+    def __init__(
+        self, component: RunningComponent, options: WebhookOptions, mirrors: Mapping[Resource, Mirror]
+    ) -> None:
+        self._component = component
+        self._options = options
+        process, live = component.process, component.live
+        read = dict.fromkeys(resource for webhook in WEBHOOKS for resource in webhook.reads)
+        own = {resource: Mirror() for resource in read if resource not in mirrors}
+        backoff = component.watch_backoff()
+        self._watching = [
+            Watching(component.cluster, resource, mirror, backoff) for resource, mirror in own.items()
+        ]
+        reporter = AdmissionReporter(
+            lambda: live.graph,
+            component.revision_of,
+            component.counts,
+            process.metrics,
+            component.troubles,
+            component.recorder,
+        )
+        context = WebhookContext(
+            lambda: live.graph,
+            MirroredObjects({**mirrors, **own}),
+            now_ns,
+            lambda: 100.0 * random.random(),  # noqa: S311 - which pods a profile takes, no secret
+            reporter.observe,
+        )
+        self._server = WebhookServer(
+            context,
+            process.metrics,
+            reporter,
+            waiting=self._waiting,
+            audit=self._audit,
+            protection=Protection.OPEN if options.clients is None else Protection.WRITE,
+        )
+        self._shared: SharedCertificate | None = None
+        self._authority: Callable[[], bytes] = lambda: b""
+        self.configurations = WebhookConfigurations(
+            component.cluster,
+            lambda: live.graph,
+            WEBHOOKS,
+            options.address,
+            self._bundle,
+            component.backoff(initial=0.2, longest=10.0),
+        )
+        live.subscribe(lambda _: self.configurations.again())
+        self._synced = False
+
+    async def run(self, tasks: Tasks) -> None:
+        """Serve until the process has been told to stop, and a little longer."""
+        process, options = self._component.process, self._options
+        process.readiness.wait_for(_CONDITION, "the webhooks are not served yet")
+        process.status.add(self.status)
+        async with AsyncExitStack() as stack:
+            endpoint = await self._with_certificate(stack, tasks)
+            for watching in self._watching:
+                tasks.start(f"watch {watching.resource}", watching.run())
+            tasks.start("webhooks ready", self._ready())
+            server = await serve(
+                stack,
+                endpoint,
+                self._server.routes(),
+                process.metrics,
+                reviews=self._component.reviews,
+                limits=LIMITS,
+            )
+            await process.stopped()
+            server.closing = True
+            await asyncio.sleep(options.drain)
+
+    def lead(self, tasks: Tasks) -> None:
+        """Keep the configurations while the tasks run. A revision has to be active."""
+        tasks.start("webhook configurations", self.configurations.run())
+
+    def status(self) -> dict[str, Any]:
+        """What `/statusz` shows."""
+        trouble = self.configurations.trouble
+        return {
+            "webhooks": {
+                "serving": not self._waiting(),
+                "configurationsWritten": self.configurations.written,
+                **({"configurationsTrouble": trouble} if trouble else {}),
+            }
+        }
+
+    async def _with_certificate(self, stack: AsyncExitStack, tasks: Tasks) -> Endpoint:
+        component, options = self._component, self._options
+        if options.endpoint.tls is not None:
+            if options.authority is not None:
+                file = options.authority
+                self._authority = lambda: _read(file)
+            return replace(options.endpoint, tls=replace(options.endpoint.tls, clients=options.clients))
+        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="koordpolicy-webhook-")))
+        shared = self._shared = SharedCertificate(
+            component.cluster,
+            options.address.namespace,
+            options.certificate,
+            directory,
+            component.process.metrics,
+            component.backoff(initial=0.2, longest=5.0),
+            now_ns,
+            lambda: believed(component.cluster),
+        )
+        shared.on_change = self.configurations.again
+        self._authority = lambda: shared.bundle
+        await shared.first()
+        tasks.start("webhook certificate", shared.run())
+        return replace(options.endpoint, tls=replace(shared.tls, clients=options.clients))
+
+    async def _ready(self) -> None:
+        await self._component.live.ready.wait()
+        for watching in self._watching:
+            await watching.settled.wait()
+        self._synced = True
+        self._component.process.readiness.reached(_CONDITION)
+
+    def _bundle(self) -> bytes:
+        return self._authority()
+
+    def _waiting(self) -> str:
+        return "" if self._synced else "the manager has not read policies and namespaces yet"
+
+    def _audit(self) -> Mapping[str, str]:
+        return {"revision": self._component.revision_of(self._component.live.graph.digest)}
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""  # what is injected already stays

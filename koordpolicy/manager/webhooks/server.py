@@ -1,0 +1,134 @@
+"""The webhooks behind HTTPS: AdmissionReviews in, answers out. Every replica serves; no answer waits for the cluster.
+
+What is no review, or nothing that a webhook decides, is told by the status of the response, and so is a mistake of ours: the API
+server then does as the failure policy says. An object that cannot be read is refused, and so is what a policy that may
+not be passed over cannot decide.
+"""
+
+import asyncio
+import inspect
+import logging
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Handler
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.manager.webhooks.profiles import ColocationProfileError
+from koordpolicy.manager.webhooks.review import Review, read_review, write_review
+from koordpolicy.manager.webhooks.webhook import Webhook, WebhookContext
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.strategic_merge import PatchError
+from koordpolicy.model.time import NANOSECONDS, parse_duration
+from koordpolicy.runtime.clock import monotonic
+from koordpolicy.runtime.http import JSON, Request, Response, Route
+from koordpolicy.runtime.http.authentication import Protection
+from koordpolicy.runtime.http.bodies import read_json
+from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.metrics import Metrics
+
+LOG: Final = logging.getLogger(__name__)
+
+LIMITS: Final = ServerLimits(body=16_000_000, bodies=64_000_000, idle=300.0, reread=1.0)
+"""A review of an update holds the object twice, each of up to 3 MB, which escapes make longer."""
+_SHORT: Final = 200_000
+"""Bytes of a body above which it is read in a thread."""
+_LONGEST: Final = 30.0
+_MARGIN: Final = 0.1
+"""Of the time that an API server waits, this part is left for the way."""
+
+
+class ReviewObserver(Protocol):
+    """Who is told how reviews went."""
+
+    def failed(self, webhook: Webhook, request: AdmissionRequest, error: Exception) -> None:
+        """A request was refused because a policy could not decide it, or because of a mistake of ours."""
+        ...
+
+
+class WebhookServer:
+    """The routes of all webhooks. Nothing is answered while `waiting` gives a reason; `audit` goes into each answer."""
+
+    def __init__(
+        self,
+        context: WebhookContext,
+        metrics: Metrics,
+        observer: ReviewObserver,
+        *,
+        waiting: Callable[[], str],
+        audit: Callable[[], Mapping[str, str]],
+        protection: Protection = Protection.OPEN,
+        webhooks: tuple[Webhook, ...] = WEBHOOKS,
+    ) -> None:
+        self._metrics = metrics
+        self._observer = observer
+        self._waiting = waiting
+        self._audit = audit
+        self._protection = protection
+        self._handlers = tuple((one, one.handler(context)) for one in webhooks)
+
+    def routes(self) -> tuple[Route, ...]:
+        """What is served."""
+        return tuple(self._route(webhook, handler) for webhook, handler in self._handlers)
+
+    def _route(self, webhook: Webhook, handler: Handler) -> Route:
+        async def answer(request: Request) -> Response:
+            began = monotonic()
+            result, response = await self._response(webhook, handler, request)
+            self._metrics.add("koordpolicy_webhook_requests_total", webhook=webhook.name, result=result)
+            self._metrics.observe(
+                "koordpolicy_webhook_duration_seconds", monotonic() - began, webhook=webhook.name
+            )
+            return response
+
+        return Route("POST", webhook.path, answer, self._protection)
+
+    async def _response(self, webhook: Webhook, handler: Handler, request: Request) -> tuple[str, Response]:
+        if why := self._waiting():
+            return "not_ready", Response.text(f"{why}\n", 503)
+        try:
+            body = request.body
+            read = read_json(body) if len(body) < _SHORT else await asyncio.to_thread(read_json, body)
+            review = read_review(read, webhook)
+        except ValueError as problem:  # JsonProblem and ObjectError
+            return "malformed", Response.text(f"{problem}\n", 400)
+        try:
+            async with asyncio.timeout(_seconds(request.query.get("timeout", ""))):
+                answer = await self._answer(webhook, handler, review)
+        except TimeoutError:
+            return "late", Response.text("not decided within the time that the review gives\n", 504)
+        except Exception as error:
+            LOG.exception("the webhook %s failed", webhook.name)
+            self._metrics.add("koordpolicy_internal_errors_total", place="webhook")
+            text = f"internal error, please report: {type(error).__name__}: {error}"
+            return "error", Response.text(f"{text}\n", 500)
+        result = "denied" if not answer.allowed else "allowed" if answer.object is None else "changed"
+        return result, Response(200, write_review(review, answer, self._audit()), JSON)
+
+    async def _answer(self, webhook: Webhook, handler: Handler, review: Review) -> AdmissionAnswer:
+        try:
+            answer = handler(review.request)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        except ObjectError as problem:
+            return AdmissionAnswer(False, str(problem), code=400)
+        except (CelError, ColocationProfileError, PatchError) as error:
+            self._observer.failed(webhook, review.request, error)
+            return AdmissionAnswer(False, f"policies cannot decide this: {error}", code=500)
+        except KubeError as error:
+            self._observer.failed(webhook, review.request, error)
+            return AdmissionAnswer(False, str(error), code=error.code)
+        return answer or _ALLOWED
+
+
+_ALLOWED: Final = AdmissionAnswer()
+
+
+def _seconds(said: str) -> float:
+    """How long a decision may take, of the duration that the API server waits for it."""
+    try:
+        given = parse_duration(said) / NANOSECONDS if said else _LONGEST
+    except ValueError:
+        given = _LONGEST
+    return min(max(given, 0.0), _LONGEST) * (1 - _MARGIN)
