@@ -1,7 +1,6 @@
 """The webhooks of a running manager: their certificate, what they look up, the server, and who keeps the configurations."""
 
 import asyncio
-import random
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
@@ -23,10 +22,12 @@ from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.http.authentication import Protection
 from koordpolicy.runtime.http.serving import Endpoint, serve
+from koordpolicy.runtime.policies.proposing import LivePolicyObjects
 from koordpolicy.runtime.process import Tasks
 from koordpolicy.runtime.watching import Watching
 
 _CONDITION: Final = "webhooks"
+_DRAWS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +89,13 @@ class ServedWebhooks:
             lambda: live.graph,
             MirroredObjects({**mirrors, **own}),
             now_ns,
-            lambda: 100.0 * random.random(),  # noqa: S311 - which pods a profile takes, no secret
+            lambda: component.draw(_DRAWS) * 100 / _DRAWS,
             reporter.observe,
+            None
+            if component.source is None
+            else LivePolicyObjects(component.source, component.trials, component.max_cost, now_ns),
         )
+        served = tuple(webhook for webhook in WEBHOOKS if webhook.serves(context))
         self._server = WebhookServer(
             context,
             process.metrics,
@@ -98,13 +103,14 @@ class ServedWebhooks:
             waiting=self._waiting,
             audit=self._audit,
             protection=Protection.OPEN if options.clients is None else Protection.WRITE,
+            webhooks=served,
         )
         self._shared: SharedCertificate | None = None
         self._authority: Callable[[], bytes] = lambda: b""
         self.configurations = WebhookConfigurations(
             component.cluster,
             lambda: live.graph,
-            WEBHOOKS,
+            served,
             options.address,
             self._bundle,
             component.backoff(initial=0.2, longest=10.0),

@@ -130,6 +130,8 @@ class RunningComponent:
     unreadable: UnreadableObjects
     troubles: Troubles
     sight: ServerSight
+    trials: Trials | None = None
+    max_cost: int = DEFAULT_BUDGET
 
     def revision_of(self, digest: str) -> str:
         """What people call the revision of a graph: the active one or the candidate; else the digest itself."""
@@ -260,6 +262,8 @@ async def running_component(
             unreadable,
             troubles,
             sight,
+            settings.trials,
+            settings.max_cost,
         )
         for task in reporting:
             task.cancel()

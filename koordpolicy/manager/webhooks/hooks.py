@@ -8,8 +8,10 @@ from typing import Final
 from koordpolicy.kube.admission import AdmissionChain, Operation
 from koordpolicy.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
-from koordpolicy.manager.webhooks.scope import mutated_pods, validated_pods
+from koordpolicy.manager.webhooks.policies import PolicyValidation
+from koordpolicy.manager.webhooks.scope import Scope, mutated_pods, validated_pods
 from koordpolicy.manager.webhooks.webhook import Phase, Webhook, WebhookContext
+from koordpolicy.runtime.policies.objects import KNOWN
 
 _CREATE, _UPDATE, _DELETE = Operation.CREATE, Operation.UPDATE, Operation.DELETE
 
@@ -31,6 +33,16 @@ WEBHOOKS: Final = (
         lambda context: PodValidation(context).answer,
         reads=(NAMESPACES,),
         scope=validated_pods,
+    ),
+    Webhook(
+        "validate-policy",
+        Phase.VALIDATING,
+        KNOWN,
+        (_CREATE, _UPDATE),
+        lambda context: PolicyValidation(context).answer,
+        fail_open=True,  # a bad revision changes nothing, and policies must be mendable while we are away
+        scope=lambda graph: Scope(timeout=30),
+        serves=lambda context: context.policy_objects is not None,
     ),
 )
 """All webhooks; those of one phase are asked in this order."""

@@ -10,6 +10,7 @@ from koordpolicy.kube.admission import AdmissionRequest, Handler, Hook, Operatio
 from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.webhooks.scope import Scope
+from koordpolicy.runtime.policies.proposing import PolicyObjects
 
 T = TypeVar("T")
 
@@ -40,6 +41,8 @@ class WebhookContext:
     now: Callable[[], int]
     draw: Callable[[], float]
     observe: Observer = unobserved
+    policy_objects: PolicyObjects | None = None
+    """The policies where they are objects of the cluster; None where they come from elsewhere."""
 
 
 class ByRevision(Generic[T]):
@@ -63,13 +66,18 @@ def everything(_: RuleGraph) -> Scope:
     return Scope()
 
 
+def always(_: WebhookContext) -> bool:
+    """In every process."""
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Webhook:
     """One webhook: which requests it is asked about, and who answers.
 
     `name` is its path behind a server, `reads` are the resources whose objects its handler looks up. `fail_open` lets
     requests pass that nobody answered, unless policy says otherwise. `scope` narrows what a server is asked about to what
-    a revision's policies may touch, None where they touch nothing.
+    a revision's policies may touch, None where they touch nothing; `serves` says whether a process has what it takes.
     """
 
     name: str
@@ -81,6 +89,7 @@ class Webhook:
     reads: tuple[Resource, ...] = ()
     fail_open: bool = False
     scope: Callable[[RuleGraph], Scope | None] = everything
+    serves: Callable[[WebhookContext], bool] = always
 
     @property
     def path(self) -> str:

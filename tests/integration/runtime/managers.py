@@ -99,7 +99,7 @@ class Site:
         """A component with its shipped role; stopped at the end."""
         port = free_port()
         command = [
-            sys.executable, "-m", "koordpolicy.cli", component, "--policies", str(self.policies),
+            sys.executable, "-m", "koordpolicy.cli", component, *(() if "--policies-from-cluster" in more else ("--policies", str(self.policies))),
             "--kubeconfig", str(self.access.kubeconfig(f"koordpolicy-{component}")), "--instance", name,
             "--http", f"127.0.0.1:{port}", "--state-dir", str(self.folder / f"state-{name}"), *more,
         ]  # fmt: skip

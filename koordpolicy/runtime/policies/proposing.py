@@ -1,0 +1,74 @@
+"""What would become of the policy objects in a cluster if some of them were others: tried, and never taken."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.runtime.policies.compiling import BackgroundCompiler
+from koordpolicy.runtime.policies.objects import ClusterSource
+from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.revisions import Reason, RejectedRevision
+from koordpolicy.runtime.trial import TrialRequest, Trials, TrialsLost
+from koordpolicy.source.revision import Revision, digest_of
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """How a try ended: `reason` is None where all of it compiles, and `message` one phrase otherwise.
+
+    `sources` are the texts that findings point into, packs included.
+    """
+
+    reason: Reason | None
+    message: str
+    found: Diagnostics
+    sources: Mapping[str, str]
+
+
+class PolicyObjects(Protocol):
+    """The policy objects of a cluster."""
+
+    def texts(self) -> Mapping[str, str]:
+        """Those that are there, as texts by path."""
+        ...
+
+    async def propose(self, files: Mapping[str, str]) -> Proposal:
+        """What would become of them if these were all."""
+        ...
+
+
+class LivePolicyObjects:
+    """Those that a source follows. They are tried in the process of trials, where there is one."""
+
+    def __init__(
+        self, source: ClusterSource, trials: Trials | None, max_cost: int, now: Callable[[], int]
+    ) -> None:
+        self._source = source
+        self._trials = trials
+        self._aside = None if trials else BackgroundCompiler(find_pack, now, tests=False, max_cost=max_cost)
+
+    def texts(self) -> Mapping[str, str]:
+        """See `PolicyObjects.texts`."""
+        return self._source.texts()
+
+    async def propose(self, files: Mapping[str, str]) -> Proposal:
+        """See `PolicyObjects.propose`."""
+        ordered = dict(sorted(files.items()))
+        if self._trials is not None:
+            return await asyncio.to_thread(_tried, self._trials, ordered)
+        assert self._aside is not None
+        outcome = await self._aside.compile(Revision(ordered, digest_of(ordered), ""))
+        if isinstance(outcome, RejectedRevision):
+            return Proposal(outcome.reason, outcome.message, outcome.found, outcome.sources)
+        return Proposal(None, "", outcome.found, outcome.sources)
+
+
+def _tried(trials: Trials, files: Mapping[str, str]) -> Proposal:
+    try:
+        verdict = trials.attempt(TrialRequest(files, (), tests=False))
+    except TrialsLost as lost:
+        message = f"the process that tries revisions is gone ({lost})"
+        return Proposal(Reason.INTERNAL_ERROR, message, Diagnostics(), files)
+    return Proposal(verdict.reason, verdict.message, verdict.found, {**verdict.packs, **files})
