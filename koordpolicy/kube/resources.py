@@ -170,6 +170,7 @@ _POLICY_PLURALS: Final = {
     "CPUBurst": "cpubursts",
     "Isolation": "isolations",
     "SystemTuning": "systemtunings",
+    "HostApplications": "hostapplications",
     "Interference": "interferences",
     "ContainerHook": "containerhooks",
     "SchedulingProfile": "schedulingprofiles",

@@ -16,6 +16,7 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
 from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
+from koordpolicy.manager.node_slos import NodeSLOs
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.unreadable import readable
@@ -38,12 +39,13 @@ _AMOUNTS: Final = ("cpu", "memory")
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How the controllers work: nodes at a time, seconds between looks at a node that nothing happened to,
-    seconds that changes of pods are gathered before their node is looked at.
+    seconds that changes of pods are gathered before their node is looked at, seconds between looks at its NodeSLO.
     """
 
     workers: int = 4
     resync: float = 60.0
     gather: float = 1.0
+    slo_resync: float = 300.0
 
 
 async def run_manager(
@@ -78,6 +80,7 @@ class Manager:
         )
         self._watch = ClusterWatch(component, handlers)
         self.webhooks = None if webhooks is None else ServedWebhooks(component, webhooks, handlers.mirrors)
+        self.node_slos = NodeSLOs(component, self.objects, pace.slo_resync)
         self._leading = False
 
     def start(self, tasks: Tasks) -> None:
@@ -85,6 +88,7 @@ class Manager:
         readiness = self._component.process.readiness
         readiness.wait_for("cluster", "the cluster's objects have not been read yet")
         self._watch.start(tasks)
+        tasks.start("watch nodeslos", self.node_slos.watching.run())
         tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
 
     def status(self) -> dict[str, Any]:
@@ -118,6 +122,7 @@ class Manager:
             end = component.live.subscribe(self._changed)
             try:
                 tasks.start("resync", self._resync())
+                tasks.start("node slos", self.node_slos.lead())
                 await self.queue.run(self._reconcile, self._pace.workers)
             finally:
                 self._leading = False
@@ -137,6 +142,7 @@ class Manager:
     def _all_nodes(self) -> None:
         for name in tuple(self.objects.nodes):
             self.queue.add(name)
+        self.node_slos.all_nodes()
 
     async def _resync(self) -> None:
         """Look at every node now and then: what policy says may depend on the time. Spread over the period."""
@@ -153,6 +159,8 @@ class Manager:
         """Something about a node is another: look at it, at one with other pods a little later."""
         if not self._leading:
             return
+        if resource is resources.NODES:
+            self.node_slos.node_changed(change)
         if resource is not resources.PODS:
             self.queue.add(change.key[1])
             return

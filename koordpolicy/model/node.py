@@ -15,11 +15,13 @@ from koordpolicy.model.protocol import (
     CPU,
     CPU_NORMALIZATION_RATIO,
     MEMORY,
+    NETWORK_BANDWIDTH,
     NODE_RESERVATION,
     RAW_ALLOCATABLE,
     RESOURCE_AMPLIFICATION_RATIO,
     USAGE_THRESHOLDS,
 )
+from koordpolicy.model.quantity import QuantityError, parse_quantity
 from koordpolicy.model.reading import (
     NO_TEXT,
     NOTHING,
@@ -156,6 +158,20 @@ def amplification_ratios(annotations: Mapping[str, str]) -> Mapping[str, float]:
             raise ObjectError(f"{RESOURCE_AMPLIFICATION_RATIO}.{resource}: expected a number")
         ratios[resource] = float(ratio)
     return ratios
+
+
+def network_bandwidth(annotations: Mapping[str, str]) -> int | None:
+    """What the node's network can carry in bits per second; None when absent. Raises ObjectError unless a quantity."""
+    source = annotations.get(NETWORK_BANDWIDTH)
+    if source is None:
+        return None
+    try:
+        bits = parse_quantity(source).units
+    except QuantityError as error:
+        raise ObjectError(f"{NETWORK_BANDWIDTH}: {error}") from None
+    if bits < 0:
+        raise ObjectError(f"{NETWORK_BANDWIDTH}: `{source[:32]}` is below zero")
+    return bits
 
 
 def normalization_ratio(annotations: Mapping[str, str]) -> float | None:

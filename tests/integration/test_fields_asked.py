@@ -12,6 +12,7 @@ from koordpolicy.kube import resources
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.kinds.actors import ACTORS, Part
+from koordpolicy.manager.controllers.node_slo import NodeSLOController
 from koordpolicy.runtime.rollout.judging import judge
 from koordpolicy.runtime.rollout.plan import plan_of
 from koordpolicy.scheduler.rehearsal import rehearse
@@ -38,6 +39,34 @@ _ALL: dict[str, dict[str, Any]] = {
         "guards": [{"name": "own", "require": False, "reason": "none"}],
     },
     "ContainerHook": {"cpuSpeed": 1.0},
+    "MemoryEviction": {
+        "lower": "60%", "byPriority": {"highestPriority": 5999},
+        "byRequests": {"threshold": "110%", "lower": "100%", "highestPriority": 5999},
+    },
+    "CPUEviction": {
+        "window": "30s", "bestEffort": {"threshold": "30%", "upper": "40%", "usage": "90%"},
+        "byPriority": {"threshold": "80%", "lower": "70%", "highestPriority": 5999},
+        "byRequests": {"threshold": "110%", "lower": "100%", "highestPriority": 5999},
+    },
+    "Isolation": {
+        "group": "BE",
+        "cpu": {"enabled": True, "identity": -1, "idle": True, "expels": False},
+        "memory": {
+            "enabled": True, "minimum": "0%", "low": "0%", "throttling": "0%", "watermark": "95%", "watermarkScale": 20,
+            "watermarkAdjustment": 50, "hasPriority": False, "priority": 0, "killsGroup": False,
+            "pageCache": {"enabled": True, "limit": "10%", "size": "1Gi", "reclaimsAtOnce": False},
+        },
+        "cache": {"enabled": True, "start": "0%", "end": "30%", "bandwidth": "100%"},
+        "network": {
+            "enabled": True, "ingress": {"request": "0%", "limit": "40%"}, "egress": {"request": "0%", "limit": "40%"},
+        },
+        "disk": {"enabled": True},
+    },
+    "SystemTuning": {
+        "cpuMechanism": "coreSched", "networkMechanism": "tc", "minFreeFactor": 100, "watermarkScaleFactor": 150,
+        "reapsMemory": True, "groupIdentity": True, "idleSaverWatermark": "1ms", "features": {"A": True},
+        "limitsPageCache": True,
+    },
 }  # fmt: skip
 """A document of each kind, with what is only asked where it is said."""
 
@@ -77,6 +106,9 @@ def _work(policies: RuleGraph) -> None:
     sight = small.objects.sight("n")
     assert sight is not None
     record = node_record(sight, policies.catalogue, TIMES, small.nanoseconds)
+    NodeSLOController(
+        lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
+    ).decide("n")
     suppression = CPUSuppression(policies)
     suppression.decide(record, small.nanoseconds)
     suppression.decide({}, small.nanoseconds)

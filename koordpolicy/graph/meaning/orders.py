@@ -1,6 +1,7 @@
 """Values that belong together, and stand the wrong way round."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from koordpolicy.diagnostics import Note
 from koordpolicy.graph.catalogue import PRIORITY_BAND
@@ -21,6 +22,8 @@ class Order:
     why: str
 
 
+_NOTHING_EVICTED: Final = "eviction would begin where it ends, and nothing would be evicted"
+
 ORDERS: tuple[Order, ...] = (
     Order(
         "CPUSuppress",
@@ -28,6 +31,12 @@ ORDERS: tuple[Order, ...] = (
         "growth.step",
         "every step would be too small to be written, and no CPU would ever be given back",
     ),
+    Order("MemoryEviction", "lower", "threshold", _NOTHING_EVICTED),
+    Order("MemoryEviction", "byRequests.lower", "byRequests.threshold", _NOTHING_EVICTED),
+    Order("CPUEviction", "byPriority.lower", "byPriority.threshold", _NOTHING_EVICTED),
+    Order("CPUEviction", "byRequests.lower", "byRequests.threshold", _NOTHING_EVICTED),
+    Order("CPUEviction", "bestEffort.threshold", "bestEffort.upper", _NOTHING_EVICTED),
+    Order("Isolation", "cache.start", "cache.end", "the class would have no part of the cache"),
 )
 """Pairs of the built-in kinds."""
 

@@ -1,6 +1,7 @@
 """Facts of a node: what it has, what is asked of it, what is used."""
 
 from koordpolicy.language.cel.types import (
+    BANDWIDTH,
     BOOL,
     CPU,
     DOUBLE,
@@ -156,6 +157,13 @@ NODE = Record(
             DOUBLE,
             "How often the node's CPUs are sold, by the node's annotation; 0 where that cannot be read.",
             _NODE,
+            may_be_missing=True,
+        ),
+        Fact(
+            "networkBandwidth",
+            BANDWIDTH,
+            "What the node's network can carry in each direction, by the node's annotation.",
+            frozenset({Component.MANAGER, _AGENT}),
             may_be_missing=True,
         ),
         Fact(

@@ -58,6 +58,8 @@ _MANAGED: Final = _by(Part.MANAGER, Part.SIMULATOR)
 _SCHEDULED: Final = _by(Part.SCHEDULER, Part.SIMULATOR)
 _BOTH: Final = _by(Part.MANAGER, Part.SCHEDULER, Part.SIMULATOR)
 _SUPPRESSED: Final = _by(Part.SIMULATOR, awaited="agent")
+_RENDERED: Final = _by(Part.MANAGER)
+"""What the manager writes into NodeSLO objects, for agents that are not ours."""
 _ADMITTED: Final = _by(Part.SIMULATOR, awaited="webhook")
 
 _SELECTOR: Final = "matchLabels matchExpressions matchExpressions[].key matchExpressions[].operator matchExpressions[].values"
@@ -124,15 +126,89 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         ),
     ),
     ("CPUSuppress", _COMPILED, _RULES),
+    ("CPUSuppress", _by(Part.MANAGER, Part.SIMULATOR), "enabled mechanism"),
     (
         "CPUSuppress",
         _SUPPRESSED,
         (
-            "enabled mechanism target minimum minimumCPUs minimumQuota growth growth.step growth.deadband onMissing "
+            "target minimum minimumCPUs minimumQuota growth growth.step growth.deadband onMissing "
             "onMissing.after onMissing.action figures"
         ),
     ),
     ("CPUSuppress", _by(awaited="agent"), "interval"),
+    ("CPUEviction", _COMPILED, _RULES),
+    (
+        "CPUEviction",
+        _RENDERED,
+        (
+            "enabled window bestEffort bestEffort.threshold bestEffort.upper bestEffort.usage bestEffort.measured "
+            "byPriority byPriority.threshold byPriority.lower byPriority.highestPriority byRequests byRequests.threshold "
+            "byRequests.lower byRequests.highestPriority"
+        ),
+    ),
+    (
+        "CPUEviction",
+        _by(awaited="agent"),
+        (
+            "cooldown interval bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
+            "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
+        ),
+    ),
+    ("MemoryEviction", _COMPILED, _RULES),
+    (
+        "MemoryEviction",
+        _RENDERED,
+        (
+            "enabled threshold lower byPriority byPriority.highestPriority byRequests byRequests.threshold byRequests.lower "
+            "byRequests.highestPriority"
+        ),
+    ),
+    (
+        "MemoryEviction",
+        _by(awaited="agent"),
+        (
+            "cooldown interval bestEffort bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
+            "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
+        ),
+    ),
+    ("CPUBurst", _COMPILED, _RULES),
+    ("CPUBurst", _RENDERED, "policy burst quota quota.ceiling quota.period sharePool sharePool.threshold"),
+    ("CPUBurst", _by(awaited="agent"), "eligible quota.growth quota.shrinkage sharePool.cooling interval"),
+    ("Isolation", _COMPILED, _RULES),
+    (
+        "Isolation",
+        _RENDERED,
+        (
+            "group cpu cpu.enabled cpu.identity cpu.idle cpu.expels memory memory.enabled memory.minimum memory.low "
+            "memory.throttling memory.watermark memory.watermarkScale memory.watermarkAdjustment memory.hasPriority "
+            "memory.priority memory.killsGroup memory.pageCache memory.pageCache.enabled memory.pageCache.limit "
+            "memory.pageCache.size memory.pageCache.reclaimsAtOnce cache cache.enabled cache.start cache.end "
+            "cache.bandwidth network network.enabled network.ingress network.ingress.request network.ingress.limit "
+            "network.egress network.egress.request network.egress.limit disk disk.enabled blocks blocks[].name "
+            "blocks[].type blocks[].readIOPS blocks[].writeIOPS blocks[].readBPS blocks[].writeBPS "
+            "blocks[].ioWeightPercent blocks[].readLatency blocks[].writeLatency blocks[].readLatencyPercent "
+            "blocks[].writeLatencyPercent blocks[].enableUserModel blocks[].modelReadBPS blocks[].modelWriteBPS "
+            "blocks[].modelReadSeqIOPS blocks[].modelWriteSeqIOPS blocks[].modelReadRandIOPS blocks[].modelWriteRandIOPS"
+        ),
+    ),
+    ("SystemTuning", _COMPILED, _RULES),
+    (
+        "SystemTuning",
+        _RENDERED,
+        (
+            "cpuMechanism networkMechanism networkBandwidth minFreeFactor watermarkScaleFactor reapsMemory groupIdentity "
+            "idleSaverWatermark features limitsPageCache"
+        ),
+    ),
+    ("HostApplications", _COMPILED, _RULES),
+    (
+        "HostApplications",
+        _RENDERED,
+        (
+            "applications applications[].name applications[].priority applications[].qos applications[].cgroupPath "
+            "applications[].cgroupPath.base applications[].cgroupPath.parentDir applications[].cgroupPath.relativePath"
+        ),
+    ),
     ("ContainerHook", _COMPILED, _RULES),
     (
         "ContainerHook",

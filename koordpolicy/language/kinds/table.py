@@ -9,20 +9,26 @@ from koordpolicy.language.facts.table import Component, Components
 from koordpolicy.language.kinds.admission import AdmissionRuleSpec, ColocationProfileSpec
 from koordpolicy.language.kinds.base import PolicySpec, Spec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
+from koordpolicy.language.kinds.burst import CPUBurstSpec
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
+from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.hooks import ContainerHookSpec
 from koordpolicy.language.kinds.invariants import InvariantSpec
+from koordpolicy.language.kinds.isolation import IsolationSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
+from koordpolicy.language.kinds.system import HostApplicationsSpec, SystemTuningSpec
 
 API_VERSION = "koordpolicy.io/v1alpha1"
 """The `apiVersion` of every policy document."""
 
 _PROCESSES: Components = frozenset(Component)
 _COMPILER: Components = frozenset()
+_ON_NODES: Components = frozenset({Component.AGENT, Component.MANAGER})
+"""The agent carries it out; the manager writes it for agents that are not ours."""
 
 
 def _by_name(_spec: Any, name: str) -> str:
@@ -134,6 +140,49 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 CPUSuppressSpec,
                 "How much CPU best-effort work may use, and by which mechanism it is held there.",
                 frozenset({Component.AGENT}),
+                _roots("node", "now"),
+            ),
+            Kind(
+                "CPUEviction",
+                CPUEvictionSpec,
+                "When a node runs short of CPU, and which pods give it back.",
+                _ON_NODES,
+                _roots("pod", "node", "now"),
+            ),
+            Kind(
+                "MemoryEviction",
+                MemoryEvictionSpec,
+                "When a node runs short of memory, and which pods give it back.",
+                _ON_NODES,
+                _roots("pod", "node", "now"),
+            ),
+            Kind(
+                "CPUBurst",
+                CPUBurstSpec,
+                "How containers may use CPU beyond their limits for a while.",
+                _ON_NODES,
+                _roots("pod", "node", "now"),
+            ),
+            Kind(
+                "Isolation",
+                IsolationSpec,
+                "What the kernel, caches, disks and networks give to pods of each class.",
+                _ON_NODES,
+                _roots("node", "now"),
+                lambda spec, _name: str(spec.group),
+            ),
+            Kind(
+                "SystemTuning",
+                SystemTuningSpec,
+                "Kernel parameters and mechanisms of a node as a whole.",
+                _ON_NODES,
+                _roots("node", "now"),
+            ),
+            Kind(
+                "HostApplications",
+                HostApplicationsSpec,
+                "The programs on a node that run outside Kubernetes and are measured and isolated.",
+                _ON_NODES,
                 _roots("node", "now"),
             ),
             Kind(

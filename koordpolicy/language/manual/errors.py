@@ -48,6 +48,12 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "-",
         ),
         "CPUSuppress": ("as `onMissing` says: what was decided last stays, or CPUs are given back", "-"),
+        "CPUEviction": ("the manager leaves the node's NodeSLO as it is", "-"),
+        "MemoryEviction": ("the manager leaves the node's NodeSLO as it is", "-"),
+        "CPUBurst": ("the manager leaves the node's NodeSLO as it is", "-"),
+        "Isolation": ("the manager leaves the node's NodeSLO as it is", "-"),
+        "SystemTuning": ("the manager leaves the node's NodeSLO as it is", "-"),
+        "HostApplications": ("nothing fails at run time: it has no expressions", "-"),
         "ContainerHook": ("nothing is written for the pod", "-"),
         "SchedulingProfile": (
             (

@@ -72,6 +72,49 @@ _SPECS = {
             threshold: 75%
           minimum: {cel: "node.capacity.cpu >= cpu('64') ? cpu('4') : cpu('2')"}
     """,
+    "CPUEviction": """
+        metadata: {name: starving}
+        spec:
+          match: {nodes: {matchLabels: {pool: colocated}}}
+          enabled: true
+          bestEffort: {enabled: true, threshold: 30%, upper: 40%, usage: 90%}
+    """,
+    "MemoryEviction": """
+        metadata: {name: early}
+        spec:
+          enabled: true
+          threshold: 80%
+          lower: 75%
+          bestEffort: {enabled: true}
+    """,
+    "CPUBurst": """
+        metadata: {name: front}
+        spec:
+          match: {nodes: {matchLabels: {pool: front}}}
+          policy: auto
+          quota: {ceiling: 200%, period: 10m}
+    """,
+    "Isolation": """
+        metadata: {name: best-effort}
+        spec:
+          group: BE
+          cpu: {enabled: true, identity: -1}
+          cache: {enabled: true, start: 0%, end: 30%}
+          network: {enabled: true, egress: {limit: 40%}}
+    """,
+    "SystemTuning": """
+        metadata: {name: reclaim-early}
+        spec:
+          match: {nodes: {matchLabels: {pool: colocated}}}
+          minFreeFactor: 100
+          watermarkScaleFactor: 150
+    """,
+    "HostApplications": """
+        metadata: {name: storage}
+        spec:
+          applications:
+            - {name: chunkserver, priority: koord-prod, qos: LS, cgroupPath: {relativePath: storage}}
+    """,
     "ContainerHook": """
         metadata: {name: reports}
         spec:

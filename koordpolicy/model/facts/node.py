@@ -20,6 +20,7 @@ from koordpolicy.model.node import (
     Node,
     amplification_ratios,
     annotation_reserved,
+    network_bandwidth,
     normalization_ratio,
     physical_allocatable,
 )
@@ -97,6 +98,9 @@ def node_facts(
         record["cpuNormalization"] = speed
     if amplified is not None:
         record["amplification.cpu"] = amplified
+    bandwidth = _bandwidth(node)
+    if bandwidth is not None:
+        record["networkBandwidth"] = bandwidth
     for path, resource in _FREE:
         record[path] = node.allocatable.get(resource, 0) - requested.get(resource, 0)
     return record
@@ -174,6 +178,13 @@ def _amplification(node: Node) -> float | None:
         return amplification_ratios(node.annotations).get(CPU)
     except ObjectError:
         return 0.0
+
+
+def _bandwidth(node: Node) -> int | None:
+    try:
+        return network_bandwidth(node.annotations)
+    except ObjectError:
+        return None  # an unreadable bandwidth says nothing
 
 
 def _normalization(node: Node) -> float | None:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from tests.vectors.runners import (
     manager,
     manager_nodes,
+    manager_strategies,
     node_agent,
     scheduler_core,
     scheduler_neighbours,
@@ -21,6 +22,7 @@ from tests.vectors.runners.runner import Runner
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("manager", manager.RUNNERS),
     ("manager", manager_nodes.RUNNERS),
+    ("manager", manager_strategies.RUNNERS),
     ("node-agent", node_agent.RUNNERS),
     ("scheduler-core", scheduler_core.RUNNERS),
     ("scheduler-core", scheduler_neighbours.RUNNERS),

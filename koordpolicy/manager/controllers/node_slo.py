@@ -1,0 +1,189 @@
+"""NodeSLO objects, one a node: what policies say of the node, in the words of koordlets that know no policies."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.exchange.rendering import strategy_of
+from koordpolicy.kube import resources
+from koordpolicy.kube.errors import AlreadyExists, NotFound
+from koordpolicy.kube.port import Cluster, MergePatch, Object
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.controllers.controller import Choose
+from koordpolicy.model.node import network_bandwidth
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.slo_config import BURST, HOST_APPLICATIONS, QOS, SYSTEM, THRESHOLD
+
+SECTIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "resourceUsedThresholdWithBE": THRESHOLD,
+        "resourceQOSStrategy": QOS,
+        "cpuBurstStrategy": BURST,
+        "systemStrategy": SYSTEM,
+    }
+)
+"""The sections of a NodeSLO object, and the documents of `slo-controller-config` that say the same."""
+
+APPLICATIONS: Final = "hostApplications"
+
+_NETWORK: Final = "networkQOS"
+_BY_SERVER: Final[Mapping[str, int]] = MappingProxyType(
+    {"ingressRequest": 0, "ingressLimit": 100, "egressRequest": 0, "egressLimit": 100}
+)
+"""What the API server puts into each `networkQOS` that does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SLOPlan:
+    """What is to become of a node's NodeSLO object; `problems` are phrases about what could not be told.
+
+    `patch` is None where there is no such object yet, which then gets `spec`. An empty patch writes nothing.
+    """
+
+    node: str
+    spec: Mapping[str, Any]
+    patch: Mapping[str, Any] | None
+    problems: tuple[str, ...] = ()
+
+    @property
+    def writes(self) -> bool:
+        return self.patch is None or bool(self.patch)
+
+
+Told = Callable[[RuleGraph, SLOPlan], None]
+"""Told of every plan, with the graph that was asked."""
+
+
+def _untold(graph: RuleGraph, plan: SLOPlan) -> None:
+    """Nobody listens."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSLOController:
+    """Keeps the NodeSLO objects of all nodes, `known` by name, as the graph that `policies` gives for a node says.
+
+    `now` is nanoseconds since 1970. What a section of an object holds stays where policies fail; `extensions` always do.
+    """
+
+    policies: Choose
+    objects: ClusterObjects
+    known: Callable[[str], Object | None]
+    now: Callable[[], int]
+    told: Told = _untold
+
+    def decide(self, name: str) -> SLOPlan | None:
+        """What is to be written for a node; None when there is no such node, or none that can be read."""
+        sight = self.objects.sight(name)
+        if sight is None:
+            return None
+        graph, now = self.policies(name, sight.node.labels), self.now()
+        roots = {
+            "node": node_record(sight, graph.catalogue, TIMES, now),
+            "now": TIMES.timestamp(now),
+        }
+        existing = self.known(name)
+        before: Mapping[str, Any] = {} if existing is None else existing.get("spec") or {}
+        spec = dict(before)
+        problems: list[str] = []
+        for section, document in SECTIONS.items():
+            try:
+                spec[section] = strategy_of(graph, document, roots)
+            except CelError as error:
+                problems.append(f"{section}: {error}")
+        try:
+            network_bandwidth(sight.node.annotations)
+        except ObjectError as error:
+            problems.append(str(error))
+            spec.pop("systemStrategy", None)  # as Koordinator does: such a node is not tuned
+        self._put_applications(spec, graph, roots, problems)
+        patch = None if existing is None else difference(_as_stored(before, spec), spec)
+        plan = SLOPlan(name, spec, patch, tuple(problems))
+        self.told(graph, plan)
+        return plan
+
+    @staticmethod
+    def _put_applications(
+        spec: dict[str, Any], graph: RuleGraph, roots: Mapping[str, Any], problems: list[str]
+    ) -> None:
+        try:
+            applications = strategy_of(graph, HOST_APPLICATIONS, roots)["applications"]
+        except CelError as error:
+            problems.append(f"{APPLICATIONS}: {error}")
+            return
+        if applications:
+            spec[APPLICATIONS] = applications
+        else:
+            spec.pop(APPLICATIONS, None)
+
+    async def reconcile(self, cluster: Cluster, name: str) -> bool:
+        """Write what differs, take away the object of a node that is gone; whether anything was written.
+
+        Raises KubeError.
+        """
+        plan = self.decide(name)
+        if plan is None:
+            return self.known(name) is not None and await _remove(cluster, name)
+        if not plan.writes:
+            return False
+        try:
+            if plan.patch is None:
+                await cluster.create(
+                    resources.NODE_SLOS, {"metadata": {"name": name}, "spec": dict(plan.spec)}
+                )
+            else:
+                await cluster.patch(resources.NODE_SLOS, name, MergePatch({"spec": plan.patch}))
+        except (AlreadyExists, NotFound):
+            return False  # what we know is old; the news is on the way to us
+        return True
+
+
+async def _remove(cluster: Cluster, name: str) -> bool:
+    """Take away the object of a node that is gone, not of one that we cannot read; whether it was there."""
+    try:
+        await cluster.get(resources.NODES, name)
+    except NotFound:
+        pass
+    else:
+        return False
+    try:
+        await cluster.delete(resources.NODE_SLOS, name)
+    except NotFound:
+        return False
+    return True
+
+
+def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch that makes `new` of `old`; empty where they are equal."""
+    patch: dict[str, Any] = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            inner = difference(before, value)
+            if inner:
+                patch[key] = inner
+        elif key not in old or before != value:
+            patch[key] = value
+    return patch
+
+
+def _as_stored(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """`old` without what the API server has put in by itself and `new` does not say."""
+    result: dict[str, Any] = {}
+    for key, value in old.items():
+        beside = new.get(key)
+        if not isinstance(value, Mapping) or not isinstance(beside, Mapping):
+            result[key] = value
+        elif key == _NETWORK:
+            result[key] = {
+                name: one
+                for name, one in value.items()
+                if name in beside or name not in _BY_SERVER or one != _BY_SERVER[name]
+            }
+        else:
+            result[key] = _as_stored(value, beside)
+    return result
