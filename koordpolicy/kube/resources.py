@@ -170,7 +170,7 @@ _POLICY_PLURALS: Final = {
     "CPUBurst": "cpubursts",
     "Isolation": "isolations",
     "SystemTuning": "systemtunings",
-    "HostApplications": "hostapplications",
+    "HostApplicationSet": "hostapplicationsets",
     "Interference": "interferences",
     "ContainerHook": "containerhooks",
     "SchedulingProfile": "schedulingprofiles",

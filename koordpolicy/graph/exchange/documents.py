@@ -13,7 +13,7 @@ from koordpolicy.algorithms.first_match import first_matches
 from koordpolicy.algorithms.strategies import merge
 from koordpolicy.graph.exchange.carriage import NotCarriedError
 from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, SECTIONS, Carried
-from koordpolicy.language.kinds.isolation import Block
+from koordpolicy.language.kinds.isolation import BlockDevice
 from koordpolicy.language.kinds.system import HostApplication
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.slo_config import (
@@ -60,7 +60,7 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class Part:
     """A strategy as written, and the nodes it is for (`selector` None for all, `before` those of earlier entries)."""
 
     name: str
@@ -86,7 +86,7 @@ def import_document(key: str, document: ConfigDocument, defaults: Strategy, prec
     return result
 
 
-def _reached(placed: Iterable[Placed], result: Imported) -> Iterator[Placed]:
+def _reached(placed: Iterable[Part], result: Imported) -> Iterator[Part]:
     """What can decide: no entry whose nodes all belong to earlier ones, nothing of the cluster that entries say for all."""
     cluster, *entries = placed
     firsts = first_matches([one.selector for one in entries if one.selector is not None])
@@ -107,7 +107,7 @@ def _reached(placed: Iterable[Placed], result: Imported) -> Iterator[Placed]:
             result.table.append(Taken(one.source, reason="earlier entries select all its nodes"))
 
 
-def _until(entries: Sequence[Placed], end: Placed) -> Iterator[Placed]:
+def _until(entries: Sequence[Part], end: Part) -> Iterator[Part]:
     for one in entries:
         if one is end:
             return
@@ -136,7 +136,7 @@ def _without(
 
 def _placed(
     key: str, document: ConfigDocument, defaults: Strategy, precedence: int, result: Imported
-) -> Iterator[Placed]:
+) -> Iterator[Part]:
     layout = LAYOUTS[key]
     cluster = dict(document.cluster or {})
     if key in (COLOCATION, THRESHOLD):
@@ -146,7 +146,7 @@ def _placed(
     source = f"{key}.{layout.cluster}" if layout.cluster else key
     stem = key.removesuffix("-config")
     merged = merge(layout.strategy, defaults, cluster)
-    yield Placed(stem, source, _with_lists(layout.strategy, defaults, cluster), precedence)
+    yield Part(stem, source, _with_lists(layout.strategy, defaults, cluster), precedence)
     for number, entry in enumerate(document.entries):
         place = f"{key}.{layout.entries}[{number}]"
         if entry.name:
@@ -165,7 +165,7 @@ def _placed(
                 result.table.append(Taken(f"{place}.enable", reason="it is off for the whole cluster"))
         if key == SYSTEM and not entry.empty:
             strategy.setdefault(BANDWIDTH, "0")
-        yield Placed(
+        yield Part(
             _name(stem, entry.name, number),
             place,
             _with_lists(layout.strategy, merged, strategy),
@@ -204,7 +204,7 @@ def _name(stem: str, name: str, number: int) -> str:
 # --- strategies -----------------------------------------------------------------------------------
 
 
-def _add_strategy(result: Imported, key: str, placed: Placed) -> None:
+def _add_strategy(result: Imported, key: str, placed: Part) -> None:
     specs: dict[str, dict[str, Any]] = {}
     carried = {row.path for row in FIELDS[key]}
     for row in FIELDS[key]:
@@ -229,7 +229,7 @@ def _add_strategy(result: Imported, key: str, placed: Placed) -> None:
 
 
 def _carry(
-    result: Imported, specs: dict[str, dict[str, Any]], placed: Placed, row: Carried, value: Any
+    result: Imported, specs: dict[str, dict[str, Any]], placed: Part, row: Carried, value: Any
 ) -> None:
     source = f"{placed.source}.{'.'.join(row.path)}"
     for key, one in value.items() if row.many else (("", value),):
@@ -254,7 +254,7 @@ def _literal(row: Carried, key: str, value: Any) -> Any:
 
 
 def _add_blocks(
-    result: Imported, specs: dict[str, dict[str, Any]], placed: Placed, name: str, target: str
+    result: Imported, specs: dict[str, dict[str, Any]], placed: Part, name: str, target: str
 ) -> None:
     blocks = placed.strategy.get(name, {}).get("blkioQOS", {}).get("blocks")
     if not blocks:
@@ -264,7 +264,7 @@ def _add_blocks(
     flat = [{key: value for key, value in one.items() if value != ""} for one in flat]
     try:
         for one in flat:
-            Block.model_validate(one)
+            BlockDevice.model_validate(one)
     except ValidationError as error:
         result.table.append(Taken(source, reason=_words(error)))
         return
@@ -272,7 +272,7 @@ def _add_blocks(
     result.table.append(Taken(source, f"{target}.blocks"))
 
 
-def _add_applications(result: Imported, placed: Placed) -> None:
+def _add_applications(result: Imported, placed: Part) -> None:
     kept: list[dict[str, Any]] = []
     for number, one in enumerate(placed.strategy.get("applications", ())):
         source = f"{placed.source}.applications[{number}]"
@@ -285,8 +285,8 @@ def _add_applications(result: Imported, placed: Placed) -> None:
             result.table.append(Taken(source, reason=_words(error)))
             continue
         kept.append(said)
-        result.table.append(Taken(source, "HostApplications.applications"))
-    result.documents.append(_document("HostApplications", placed, {"applications": kept}))
+        result.table.append(Taken(source, "HostApplicationSet.applications"))
+    result.documents.append(_document("HostApplicationSet", placed, {"applications": kept}))
 
 
 def _words(error: ValidationError) -> str:
@@ -313,7 +313,7 @@ def _paths(shape: Fields, strategy: Strategy, at: tuple[str, ...] = ()) -> Itera
 # --- documents ------------------------------------------------------------------------------------
 
 
-def _document(target: str, placed: Placed, spec: Mapping[str, Any]) -> dict[str, Any]:
+def _document(target: str, placed: Part, spec: Mapping[str, Any]) -> dict[str, Any]:
     kind, _, subject = target.partition("/")
     whole: dict[str, Any] = {}
     if kind == "Overcommit":
@@ -335,7 +335,7 @@ def _document(target: str, placed: Placed, spec: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _match(placed: Placed) -> dict[str, Any]:
+def _match(placed: Part) -> dict[str, Any]:
     assert placed.selector is not None
     raw = placed.raw_selector or {}
     nodes = {key: raw[key] for key in ("matchLabels", "matchExpressions") if raw.get(key)}

@@ -1,16 +1,19 @@
 """What policies say of a node, as the strategies of Koordinator's configuration: what koordlets read in NodeSLO objects."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, RENDERED, SECTIONS, Carried
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.language.cel.types import Type
-from koordpolicy.language.kinds.isolation import Block
+from koordpolicy.language.kinds.isolation import BlockDevice
 from koordpolicy.model.slo_config import HOST_APPLICATIONS, QOS, THRESHOLD
 
 Roots = Mapping[str, Any]
+
+_SWITCHED: Final = ("CPUSuppress", "MemoryEviction", "CPUEviction")
+"""What koordlets have one switch for."""
 
 
 def strategy_of(graph: RuleGraph, document: str, roots: Roots) -> dict[str, Any]:
@@ -28,10 +31,8 @@ def strategy_of(graph: RuleGraph, document: str, roots: Roots) -> dict[str, Any]
             _put_sections(found, name, graph, group, roots)
             _put_blocks(found, name, graph.setting("Isolation", group, "blocks", roots))
     if document == THRESHOLD:
-        found["enable"] = any(
-            graph.about(kind, "", roots).value("enabled")
-            for kind in ("CPUSuppress", "MemoryEviction", "CPUEviction")
-        )
+        switches = [graph.about(kind, "", roots).value("enabled") for kind in _SWITCHED]
+        found["enable"] = any(switches)
     return found
 
 
@@ -86,7 +87,7 @@ def _put_sections(found: dict[str, Any], name: str, graph: RuleGraph, group: str
             place.setdefault(block, {})
 
 
-def _put_blocks(found: dict[str, Any], name: str, blocks: list[Block] | None) -> None:
+def _put_blocks(found: dict[str, Any], name: str, blocks: list[BlockDevice] | None) -> None:
     if blocks:
         shown = [
             {
@@ -107,7 +108,7 @@ def _put_blocks(found: dict[str, Any], name: str, blocks: list[Block] | None) ->
 
 
 def _applications(graph: RuleGraph, roots: Roots) -> list[dict[str, Any]]:
-    found = graph.setting("HostApplications", "", "applications", roots) or []
+    found = graph.setting("HostApplicationSet", "", "applications", roots) or []
     return [
         {**one.model_dump(by_alias=True, exclude_none=True, exclude_defaults=True), "strategy": {}}
         for one in found

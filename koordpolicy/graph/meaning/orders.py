@@ -1,6 +1,6 @@
 """Values that belong together, and stand the wrong way round."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.diagnostics import Note
@@ -54,7 +54,7 @@ def orders(state: State) -> None:
 
 def _compare(state: State, order: Order, less: Decision, more: Decision) -> None:
     """Of each document that says one of them: its value, beside the other one as it holds there."""
-    lows, highs = list(constants_of(state, less)), list(constants_of(state, more))
+    lows, highs = _reached(state, less), _reached(state, more)
     pairs = [(low, _beside(low, highs)) for low in lows] + [(_beside(high, lows), high) for high in highs]
     told: set[Rule] = set()
     dangerous = {found.span for found in state.found if found.code == "KP406"}
@@ -74,6 +74,13 @@ def _compare(state: State, order: Order, less: Decision, more: Decision) -> None
             notes=(Note(f"`{other[0].key.field}` is said here", other[0].span),),
             help=order.why,
         )
+
+
+def _reached(state: State, decision: Decision) -> list[tuple[Rule, object]]:
+    """The values that can hold: not those of rules below one that holds everywhere."""
+    everywhere = (at for at, rule in enumerate(decision.rules) if rule.match.test is None)
+    last = next(everywhere, len(decision.rules))
+    return list(constants_of(state, replace(decision, rules=decision.rules[: last + 1])))
 
 
 def _beside(said: tuple[Rule, object], others: list[tuple[Rule, object]]) -> tuple[Rule, object] | None:

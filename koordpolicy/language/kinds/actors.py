@@ -200,9 +200,9 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "idleSaverWatermark features limitsPageCache"
         ),
     ),
-    ("HostApplications", _COMPILED, _RULES),
+    ("HostApplicationSet", _COMPILED, _RULES),
     (
-        "HostApplications",
+        "HostApplicationSet",
         _RENDERED,
         (
             "applications applications[].name applications[].priority applications[].qos applications[].cgroupPath "

@@ -136,7 +136,7 @@ class NetworkIsolation(PolicyModel):
     """What it may send."""
 
 
-class Block(PolicyModel):
+class BlockDevice(PolicyModel):
     """One device, and what may be asked of it. What is absent is not limited."""
 
     name: Annotated[str, Text("a name of a device", most=253)] = ""
@@ -208,5 +208,5 @@ class IsolationSpec(PolicySpec):
     """What it gets of the network."""
     disk: Given[DiskIsolation] = None
     """What it gets of disks."""
-    blocks: list[Block] = Field(default=[], max_length=1000)
+    blocks: list[BlockDevice] = Field(default=[], max_length=1000)
     """Devices, and what it may ask of each. The document that wins says all of them."""

@@ -91,7 +91,7 @@ class HostApplication(PolicyModel):
     """Where its control group stands; without it, in a place by its class and name."""
 
 
-class HostApplicationsSpec(PolicySpec):
+class HostApplicationSetSpec(PolicySpec):
     """The programs on a node that run outside Kubernetes and are to be measured and isolated."""
 
     applications: list[HostApplication] = Field(default=[], max_length=1000)

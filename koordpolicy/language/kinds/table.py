@@ -20,7 +20,7 @@ from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
-from koordpolicy.language.kinds.system import HostApplicationsSpec, SystemTuningSpec
+from koordpolicy.language.kinds.system import HostApplicationSetSpec, SystemTuningSpec
 
 API_VERSION = "koordpolicy.io/v1alpha1"
 """The `apiVersion` of every policy document."""
@@ -179,8 +179,8 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 _roots("node", "now"),
             ),
             Kind(
-                "HostApplications",
-                HostApplicationsSpec,
+                "HostApplicationSet",
+                HostApplicationSetSpec,
                 "The programs on a node that run outside Kubernetes and are measured and isolated.",
                 _ON_NODES,
                 _roots("node", "now"),

@@ -53,7 +53,7 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "CPUBurst": ("the manager leaves the node's NodeSLO as it is", "-"),
         "Isolation": ("the manager leaves the node's NodeSLO as it is", "-"),
         "SystemTuning": ("the manager leaves the node's NodeSLO as it is", "-"),
-        "HostApplications": ("nothing fails at run time: it has no expressions", "-"),
+        "HostApplicationSet": ("nothing fails at run time: it has no expressions", "-"),
         "ContainerHook": ("nothing is written for the pod", "-"),
         "SchedulingProfile": (
             (

@@ -109,7 +109,7 @@ _SPECS = {
           minFreeFactor: 100
           watermarkScaleFactor: 150
     """,
-    "HostApplications": """
+    "HostApplicationSet": """
         metadata: {name: storage}
         spec:
           applications:

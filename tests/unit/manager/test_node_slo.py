@@ -71,12 +71,15 @@ def test_policies_of_some_nodes_stand_in_their_objects_alone() -> None:
     match = {"nodes": {"matchLabels": {"pool": "a"}}}
     site = Site(
         document("CPUBurst", "pool-a", {"match": match, "policy": "auto"}),
-        document("Isolation", "be", {"match": match, "group": "BE", "cpu": {"enabled": True, "identity": -1}}),
-        document("HostApplications", "a", {"match": match, "applications": [{"name": "db", "qos": "LS"}]}),
+        document(
+            "Isolation", "be", {"match": match, "group": "BE", "cpu": {"enabled": True, "identity": -1}}
+        ),
+        document("HostApplicationSet", "a", {"match": match, "applications": [{"name": "db", "qos": "LS"}]}),
     )
     for name, labels in (("a", {"pool": "a"}), ("b", {})):
         site.small.create(
-            resources.NODES, {"metadata": {"name": name, "labels": labels}, "status": {"capacity": {"cpu": "4"}}}
+            resources.NODES,
+            {"metadata": {"name": name, "labels": labels}, "status": {"capacity": {"cpu": "4"}}},
         )
         assert site.reconcile(name)
     spec = site.slo("a")["spec"]

@@ -1,5 +1,6 @@
 """A valid document of every kind that fills every field, made from the models."""
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, get_args, get_origin
@@ -99,6 +100,8 @@ def literal(slot: Slot) -> Any:
         return [slot.choices[0]] if slot.type.name == "list" else slot.choices[0]
     if slot.minimum is not None or slot.maximum is not None:
         return slot.minimum if slot.minimum is not None else slot.maximum
+    if slot.pattern:
+        return next(text for text in (*TEXTS, "50%") if re.search(slot.pattern, text))
     return of_literal_type(slot.type)
 
 
