@@ -15,8 +15,8 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
-from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.manager.node_slos import NodeSLOs
+from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.unreadable import readable

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final
 
-from koordpolicy.diagnostics import Note
+from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.catalogue import PRIORITY_BAND
 from koordpolicy.graph.meaning.bands import place
 from koordpolicy.graph.meaning.constants import constants_of
@@ -14,12 +14,16 @@ from koordpolicy.graph.state import State
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Of two fields of one kind `less` must stay below `more`; `why` says what happens otherwise."""
+    """Of two fields of one kind `less` must stay below `more`; `why` says what happens otherwise.
+
+    It is a warning where Koordinator takes such values, and does nothing.
+    """
 
     kind: str
     less: str
     more: str
     why: str
+    severity: Severity = Severity.ERROR
 
 
 _NOTHING_EVICTED: Final = "eviction would begin where it ends, and nothing would be evicted"
@@ -31,12 +35,18 @@ ORDERS: tuple[Order, ...] = (
         "growth.step",
         "every step would be too small to be written, and no CPU would ever be given back",
     ),
-    Order("MemoryEviction", "lower", "threshold", _NOTHING_EVICTED),
-    Order("MemoryEviction", "byRequests.lower", "byRequests.threshold", _NOTHING_EVICTED),
-    Order("CPUEviction", "byPriority.lower", "byPriority.threshold", _NOTHING_EVICTED),
-    Order("CPUEviction", "byRequests.lower", "byRequests.threshold", _NOTHING_EVICTED),
-    Order("CPUEviction", "bestEffort.threshold", "bestEffort.upper", _NOTHING_EVICTED),
-    Order("Isolation", "cache.start", "cache.end", "the class would have no part of the cache"),
+    Order("MemoryEviction", "lower", "threshold", _NOTHING_EVICTED, Severity.WARNING),
+    Order("MemoryEviction", "byRequests.lower", "byRequests.threshold", _NOTHING_EVICTED, Severity.WARNING),
+    Order("CPUEviction", "byPriority.lower", "byPriority.threshold", _NOTHING_EVICTED, Severity.WARNING),
+    Order("CPUEviction", "byRequests.lower", "byRequests.threshold", _NOTHING_EVICTED, Severity.WARNING),
+    Order("CPUEviction", "bestEffort.threshold", "bestEffort.upper", _NOTHING_EVICTED, Severity.WARNING),
+    Order(
+        "Isolation",
+        "cache.start",
+        "cache.end",
+        "the class would have no part of the cache",
+        Severity.WARNING,
+    ),
 )
 """Pairs of the built-in kinds."""
 
@@ -73,6 +83,7 @@ def _compare(state: State, order: Order, less: Decision, more: Decision) -> None
             f"`{order.less}` is {show(less.type, low[1])}, not below `{order.more}`, {show(more.type, high[1])}",
             notes=(Note(f"`{other[0].key.field}` is said here", other[0].span),),
             help=order.why,
+            severity=order.severity,
         )
 
 
