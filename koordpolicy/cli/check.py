@@ -4,6 +4,7 @@ import argparse
 from collections.abc import Sequence
 
 from koordpolicy.cli.at_flag import moment_of
+from koordpolicy.cli.awaited import awaited_line
 from koordpolicy.cli.bundle import OWN, compile_trees, demand_files, left_alone
 from koordpolicy.cli.bundles import meant, roots_in
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
@@ -45,8 +46,13 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     findings = Diagnostics()
     findings.extend(compilation.found)
     findings.extend(judge_exceptions(compilation.units, moment))
+    awaited = Diagnostics()
     if not findings.has_errors:  # what is wrong comes first
-        findings.extend(not_yet(_own(compilation)))
+        awaited = not_yet(_own(compilation))
+    noted = len(awaited) > 0
+    in_a_line = arguments.output == "text" and not arguments.verbose
+    if not in_a_line:
+        findings.extend(awaited)
     found = list(findings)
     text = render(
         arguments.output,
@@ -59,6 +65,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     if text:
         terminal.print(text)
+    if in_a_line and noted:
+        terminal.print(awaited_line(list(awaited), terminal.width))
     if arguments.explain_cost and compilation.graph is not None:
         from koordpolicy.cli.costs import cost_lines  # noqa: PLC0415  # NumPy, for what few ask for
 
@@ -74,7 +82,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if unseen := unread(tree.nearly, terminal.width):
         terminal.say(unseen)
     if arguments.output == "text" and all(one.severity is Severity.NOTE for one in found):
-        terminal.print(_summary(compilation, len(bundles), tested=not arguments.no_tests, noted=bool(found)))
+        terminal.print(
+            _summary(compilation, len(bundles), tested=not arguments.no_tests, noted=noted or bool(found))
+        )
     failing = [one for one in found if one.severity in (_STRICT if arguments.strict else _USUAL)]
     return FINDINGS if failing else OK
 

@@ -10,6 +10,7 @@ from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check, check_as
 from koordpolicy.language.cel.environment import Environment, UserFunction
 from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.lookalikes import disguised
 from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.recovery import Parsed, parse_all
 from koordpolicy.language.cel.syntax import SyntaxProblem
@@ -74,6 +75,12 @@ class Texts:
             place = document.positions.text_span(path, problem.start, problem.end)
             fix = _fix(problem, document, path, safe=True)
             self.found.add(problem.code, place, problem.message, help=problem.help, fix=fix)
+        for problem in () if parsed.problems else disguised(text):
+            place = document.positions.text_span(path, problem.start, problem.end)
+            fix = _fix(problem, document, path, safe=False)
+            self.found.add(
+                problem.code, place, problem.message, help=problem.help, severity=Severity.WARNING, fix=fix
+            )
         return parsed
 
     def check(
@@ -120,7 +127,10 @@ def fix_within(
     """The edit of the file that replaces a stretch of the text at `path`; None where it cannot be written there."""
     text = document.positions.text(path)
     edit = None if text is None else replaced(text, start, end, replacement)
-    return None if edit is None else Fix(f"write `{replacement}`", *edit, safe=safe)
+    said = (
+        f"write `{replacement}`" if replacement.strip() else "write a space" if replacement else "remove it"
+    )
+    return None if edit is None else Fix(said, *edit, safe=safe)
 
 
 def literal_fix(problem: LiteralProblem, document: Document, path: Path) -> Fix | None:

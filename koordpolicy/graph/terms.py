@@ -82,4 +82,4 @@ def _later(key: str, moment: Timestamp) -> Timestamp:
     try:
         return make_timestamp(moment.ns + _DAY)
     except CelError:
-        raise BadTermsError(key, "years go from 1 to 9999") from None
+        raise BadTermsError(key, "the exception would never end: there is no day after this one") from None

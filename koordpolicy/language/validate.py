@@ -12,9 +12,10 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.documents import Document
 from koordpolicy.language.documents.document import Path
 from koordpolicy.language.documents.tree import Data
+from koordpolicy.language.documents.unseen import in_plain_spaces, unseen_in
 from koordpolicy.language.kinds import API_VERSION, KINDS, Cel, Slot, Spec
 from koordpolicy.language.kinds.document import DOCUMENTS
-from koordpolicy.language.kinds.literals import described
+from koordpolicy.language.kinds.literals import described, listed
 from koordpolicy.language.kinds.meanings import meanings
 
 _MAPPINGS = frozenset({"model_type", "model_attributes_type", "dict_type"})
@@ -99,6 +100,14 @@ def _header(document: Document, found: Diagnostics) -> bool:
         if not isinstance(data[key], str):
             found.add("KP106", positions.value((key,)), f"expected a text, found {described(data[key])}")
             return False
+    if document.kind == "List" and isinstance(data.get("items"), list):
+        found.add(
+            "KP103",
+            positions.value(("kind",)),
+            "a `List` is no policy",
+            help="write its items as documents of their own, each after a line `---`",
+        )
+        return False
     if document.api_version != API_VERSION:
         close = nearest(document.api_version, [API_VERSION])
         span = positions.value(("apiVersion",))
@@ -251,8 +260,12 @@ def _unknown_key(document: Document, path: Path, found: Diagnostics) -> str | No
     """Report a key that its mapping does not have; gives the one that was probably meant."""
     key = str(path[-1])
     fields = _fields_at(document, path[:-1])
-    close = nearest(key, fields)
     span = document.positions.key(path)
+    strange = unseen_in(key)
+    if strange is not None:
+        _report_unseen(key, strange, span, found)
+        return None
+    close = nearest(key, fields)
     found.add(
         "KP104",
         span,
@@ -261,6 +274,18 @@ def _unknown_key(document: Document, path: Path, found: Diagnostics) -> str | No
         fix=Fix(f"change to `{close}`", span, close) if close else None,
     )
     return close
+
+
+def _report_unseen(key: str, strange: str, span: Span, found: Diagnostics) -> None:
+    """A key with a character in it that looks like a space or like nothing, and which YAML takes for a letter."""
+    plain = in_plain_spaces(key)
+    found.add(
+        "KP104",
+        span,
+        f"the key `{plain.strip()}` has {strange} {'before' if plain.startswith(' ') else 'in'} it",
+        help=f"YAML takes it for a letter: {'write plain spaces' if ' ' in plain else 'remove it'}",
+        fix=Fix(f"write `{plain}`", span, plain, safe=True),
+    )
 
 
 def _known(fields: Mapping[str, str]) -> str | None:
@@ -281,7 +306,11 @@ def _one(document: Document, fault: ErrorDetails, path: Path, found: Diagnostics
         value = fault["input"]
         span = document.positions.key(path) if value is None else document.positions.value(path)
         help = _shape_help(document, path, value, wanted)
-        found.add("KP106", span, f"expected {wanted}, found {described(value)}", help=help)
+        list_ = listed(value) if wanted == "a list" and isinstance(value, str) else None
+        fix = Fix(f"write `{list_}`", span, list_, safe=True) if list_ else None
+        if list_:
+            help = f"write a list: `{list_}`"
+        found.add("KP106", span, f"expected {wanted}, found {described(value)}", help=help, fix=fix)
     elif kind in _SIZES:
         least, most = context.get("min_length"), context.get("max_length")
         limit = f"at least {least}" if kind == "too_short" else f"at most {most}"

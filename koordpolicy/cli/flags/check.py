@@ -25,6 +25,12 @@ def _add(parser: argparse.ArgumentParser) -> None:
     )
     add_stdin_filename(parser)
     add_fix(parser)
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="tell of each field that nothing in a cluster acts on yet",
+    )
     parser.add_argument("--strict", action="store_true", help="warnings fail the check too")
     add_moment(parser)
     add_max_cost(parser)

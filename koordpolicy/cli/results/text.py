@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Iterator
+from dataclasses import replace
 
 from koordpolicy.cli.results.mutants import mutation_lines
 from koordpolicy.cli.results.shown import ShownRun, place
@@ -37,6 +38,8 @@ class _Text:
                 word = self._paint("ok  ", _GREEN) if case.passed else self._paint("FAIL", _RED)
                 yield f"{word} {safe(case.suite)}: {safe(case.name)}"
         problems = [found for found in self.shown.run.found if found.code != "KP501"]
+        if self.shown.coverage:  # which lists all the branches of which KP504 names some
+            problems = [replace(found, notes=()) if found.code == "KP504" else found for found in problems]
         if problems:
             text = render(
                 "text", problems, self.shown.sources, colour=self.shown.colour, width=self.shown.width

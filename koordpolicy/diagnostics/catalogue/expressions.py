@@ -482,4 +482,32 @@ EXPRESSIONS: tuple[Code, ...] = (
             spec: {target: {cel: "node.capacity.cpu * [percent(65), percent(80)][1]"}}
             """,
     ),
+    Code.written(
+        "KP219",
+        "text that shows something else than it holds",
+        severity=Severity.WARNING,
+        explanation="""
+            A text or comment of an expression holds a character that cannot be seen, that turns the direction in which
+            the line is shown, or a letter of another script amid letters that it looks like.
+            """,
+        why="""
+            Two texts that look the same then differ: a comparison with a label never holds, and a reviewer reads another
+            rule than the one that decides.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: AdmissionRule
+            metadata: {name: no-batch}
+            spec:
+              require: {cel: "pod.namespace != 'b\u0430tch'"}
+            """,
+        advice="Write the letter that is meant; `check --fix --unsafe-fixes` does. A message in another language is not reported.",
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: AdmissionRule
+            metadata: {name: no-batch}
+            spec:
+              require: {cel: "pod.namespace != 'batch'"}
+            """,
+    ),
 )

@@ -5,16 +5,8 @@ from types import MappingProxyType
 
 from koordpolicy.diagnostics import Span
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.needs import NEEDS
 from koordpolicy.graph.state import State, Unit
-
-NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "AdmissionRule": ("require",),
-        "CPUSuppress": ("target",),
-        "Overcommit": ("cpu", "memory", "zone.cpu", "zone.memory"),
-    }
-)
-"""Fields of a kind of which one at least must be said for each subject."""
 
 ITEM_NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -24,7 +16,7 @@ ITEM_NEEDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "guards": ("require",),
     }
 )
-"""The same for the entries of lists of named things: of scheduling profiles, of rollouts."""
+"""Fields of which one at least must be said for each entry of a list of named things: of scheduling profiles, of rollouts."""
 
 
 def required(state: State) -> None:
@@ -37,9 +29,8 @@ def required(state: State) -> None:
     for target, unit in first.items():
         needs = NEEDS.get(unit.kind.name)
         if needs is not None and not any((target, field) in said for field in needs):
-            _report(
-                state, unit.document.span, f"`{target}` has no {_either(needs[:2])}", needs[:2], "document"
-            )
+            missing = f"`{target}` has no {_either(needs[:2])}"
+            _report(state, unit.document.span, missing, needs[:2], "document", pack=_without_packs(state))
     items = list(_items(state))
     for target, field, place in items:
         list_name, name = field
@@ -72,9 +63,22 @@ def _either(fields: tuple[str, ...], word: str = "and no") -> str:
     return f" {word} ".join(f"`{field}`" for field in fields)
 
 
+def _without_packs(state: State) -> bool:
+    """Whether the bundle extends nothing, so that every formula is its own."""
+    return len(state.layers) == 1
+
+
 def _report(
-    state: State, place: Span, problem: str, needs: tuple[str, ...], what: str, close: str | None = None
+    state: State,
+    place: Span,
+    problem: str,
+    needs: tuple[str, ...],
+    what: str,
+    close: str | None = None,
+    *,
+    pack: bool = False,
 ) -> None:
     names = " or ".join(f"`{field}`" for field in needs)
-    help = f"say {names}; without it the {what} has no effect"
+    other = ", or extend the built-in pack by `extends: [koordinator]`" if pack else ""
+    help = f"say {names}{other}; without it the {what} has no effect"
     state.found.add("KP311", place, problem, help=f"did you mean `{close}`? Else {help}" if close else help)

@@ -9,6 +9,7 @@ from koordpolicy.diagnostics import Diagnostics, Note
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.expressions import Path, Texts, literal_fix
+from koordpolicy.graph.needs import NEEDS
 from koordpolicy.graph.references import referenced
 from koordpolicy.graph.state import Draft, State, Unit, texts_of
 from koordpolicy.language.cel.types import (
@@ -133,7 +134,11 @@ def _report_unread(state: State, declared: dict[str, dict[str, tuple[Unit, Param
     for target in sorted(read):
         for name in read[target]:
             others[name].append(target)
+    drafted = {(draft.key.target, draft.key.field) for draft in state.drafts}
     for target, names in declared.items():
+        needs = NEEDS.get(target.partition("/")[0], ())
+        if needs and not any((target, field) in drafted for field in needs):
+            continue  # it has no formula at all, which is told
         unread, known = 0, sorted(read[target])
         for name, (unit, _) in names.items():
             if name in read[target]:

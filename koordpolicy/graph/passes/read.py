@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TypeAlias
 
-from koordpolicy.diagnostics import Diagnostics, Note
+from koordpolicy.diagnostics import Diagnostics, Fix, Note
 from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.graph.globs import matches
 from koordpolicy.graph.layers import Layer
@@ -123,18 +123,30 @@ def _extend(
     for name, path in _extends(bundles):
         pack = None if name in seen or len(seen) > MAX_LAYERS else state.packs(name)
         if pack is not None:
-            seen.append(name)
-            below = _documents(state, pack)
-            _extend(state, below, packs, seen)
-            packs.append((pack, below))
+            _extend_by(state, name, packs, seen)
         elif path is not None and name not in seen:
             close = nearest(name, [DEFAULT_PACK])
+            _extend_by(
+                state, DEFAULT_PACK, packs, seen
+            )  # most likely; else each document would lack what it adds to
+            place = bundles[0].positions.value(path)
             state.found.add(
                 "KP110",
-                bundles[0].positions.value(path),
+                place,
                 f"there is no pack `{name}`",
                 help=f"did you mean `{close}`?" if close else f"the built-in pack is `{DEFAULT_PACK}`",
+                fix=Fix(f"change to `{close}`", place, close) if close else None,
             )
+
+
+def _extend_by(state: State, name: str, packs: list[tuple[Layer, list[Document]]], seen: list[str]) -> None:
+    """Append a pack, and those below it, unless it is there already."""
+    pack = None if name in seen else state.packs(name)
+    if pack is not None:
+        seen.append(name)
+        below = _documents(state, pack)
+        _extend(state, below, packs, seen)
+        packs.append((pack, below))
 
 
 def _extends(bundles: list[Document]) -> list[tuple[str, tuple[str | int, ...] | None]]:
@@ -143,6 +155,8 @@ def _extends(bundles: list[Document]) -> list[tuple[str, tuple[str | int, ...] |
         return [(DEFAULT_PACK, None)]
     spec = bundles[0].data.get("spec")
     names = spec.get("extends") if isinstance(spec, dict) else None
+    if isinstance(names, str):
+        return [(names, ("spec", "extends"))]  # which the schema refuses; meant is a list of it
     if not isinstance(names, list):
         return []
     return [(name, ("spec", "extends", at)) for at, name in enumerate(names) if isinstance(name, str)]

@@ -30,6 +30,11 @@ def habit(stream: Sequence[Token], at: int) -> tuple[str | None, str | None]:
     """For an unexpected token: the text to put in its place, if that mends it, and the advice."""
     token = stream[at]
     before = stream[at - 1] if at >= 1 else None
+    if token.kind == "quoted":
+        return (
+            f"'{token.value}'",
+            "texts stand in `'` or `\"`; backticks are for names of fields, behind a dot",
+        )
     if token.kind == "name" and before is not None:
         word = str(token.value)
         if word == "not" and stream[at + 1].kind == "in":

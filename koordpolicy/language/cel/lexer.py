@@ -4,6 +4,7 @@ import re
 from typing import NamedTuple
 
 from koordpolicy.language.cel.escapes import unescape_bytes, unescape_string
+from koordpolicy.language.cel.lookalikes import closing, lookalike
 from koordpolicy.language.cel.syntax import KEYWORDS, MAX_SOURCE, SyntaxProblem
 
 
@@ -72,7 +73,7 @@ def tokens(source: str) -> list[Token]:
 def scan(source: str, problems: list[SyntaxProblem] | None) -> list[Token]:
     """The tokens as in `tokens`. Given a list, all problems but KP211 go there, and reading goes on.
 
-    What cannot be read is then a token of kind `bad`, or the operator that was meant.
+    What cannot be read is then a token of kind `bad`, or what was meant.
     """
     if len(source) > MAX_SOURCE:
         raise SyntaxProblem(
@@ -110,10 +111,17 @@ def scan(source: str, problems: list[SyntaxProblem] | None) -> list[Token]:
             end = max(problem.end, position + 1, _end(match))
             while found and found[-1].start >= problem.start:
                 found.pop()  # `===` is seen at its third sign
-            add(Token(problem.replacement or "bad", None, min(problem.start, position), end))
+            found.extend(_meant(problem, min(problem.start, position), end))
         position = _end(skip(source, end))
     add(Token("end", None, length, length))
     return found
+
+
+def _meant(problem: SyntaxProblem, start: int, end: int) -> list[Token]:
+    """What the replacement of a problem says, which is at most one token."""
+    if problem.replacement is None:
+        return [Token("bad", None, start, end)]
+    return [token._replace(start=start, end=end) for token in tokens(problem.replacement)[:-1]]
 
 
 def _end(match: re.Match[str] | None) -> int:
@@ -172,6 +180,9 @@ def _unreadable(source: str, at: int) -> SyntaxProblem:
         line_end = min(
             (i for i in (source.find("\n", at), source.find("\r", at)) if i >= 0), default=len(source)
         )
+        curved = closing(source, at)
+        if curved is not None:
+            return curved
         if rest[:3] in ("'''", '"""'):
             return SyntaxProblem("the text has no closing quotes", at, at + 3, f"close it with {rest[:3]}")
         return SyntaxProblem(
@@ -186,6 +197,9 @@ def _unreadable(source: str, at: int) -> SyntaxProblem:
         )  # fmt: skip
     if char == "=" and source[at - 2 : at] == "==":
         return SyntaxProblem("`===` is not an operator", at - 2, at + 1, _INSTEAD["="], replacement="==")
+    other = lookalike(source, at)
+    if other is not None:
+        return other
     shown = char if char.isprintable() else f"U+{ord(char):04X}"
     return SyntaxProblem(
         f"`{shown}` cannot stand here", at, at + 1, _INSTEAD.get(char), replacement=_REPLACED.get(char)

@@ -2,13 +2,14 @@
 
 import re
 
-from koordpolicy.diagnostics import Diagnostics, Note
+from koordpolicy.diagnostics import Diagnostics, Fix, Note
 from koordpolicy.language.documents.document import Document, Positions
 from koordpolicy.language.documents.faults import SyntaxFault, TooLarge
 from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.split import split
 from koordpolicy.language.documents.text import Lines
 from koordpolicy.language.documents.tree import Place
+from koordpolicy.language.documents.unquoted import unquoted
 from koordpolicy.language.documents.wording import RENDER_FIRST, TEMPLATE, explain_fault, template_in
 
 MAX_CHARACTERS = 1_000_000
@@ -130,6 +131,17 @@ def _report(
         if not template_told:
             found.add("KP002", lines.span(start, start + 2), TEMPLATE, help=RENDER_FIRST)
         return True
+    expression = unquoted(text, fault.offset)
+    if expression is not None:
+        stretch = lines.exactly(base + expression.start, base + expression.end)
+        found.add(
+            "KP002",
+            stretch,
+            "YAML cannot read this expression without quotes",
+            help=f"quote it: `{expression.quoted}`",
+            fix=Fix("quote it", stretch, expression.quoted, safe=True),
+        )
+        return template_told
     notes: tuple[Note, ...] = ()
     if note and fault.context_offset is not None:
         notes = (Note(note, lines.span(base + fault.context_offset, base + fault.context_offset + 1)),)

@@ -3,6 +3,7 @@
 `4` cores are 4000 millicores, `65%` is 65.0, `15m` a duration. How literals are written, `forms` says.
 """
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -67,6 +68,8 @@ def literal_problem(type: Type, literal: object) -> LiteralProblem | None:
 
 def form_problem(form: Form, literal: object) -> LiteralProblem | None:
     """Why `literal` is not of that form; `None` when it is."""
+    if _is_list(form) and isinstance(literal, str | int | float):
+        return _one_for_a_list(form, literal)
     if isinstance(literal, bool):
         return None if form.flag else _wrong_type(form, literal)
     if isinstance(literal, int | float):
@@ -86,6 +89,32 @@ def form_problem(form: Form, literal: object) -> LiteralProblem | None:
             return LiteralProblem(f"the mapping has more than {LONGEST_LIST} entries")
         return _inner_problem(form.entry, literal.items())
     return _wrong_type(form, literal)
+
+
+def _is_list(form: Form) -> bool:
+    """Whether nothing but a list is of the form."""
+    return form.element is not None and form.entry is None and not (form.number or form.text or form.flag)
+
+
+def _one_for_a_list(form: Form, literal: str | float) -> LiteralProblem:
+    """A single value where a list belongs: a list of it, where it may be an element."""
+    assert form.element is not None
+    problem = _wrong_type(form, literal)
+    inner = form_problem(form.element, literal)
+    written = listed(literal) if inner is None else inner.replacement
+    if written is None or (inner is not None and not inner.safe):
+        return problem
+    written = written if inner is None else f"[{written}]"
+    return replace(problem, help=f"write a list: `{written}`", replacement=written, safe=True)
+
+
+def listed(literal: str | float) -> str | None:
+    """A list of one value as it is written; None for what is no plain word or number."""
+    text = json.dumps(literal) if isinstance(literal, bool) else str(literal)
+    return f"[{text}]" if _PLAIN_WORD.fullmatch(text) else None
+
+
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
 def _inner_problem(form: Form, items: Any) -> LiteralProblem | None:
@@ -109,7 +138,9 @@ def _number_problem(form: Form, literal: float) -> LiteralProblem | None:
         if form is FORMS[DURATION]:
             written = _decimal(literal) + "s"
             return LiteralProblem(
-                f"`{literal}` has no unit, a duration is needed", f"for seconds write `{written}`"
+                f"`{literal}` has no unit, a duration is needed",
+                f"for seconds write `{written}`",
+                replacement=written,
             )
         return _wrong_type(form, literal)
     if form.number == "integer" and literal % 1 != 0:

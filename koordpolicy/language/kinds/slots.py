@@ -1,5 +1,6 @@
 """Slots: the places of a kind where a value may be a literal or an expression."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -182,6 +183,16 @@ def expression(form: Form, raw: dict[str, Any]) -> Expression:
                 ),
                 code="KP104",
             )
+    if isinstance(raw["cel"], bool | int | float) and form_problem(form, raw["cel"]) is None:
+        value = json.dumps(raw["cel"])
+        problem = LiteralProblem(
+            f"expected an expression, found {described(raw['cel'])}",
+            f"write the value itself: `{value}`",
+            wrong_type=True,
+            replacement=value,
+            safe=True,
+        )
+        raise refusal(problem)
     try:
         return Expression(expression_text(raw["cel"]))
     except PydanticCustomError as fault:

@@ -5,7 +5,7 @@ from koordpolicy.language.cel.checker.bounds import warn_if_decided
 from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.checker.operands import as_number, as_text, call, no_operator, settled, sign_of
 from koordpolicy.language.cel.checker.quantities import clash, operand, take_unit, zero_as
-from koordpolicy.language.cel.types import BOOL, DOUBLE, STRING
+from koordpolicy.language.cel.types import BOOL, DOUBLE, NULL, STRING
 from koordpolicy.language.cel.wording import open_type, short, spoken
 
 _ORDERED = frozenset(
@@ -60,6 +60,8 @@ def check_equality(context: Context, node: ast.CallExpr, args: list[ir.Node]) ->
         args = matched
         left, right = context.type(args[0]), context.type(args[1])
     if context.unifier.join(left, right) is None:
+        if NULL in (left, right):
+            return _never_null(context, node, args)
         help, verdict = None, "they are never equal"
         if left.is_number and right.is_number:
             verdict = f"`{sign_of(node)}` wants numbers of one type"
@@ -75,6 +77,31 @@ def check_equality(context: Context, node: ast.CallExpr, args: list[ir.Node]) ->
         )  # fmt: skip
     warn_if_decided(context, node, args)
     return call(node, node.function, BOOL, args)
+
+
+def _never_null(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
+    """Report a comparison with null: what is asked for is most likely whether something is there."""
+    at = 1 if context.type(args[0]) == NULL else 0
+    side = context.text(args[at])
+    asked = _whether_there(context, node.args[at])
+    if node.function == "_==_" and asked is not None:
+        asked = f"!({asked})" if " in " in asked else f"!{asked}"
+    return context.fail(
+        "KP205",
+        f"`{side}` is {spoken(context.type(args[at]))}, and never null",
+        node.start, node.end,
+        f"to ask whether it is there, write `{asked}`" if asked else "remove the comparison",
+        replacement=asked,
+    )  # fmt: skip
+
+
+def _whether_there(context: Context, side: ast.Expr) -> str | None:
+    """The test that what an expression reads is there, where it has such a test."""
+    if isinstance(side, ast.SelectExpr) and not side.test and not side.optional:
+        return f"has({context.text(side)})"
+    if isinstance(side, ast.IndexExpr) and not side.optional:
+        return f"{context.text(side.index)} in {context.text(side.operand)}"
+    return None
 
 
 def check_membership(context: Context, node: ast.CallExpr, args: list[ir.Node]) -> ir.Node:
