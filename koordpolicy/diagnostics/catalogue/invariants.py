@@ -89,4 +89,34 @@ INVARIANTS: tuple[Code, ...] = (
               require: decisions.target <= node.capacity.cpu
             """,
     ),
+    Code.written(
+        "KP804",
+        "invariant that says nothing",
+        severity=Severity.WARNING,
+        explanation="""
+            What an Invariant requires is true whatever is decided, or its `where` leaves no input.
+            """,
+        why="""
+            It is proved at once, and shows nothing of any decision.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Invariant
+            metadata: {name: safe}
+            spec:
+              decisions: {target: CPUSuppress.target}
+              require: "true"
+            """,
+        advice="""
+            Compare `decisions.<name>` with a fact, a constant or another decision.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Invariant
+            metadata: {name: safe}
+            spec:
+              decisions: {target: CPUSuppress.target}
+              require: decisions.target <= node.capacity.cpu
+            """,
+    ),
 )

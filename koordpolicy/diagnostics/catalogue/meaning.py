@@ -220,4 +220,161 @@ MEANING: tuple[Code, ...] = (
                 - {name: NodeResourcesFit, plugin: NodeResourcesFit}
             """,
     ),
+    Code.written(
+        "KP409",
+        "score out of its range",
+        severity=Severity.WARNING,
+        explanation="""
+            A score's value is never from 0 to 100, or it is a share of two quantities, which lies between 0 and 1.
+            """,
+        why="""
+            Scores are weighed against each other as numbers from 0 to 100: one of 500 drowns all others, a share is drowned by them.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: SchedulingProfile
+            metadata: {name: koord-scheduler}
+            spec:
+              schedulerName: koord-scheduler
+              scores:
+                - {name: Free, value: {cel: "node.allocatable.cpu > 0 ? node.free.cpu / node.allocatable.cpu : 0.0"}}
+            """,
+        advice="""
+            Multiply a share by 100.0. How much a score counts beside others is its `weight`; `normalize` brings any numbers to 0 to 100.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: SchedulingProfile
+            metadata: {name: koord-scheduler}
+            spec:
+              schedulerName: koord-scheduler
+              scores:
+                - {name: Free, value: {cel: "node.allocatable.cpu > 0 ? node.free.cpu / node.allocatable.cpu * 100.0 : 0.0"}}
+            """,
+    ),
+    Code.written(
+        "KP410",
+        "requirement that never changes",
+        severity=Severity.WARNING,
+        explanation="""
+            What an AdmissionRule, a filter or a rollout's guard requires is true on every input there can be, or false on every one.
+            """,
+        why="""
+            One that is never met refuses every pod, every node, every revision; one that always is has no effect.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: AdmissionRule
+            metadata: {name: teams}
+            spec:
+              require: {cel: "pod.labels[?'team'].orValue('') in []"}
+            """,
+        advice="""
+            Correct the requirement. Who means to refuse all that a selector takes writes `require: false` beside `match`; who means to turn a rule off, `enabled: false`.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: AdmissionRule
+            metadata: {name: teams}
+            spec:
+              require: {cel: "pod.labels[?'team'].orValue('') in ['shop', 'search']"}
+            """,
+    ),
+    Code.written(
+        "KP411",
+        "class and band that admission refuses",
+        severity=Severity.WARNING,
+        explanation="""
+            A ColocationProfile gives pods a QoS class and a priority band that a rule of admission, of the pack or of the bundle, does not let through together.
+            """,
+        why="""
+            Every pod that the profile is applied to is refused: nothing it selects can be created.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: ColocationProfile
+            metadata: {name: reports}
+            spec:
+              match: {pods: {matchLabels: {app: reports}}}
+              qosClass: LSE
+              band: batch
+            """,
+        advice="""
+            Choose a class and a band that go together: `permittedBands` of the class lists its bands, and only pods of the class BE request batch resources.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: ColocationProfile
+            metadata: {name: reports}
+            spec:
+              match: {pods: {matchLabels: {app: reports}}}
+              qosClass: BE
+              band: batch
+            """,
+    ),
+    Code.written(
+        "KP412",
+        "document that sets nothing",
+        severity=Severity.WARNING,
+        explanation="""
+            A policy has no field that says anything: an empty `spec`, or a `match` alone.
+            """,
+        why="""
+            It is read and changes no decision; most likely a line is missing, or stands elsewhere.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: web}
+            spec:
+              match: {nodes: {matchLabels: {pool: web}}}
+            """,
+        advice="""
+            Say what it is to change, or remove it.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: CPUSuppress
+            metadata: {name: web}
+            spec:
+              match: {nodes: {matchLabels: {pool: web}}}
+              parameters: {threshold: 55%}
+            """,
+    ),
+    Code.written(
+        "KP413",
+        "two documents of one rollout",
+        severity=Severity.WARNING,
+        explanation="""
+            Two Rollouts of a bundle have steps. There is one rollout, however its documents are called: the steps of both are gone through, one document after the other.
+            """,
+        why="""
+            A revision takes the time of both, and goes through shares of nodes that it has passed already.
+            """,
+        example="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Rollout
+            metadata: {name: agents}
+            spec:
+              steps: [{name: few, canary: {share: 5%}, hold: 30m}]
+            ---
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Rollout
+            metadata: {name: managers}
+            spec:
+              steps: [{name: some, canary: {share: 20%}, hold: 30m}]
+            """,
+        advice="""
+            Say all steps in one document.
+            """,
+        remedy="""
+            apiVersion: koordpolicy.io/v1alpha1
+            kind: Rollout
+            metadata: {name: all}
+            spec:
+              steps:
+                - {name: few, canary: {share: 5%}, hold: 30m}
+                - {name: some, canary: {share: 20%}, hold: 30m}
+            """,
+    ),
 )

@@ -80,6 +80,8 @@ class Domain:
 
 PRESENT = Domain(present=True)
 ABSENT = Domain(present=False)
+NOTHING = Domain(present=True, choices=frozenset())
+"""No value at all."""
 
 
 def one_of(values: frozenset[Scalar]) -> Domain:

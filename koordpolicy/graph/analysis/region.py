@@ -10,13 +10,17 @@ from math import inf
 
 from koordpolicy.graph.analysis.domain import (
     ABSENT,
+    NOTHING,
     PRESENT,
     Domain,
     Scalar,
     between,
     one_of,
 )
+from koordpolicy.graph.analysis.facts import bounds_of
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.types import Type
+from koordpolicy.language.cel.values import INT_MAX, INT_MIN
 
 MAX_BOXES = 16
 """Beyond this many alternatives the rest of a condition is treated as opaque."""
@@ -59,6 +63,11 @@ def boxes(condition: ir.Node | None) -> list[Box]:
     return _boxes(condition, positive=True)
 
 
+def boxes_without(condition: ir.Node) -> list[Box]:
+    """The boxes where a condition does not hold; an empty list means that it always does."""
+    return _boxes(condition, positive=False)
+
+
 def meets(left: Iterable[Box], right: Iterable[Box]) -> list[Box]:
     """All non-empty intersections of two regions, at most `MAX_BOXES`."""
     rights = list(right)
@@ -81,7 +90,9 @@ def _boxes(node: ir.Node, *, positive: bool) -> list[Box]:
             return _boxes(operand, positive=not positive)
         case _:
             atom = _atom(node, positive=positive)
-            return [atom] if atom is not None else [_opaque(node, positive=positive)]
+            if atom is None:
+                return [_opaque(node, positive=positive)]
+            return [] if any(domain.is_empty for domain in atom.domains.values()) else [atom]
 
 
 def _conjunction(args: tuple[ir.Node, ...], node: ir.Node, *, positive: bool) -> list[Box]:
@@ -157,7 +168,16 @@ def _comparison(operator: str, left: ir.Node, right: ir.Node, *, positive: bool)
     if not isinstance(value, int | float | str | bool):
         return None
     domain = _compared(operator, value)
-    return None if domain is None else Box({place: domain})
+    within = None if domain is None else domain.meet(_possible(place, left.type))
+    return None if domain is None else Box({place: within or NOTHING})
+
+
+def _possible(place: Place, kind: Type) -> Domain:
+    """What a fact can be by what it is: a capacity is never below zero."""
+    if place.key is not None or not kind.is_number:
+        return Domain()
+    low, high = bounds_of(place.root, place.path, kind)
+    return Domain(low=-inf if low == INT_MIN else low, high=inf if high == INT_MAX else high)
 
 
 def _compared(operator: str, value: Scalar) -> Domain | None:
@@ -184,10 +204,22 @@ def _membership(needle: ir.Node, haystack: ir.Node, *, positive: bool) -> Box | 
             return Box({Place(place.root, place.path, needle.value): PRESENT if positive else ABSENT})
         return None
     values = _constants(haystack)
+    if _length(haystack) == 0:
+        return Box({Place("", ""): NOTHING}) if positive else EVERYTHING
     place = place_of(needle)
     if values is None or place is None:
         return None
     return Box({place: one_of(values) if positive else Domain(present=True, excluded=values)})
+
+
+def _length(node: ir.Node) -> int:
+    """How many elements a written list has; -1 for another."""
+    match node:
+        case ir.Const(value=list() | tuple() as values):
+            return len(values)
+        case ir.MakeList(elements=elements):
+            return len(elements)
+    return -1
 
 
 def _constants(node: ir.Node) -> frozenset[Scalar] | None:

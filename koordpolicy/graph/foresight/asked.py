@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from koordpolicy.graph.decide import parameter_key
+from koordpolicy.graph.operations import operations_of
 from koordpolicy.graph.presence import DeclaredPresence
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
@@ -104,13 +105,5 @@ class Surroundings:
 
     def _operations(self, key: DecisionKey) -> ir.Node:
         """`operation in [...]`, as the rule says."""
-        decision = self.decisions.get(DecisionKey(key.kind, key.subject, "operations"))
-        said: set[str] = set()
-        values = [] if decision is None else [rule.value for rule in decision.rules]
-        if not values or not all(isinstance(value, ir.Const) for value in values):
-            said = {"CREATE", "UPDATE"}
-        for value in values:
-            if isinstance(value, ir.Const) and isinstance(value.value, list | tuple):
-                said.update(map(str, value.value))
-        listed = constant(list_of(STRING), sorted(said))
+        listed = constant(list_of(STRING), sorted(operations_of(self.decisions, key)))
         return ir.Call(BOOL, "@in(dyn,list)", (ir.Var(ROOTS["operation"].type, "operation"), listed))

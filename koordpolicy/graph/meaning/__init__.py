@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+from koordpolicy.graph.meaning.amounts import amounts
 from koordpolicy.graph.meaning.bands import bands
 from koordpolicy.graph.meaning.classes import classes
 from koordpolicy.graph.meaning.comparisons import comparisons
+from koordpolicy.graph.meaning.drawn import drawn
+from koordpolicy.graph.meaning.empty import empty
 from koordpolicy.graph.meaning.formulas import formulas
 from koordpolicy.graph.meaning.names import names
 from koordpolicy.graph.meaning.orders import orders
@@ -13,7 +16,9 @@ from koordpolicy.graph.meaning.policy_tests import policy_tests
 from koordpolicy.graph.meaning.profiles import profiles
 from koordpolicy.graph.meaning.ranges import ranges
 from koordpolicy.graph.meaning.required import required
+from koordpolicy.graph.meaning.requirements import requirements
 from koordpolicy.graph.meaning.rollouts import rollouts
+from koordpolicy.graph.meaning.scores import scores
 from koordpolicy.graph.meaning.slots import slots
 from koordpolicy.graph.state import State
 
@@ -28,7 +33,12 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     slots,
     ranges,
     orders,
+    amounts,
+    scores,
+    requirements,
     policy_tests,
+    empty,  # after those that find what is missing
+    drawn,
     profiles,  # after those that find its filters wrong
     formulas,  # last: it runs what all the others have found sound
 )

@@ -1,6 +1,6 @@
 """PolicyTests: cases that show nothing, names that two have, tests of what the bundle has no part in."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.decide import parameter_key, rules_behind
@@ -48,6 +48,15 @@ def _cases(state: State, unit: Unit) -> None:
                 f"the case `{case.name}` expects nothing, so it passes whatever is decided",
                 help="name a decision and its value, such as `Overcommit/batch.cpu: 4`",
             )
+        for decision, wanted in case.expect.items():
+            if isinstance(wanted, Mapping) and set(wanted) == {"error"} and not wanted["error"]:
+                state.found.add(
+                    "KP505",
+                    positions.value((*path, "expect", decision)),
+                    f"the case `{case.name}` expects an error, and says nothing of which",
+                    help="write a part of its message; a slip in the policy fails, too",
+                    severity=Severity.WARNING,
+                )
         first = known.setdefault(case.name, at)
         if first != at:
             state.found.add(

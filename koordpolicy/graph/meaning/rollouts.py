@@ -3,19 +3,19 @@
 import re
 from collections.abc import Iterator
 
-from koordpolicy.diagnostics import Note, Severity
+from koordpolicy.diagnostics import Note, Severity, Span
 from koordpolicy.graph.meaning.constants import constants_of
 from koordpolicy.graph.meaning.names import report_unknown
-from koordpolicy.graph.rules import Rule
+from koordpolicy.graph.rules import DecisionKey, Rule
 from koordpolicy.graph.state import State
 from koordpolicy.language.kinds import KINDS
-from koordpolicy.language.kinds.rollout import RolloutSpec
+from koordpolicy.language.kinds.rollout import Canary, RolloutSpec, Shadow
 
 _SHARE = re.compile(r"steps\[(?P<step>[^\]]*)\]\.canary\.share")
 
 
 def rollouts(state: State) -> None:
-    """KP307 for kinds that do not exist, KP706 for a step whose share of nodes an earlier one exceeds."""
+    """KP307 for kinds that do not exist, KP706 for steps that lead nowhere, KP413 for two rollouts of one bundle."""
     asked = [name for name, kind in KINDS.items() if kind.components]
     for unit in state.units:
         if isinstance(unit.spec, RolloutSpec):
@@ -24,6 +24,80 @@ def rollouts(state: State) -> None:
                     place = unit.document.positions.value(("spec", "kinds", at))
                     report_unknown(state, place, f"there is no kind `{name}` with decisions", name, asked)
     _shares(state)
+    if not state.found.has_errors:
+        _idle(state)
+        _together(state)
+
+
+def _idle(state: State) -> None:
+    """Steps by which no node goes ahead and nothing is compared, before any node has."""
+    for step in _steps(state):
+        at = f"steps[{step}]"
+        shadow, canary = _said(state, step)
+        share, sample = _percent(state, f"{at}.canary.share"), _percent(state, f"{at}.shadow.sample")
+        selects = canary is not None and canary.nodes is not None
+        if canary is not None and (selects or share is None or share[1] > 0):
+            return  # some go ahead, and what follows may be to wait for how they do
+        if canary is not None and share is not None:
+            problem, help, place = "lets no node go ahead", "give it a share above 0%", share[0].span
+        elif shadow is None:
+            problem, help, place = "does nothing but wait", "say `shadow` or `canary`", _place(state, step)
+        elif sample is not None and sample[1] <= 0:
+            problem, help, place = "compares no decision", "give it a sample above 0%", sample[0].span
+        else:
+            continue
+        state.found.add(
+            "KP706", place, f"the step `{step}` {problem}", help=help, severity=Severity.WARNING
+        )  # fmt: skip
+
+
+def _said(state: State, step: str) -> tuple[Shadow | None, Canary | None]:
+    """What the documents together say of a step, the highest layer last."""
+    shadow: Shadow | None = None
+    canary: Canary | None = None
+    for unit in state.units:
+        for one in unit.spec.steps if isinstance(unit.spec, RolloutSpec) else ():
+            if one.name == step:
+                shadow, canary = one.shadow or shadow, one.canary or canary
+    return shadow, canary
+
+
+def _percent(state: State, field: str) -> tuple[Rule, float] | None:
+    """A share that is the same whatever the input, where one rule says it."""
+    decision = state.decisions.get(DecisionKey("Rollout", "", field))
+    if decision is None or len(decision.rules) != 1:
+        return None
+    found = [(rule, value) for rule, value in constants_of(state, decision) if isinstance(value, float)]
+    return found[0] if len(found) == 1 else None
+
+
+def _place(state: State, step: str) -> Span:
+    """Where a step is first named."""
+    return next(
+        unit.document.positions.value(("spec", "steps", at, "name"))
+        for unit in state.units
+        if isinstance(unit.spec, RolloutSpec)
+        for at, one in enumerate(unit.spec.steps)
+        if one.name == step
+    )
+
+
+def _together(state: State) -> None:
+    """Several documents with steps of their own: there is one rollout, of all of them one after the other."""
+    own = [
+        unit
+        for unit in state.units
+        if isinstance(unit.spec, RolloutSpec) and unit.spec.steps and unit.layer_name == state.own.name
+    ]
+    for other in own[1:]:
+        state.found.add(
+            "KP413",
+            other.document.span,
+            f"`{own[0].id}` and `{other.id}` are one rollout, with the steps of both",
+            notes=(Note("the other one", own[0].document.span),),
+            help="say all steps in one document; `kinds` says which changes go by them",
+            severity=Severity.WARNING,
+        )
 
 
 def _shares(state: State) -> None:

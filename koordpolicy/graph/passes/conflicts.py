@@ -7,9 +7,11 @@ from functools import partial
 
 from koordpolicy.diagnostics import Note, Severity, Span
 from koordpolicy.graph.analysis.example import Facts, example, show
+from koordpolicy.graph.analysis.outcome import outcome
 from koordpolicy.graph.analysis.region import Box, Place, boxes, meets
 from koordpolicy.graph.analysis.run import holds
 from koordpolicy.graph.decide import Expressions
+from koordpolicy.graph.operations import operations_of
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.samples import fill
 from koordpolicy.graph.state import State
@@ -59,9 +61,9 @@ def _found_reach(expressions: Expressions, rule: Rule) -> Reach:
 
 
 def _can_hold(state: State, reach: Reach, told: set[tuple[str, str, str]]) -> bool:
-    if reach.region:
-        return True
     rule = reach.rule
+    if reach.region and not _never_asked(state, reach):
+        return True
     if (rule.document, "", "KP303") not in told:
         told.add((rule.document, "", "KP303"))
         place, help = _impossible(state, rule)
@@ -69,11 +71,18 @@ def _can_hold(state: State, reach: Reach, told: set[tuple[str, str, str]]) -> bo
     return False
 
 
+def _never_asked(state: State, reach: Reach) -> bool:
+    """Whether the match holds in none of the requests that an AdmissionRule is asked of."""
+    if reach.rule.key.kind != "AdmissionRule" or reach.test is None:
+        return False
+    return outcome(reach.test, sorted(operations_of(state.decisions, reach.rule.key))) is False
+
+
 def _impossible(state: State, rule: Rule) -> tuple[Span, str]:
     """Where a match is that never holds, and what to do about it."""
     condition = rule.match.condition_span
     if condition is not None and not rule.match.requirements:
-        return condition, "it contradicts itself; loosen one of its parts"
+        return condition, "it contradicts itself, or what facts can be; loosen one of its parts"
     unit = next(one for one in state.units if one.id == rule.document and one.layer_name == rule.layer)
     what = "its selectors" if condition is None else "its selectors and its condition"
     return unit.document.positions.key(("spec", "match")), f"{what} exclude each other; loosen one of them"

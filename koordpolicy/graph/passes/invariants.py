@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 
+from koordpolicy.diagnostics import Severity
 from koordpolicy.diagnostics.nearest import nearest
+from koordpolicy.graph.analysis.outcome import outcome
 from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.expressions import Texts
-from koordpolicy.graph.invariants import BEFORE, Invariant
+from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
 from koordpolicy.graph.lookup import Names
 from koordpolicy.graph.rules import Decision
 from koordpolicy.graph.scope import Scope, true_or_false
 from koordpolicy.graph.slots import decision_of, nameable_roots
 from koordpolicy.graph.state import State, Unit
+from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import refs_of
 from koordpolicy.language.cel.types import ERROR, Type
 from koordpolicy.language.facts import FACTS, ROOTS, Fact
@@ -51,6 +54,7 @@ def _invariant(state: State, unit: Unit, names: Names, expressions: Expressions)
     require = true_or_false(unit, texts, scope, ("spec", "require"))
     if require is None or (where is None and spec.where is not None):
         return None
+    _report_idle(state, unit, where, require)
     spaces_used = {space for space, _ in refs_of(require, *([where] if where is not None else []))}
     return Invariant(
         unit.document.name,
@@ -64,6 +68,29 @@ def _invariant(state: State, unit: Unit, names: Names, expressions: Expressions)
         BEFORE in spaces_used,
         " ".join(spec.require.split()),
         unit.document.positions.value(("spec", "require")),
+    )
+
+
+def _report_idle(state: State, unit: Unit, where: ir.Node | None, require: ir.Node) -> None:
+    """KP804 for an invariant that holds, or is asked, whatever is decided."""
+    if where is not None and outcome(where) is False:
+        key, problem, help = "where", "is asked of no input", "loosen `where`"
+    elif outcome(require) is True and not any(
+        space in (DECISIONS, RAISED, BEFORE) for space, _ in refs_of(require)
+    ):
+        key, problem, help = (
+            "require",
+            "holds whatever is decided",
+            "compare `decisions.<name>` with something",
+        )
+    else:
+        return
+    state.found.add(
+        "KP804",
+        unit.document.positions.value(("spec", key)),
+        f"the invariant `{unit.document.name}` {problem}",
+        help=help,
+        severity=Severity.WARNING,
     )
 
 

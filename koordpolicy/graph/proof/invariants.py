@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koordpolicy.graph.analysis.facts import bounds_of, fact_at
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
 from koordpolicy.graph.proof.digest import digest_of
-from koordpolicy.graph.proof.domain import bounds_of, fact_at
 from koordpolicy.graph.proof.goal import Fails
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.solve import Named, decide

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from koordpolicy.graph.analysis.facts import RAISED, USUAL_TEXTS, bounds_of, choices_of, fact_at, record_of
 from koordpolicy.graph.neutral import element
-from koordpolicy.graph.proof.domain import RAISED, USUAL_TEXTS, bounds_of, choices_of, fact_at, record_of
 from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.reads import Reads
 from koordpolicy.language.cel.types import Type, Unit

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from koordpolicy.graph.analysis.facts import bounds_of, is_above_zero, record_of
 from koordpolicy.graph.neutral import element
-from koordpolicy.graph.proof.domain import bounds_of, is_above_zero, record_of
 from koordpolicy.graph.proof.draws import Draws
 from koordpolicy.graph.proof.goal import Goal, arguments
 from koordpolicy.graph.proof.inputs import inputs

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import z3
 
+from koordpolicy.graph.analysis.facts import bounds_of, choices_of, is_above_zero, record_of
 from koordpolicy.graph.neutral import element
-from koordpolicy.graph.proof.domain import bounds_of, choices_of, is_above_zero, record_of
 from koordpolicy.graph.proof.doubles import Doubles
 from koordpolicy.graph.proof.pools import is_missable, is_root_missable, value_type_of
 from koordpolicy.graph.proof.terms import (

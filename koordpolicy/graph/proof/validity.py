@@ -5,8 +5,8 @@ from functools import cache
 from math import isfinite
 from typing import Any, Final
 
+from koordpolicy.graph.analysis.facts import bounds_of, choices_of, is_above_zero, record_of
 from koordpolicy.graph.neutral import element
-from koordpolicy.graph.proof.domain import bounds_of, choices_of, is_above_zero, record_of
 from koordpolicy.graph.proof.verdict import Records
 from koordpolicy.graph.samples import sample
 from koordpolicy.language.cel.types import Type

@@ -4,6 +4,10 @@ A check never raises for a mistake in the expression. It reports problems, puts 
 place of what it could not understand, and goes on; whatever contains that node stays silent.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
 from koordpolicy.language.cel import ast, ir, units
 from koordpolicy.language.cel.casts import cast
 from koordpolicy.language.cel.checker.calls import check_call
@@ -207,6 +211,11 @@ def _report_mixed(
     )  # fmt: skip
 
 
+_WHOLES: Final[Mapping[Unit | None, str]] = MappingProxyType({Unit.CPU: "cpu", Unit.BYTES: "memory"})
+_COUNTED: Final[Mapping[Unit | None, str]] = MappingProxyType({Unit.CPU: "millicores", Unit.BYTES: "bytes"})
+"""What a quantity is divided by to become a share, and what its bare number counts."""
+
+
 # --- the type that is wanted ------------------------------------------------------------------------
 
 
@@ -231,6 +240,9 @@ def _fitted(context: Context, node: ir.Node, wanted: Type) -> ir.Node:
             help = f"say what holds without a value: `{text}.orValue(..)`"
         elif given.unit is Unit.PERCENT and wanted == DOUBLE:
             help = f"write `ratio({text})` for the share or `double({text})` for the points"
+        elif given.unit in _WHOLES and wanted == DOUBLE:
+            whole = f"node.allocatable.{_WHOLES[given.unit]}"
+            help = f"divide it: `{text} / {whole} * 100.0` is a share from 0 to 100; `double({text})` counts {_COUNTED[given.unit]}"
         elif given.is_number and wanted.is_number and wanted.unit is None:
             help = f"convert it: `{wanted.name}({text})`"
         elif wanted.name == "string":

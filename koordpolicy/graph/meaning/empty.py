@@ -1,0 +1,29 @@
+"""Documents that say nothing: they are read, and change no decision."""
+
+from koordpolicy.diagnostics import Severity
+from koordpolicy.graph.state import State
+from koordpolicy.language.kinds import PolicySpec, slot_values
+from koordpolicy.language.kinds.rollout import RolloutSpec
+
+
+def empty(state: State) -> None:
+    """KP412 for each policy of the bundle that sets no field."""
+    told = {found.span for found in state.found if found.code in ("KP305", "KP311")}
+    for unit in state.units:
+        if (
+            unit.layer != len(state.layers) - 1
+            or unit.document.mended
+            or not isinstance(unit.spec, PolicySpec)
+        ):
+            continue
+        if unit.document.span in told or next(iter(slot_values(unit.spec)), None) is not None:
+            continue
+        state.found.add(
+            "KP412",
+            unit.document.span,
+            f"`{unit.id}` sets nothing",
+            help="say its steps; without them a revision goes live at once, everywhere"
+            if isinstance(unit.spec, RolloutSpec)
+            else "say what it is to change, or remove it",
+            severity=Severity.WARNING,
+        )
