@@ -84,6 +84,7 @@ def _plain(one: JudgedInvariant) -> dict[str, Any]:
         "decisions": {name: str(key) for name, key in one.invariant.decisions.items()},
         "facts": dict(one.facts),
         "values": dict(one.values),
+        "unanswered": list(one.unanswered),
         "why": one.verdict.why if isinstance(one.verdict, GaveUp) else None,
         "file": one.invariant.span.file,
         "line": start.line,
@@ -103,6 +104,9 @@ def _lines(judged: Sequence[JudgedInvariant], left: Sequence[str], width: int) -
             yield f"          {safe(place(one.invariant.span))}"
         elif isinstance(one.verdict, GaveUp):
             yield from _wrapped(f"no input was found that violates it; {one.verdict.why}", width)
+        elif nothing := one.unanswered:
+            names = ", ".join(f"decisions.{name}" for name in nothing)
+            yield from _wrapped(f"of nothing: {names} has no answer on any input tried", width)
     if left:
         yield from textwrap.wrap(f"not asked without --since: {', '.join(left)}", width)
     if not judged and not left:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 from koordpolicy.graph.analysis.facts import bounds_of, fact_at
@@ -9,11 +10,13 @@ from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
 from koordpolicy.graph.proof.digest import digest_of
 from koordpolicy.graph.proof.goal import Fails
+from koordpolicy.graph.proof.inputs import inputs
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.solve import Named, decide
 from koordpolicy.graph.proof.verdict import Counterexample, ProofBudget, Records, Verdict
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import rewrite, substitute
 from koordpolicy.language.cel.lower.row import compile_row
@@ -74,6 +77,24 @@ def prove(asked: Question, named: Named, budget: ProofBudget) -> Verdict:
     test = None if asked.given is None else compile_row(asked.roots, asked.given)
     prepare = _preparing(asked.invariant.raised) if asked.invariant.raised else None
     return decide(Fails(asked.condition, program, asked.given, test, prepare), named, budget)
+
+
+def unanswered(asked: Question) -> tuple[str, ...]:
+    """The decisions, by the names that the invariant gives them, that have no answer on any everyday input."""
+    program = compile_row(asked.roots, asked.told)
+    left = dict.fromkeys(asked.told)
+    for one in islice(inputs(*asked.told.values()), _MOST_TRIED):
+        made = program.call(*(one.records.get(root, {}) for root in asked.roots))
+        assert isinstance(made, dict)
+        for name, value in made.items():
+            if not isinstance(value, CelError):
+                left.pop(name, None)
+        if not left:
+            break
+    return tuple(name.partition(".")[2] for name in left if name.startswith(f"{DECISIONS}."))
+
+
+_MOST_TRIED: Final = 400
 
 
 def read_by(asked: Question, found: Counterexample) -> dict[str, tuple[Type, Any]]:

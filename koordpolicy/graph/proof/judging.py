@@ -1,7 +1,7 @@
 """Invariants of a revision judged, and what is said of those that do not hold."""
 
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from koordpolicy.diagnostics import Diagnostics, Severity, Span
@@ -10,7 +10,7 @@ from koordpolicy.graph.diff.compare import known_texts
 from koordpolicy.graph.diff.words import value_text
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import Invariant
-from koordpolicy.graph.proof.invariants import Question, prove, question, read_by
+from koordpolicy.graph.proof.invariants import Question, prove, question, read_by, unanswered
 from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.graph.reads import shown_value
 from koordpolicy.language.cel.errors import CelError
@@ -21,12 +21,20 @@ Proofs = MutableMapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class JudgedInvariant:
-    """What became of one invariant. Where it is violated, `facts` and `values` are those of the example, as text."""
+    """What became of one invariant, and what was asked. Where it is violated, `facts` and `values` are those of the example,
+    as text.
+    """
 
     invariant: Invariant
     verdict: Verdict
-    facts: Mapping[str, str]
-    values: Mapping[str, str]
+    asked: Question
+    facts: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """Of an invariant that is proved, the decisions that had no answer on any everyday input: of them nothing is shown."""
+        return unanswered(self.asked) if isinstance(self.verdict, Proved) else ()
 
 
 def judge(
@@ -44,13 +52,13 @@ def judge(
         asked = question(graph, invariant, before)
         key = asked.key
         if key in proofs:
-            yield JudgedInvariant(invariant, Proved(), {}, {})
+            yield JudgedInvariant(invariant, Proved(), asked)
             continue
         verdict = prove(asked, named, budget)
         if isinstance(verdict, Proved):
             proofs[key] = invariant.name
         facts, values = _told(asked, verdict) if isinstance(verdict, Counterexample) else ({}, {})
-        yield JudgedInvariant(invariant, verdict, facts, values)
+        yield JudgedInvariant(invariant, verdict, asked, facts, values)
 
 
 def _told(asked: Question, found: Counterexample) -> tuple[dict[str, str], dict[str, str]]:
