@@ -59,7 +59,9 @@ def lookalike(source: str, at: int) -> SyntaxProblem | None:
     plain = normalize("NFKC", char)
     if plain == " ":
         help = "write a plain space"
-        return SyntaxProblem(f"{_named(char)} cannot stand here", at, at + 1, help, replacement=" ")
+        return SyntaxProblem(
+            f"the character {_named(char)} cannot stand here", at, at + 1, help, replacement=" "
+        )
     if plain.isascii() and not plain.isalnum():
         return _other(char, plain, at)
     return _word(source, at)
@@ -90,7 +92,7 @@ def _unseen(char: str, at: int) -> SyntaxProblem:
     """What turns the direction of text gets no fix: the author must see first what really stands there."""
     turns = char in _TURNING
     return SyntaxProblem(
-        f"{_named(char)} cannot stand here", at, at + 1,
+        f"the character {_named(char)} cannot stand here", at, at + 1,
         "remove it: it shows the expression in another order than it is read in" if turns else "remove it: it cannot be seen",
         replacement=None if turns else "",
     )  # fmt: skip
@@ -109,7 +111,7 @@ def _word(source: str, at: int) -> SyntaxProblem | None:
     while start and (source[start - 1].isalnum() or source[start - 1] == "_"):
         start -= 1
     found = _WORD.match(source, start)
-    if found is None:
+    if found is None or found.end() <= at:
         return None
     plain = plain_word(found[0])
     if not _NAME.fullmatch(plain):
@@ -142,7 +144,7 @@ def disguised(source: str) -> Iterator[SyntaxProblem]:
         for at in range(stretch.start(), stretch.end()):
             char = source[at]
             if not char.isascii() and category(char) == "Cf" and char not in _JOINERS:
-                message = f"{_named(char)} stands in a text, where it cannot be seen"
+                message = f"the character {_named(char)} stands in a text, where it cannot be seen"
                 yield SyntaxProblem(message, at, at + 1, _unseen(char, at).help, "KP219", replacement="")
         for word in _WORD.finditer(source, stretch.start(), stretch.end()):
             mixed = any(one.isascii() and one.isalpha() for one in word[0]) and not word[0].isascii()
