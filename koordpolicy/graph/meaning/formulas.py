@@ -15,7 +15,7 @@ from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.notation import about, show
 from koordpolicy.graph.rules import Decision, Rule
 from koordpolicy.graph.state import State
-from koordpolicy.language.cel.errors import CelError, MissingFact, NoSuchKey
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.types import CPU, DURATION, MEMORY, Type
 from koordpolicy.language.cel.values import Duration
@@ -120,8 +120,8 @@ def _breaks(law: Law, program: RowProgram, decision: Decision, records: Mapping[
     whole = records[law.of[0]].get(law.of[1], 0)
     try:
         value = program.call(*(records.get(root, {}) for root in decision.roots))
-    except CelError as failure:
-        return not _lacks_a_fact(failure)
+    except CelError:
+        return False  # it asks for something that an example does not have
     return isinstance(value, int) and whole > 0 and not 0 < value <= whole
 
 
@@ -135,10 +135,6 @@ def _report(
     answer = graph.ask(str(decision.key), **records)
     whole = records[law.of[0]][law.of[1]]
     value = answer.value
-    if answer.error is not None and not _lacks_a_fact(answer.error):
-        own = next((rule for rule in decision.rules if rule.layer == state.own.name), None)
-        _report_failing(state, law, decision, own or _blamed(state, graph, answer), answer.error, told)
-        return
     if not isinstance(value, int) or 0 < value <= whole:
         return
     blamed = _blamed(state, graph, answer)
@@ -156,25 +152,6 @@ def _report(
         + ("to turn it off, say `enabled: false`" if nothing else "lower the share"),
         severity=law.nothing_is if nothing else law.more_is,
     )
-
-
-def _lacks_a_fact(failure: CelError) -> bool:
-    """Whether an evaluation failed for want of something that an example need not have: a label, a measurement."""
-    return isinstance(failure, MissingFact | NoSuchKey)
-
-
-def _report_failing(
-    state: State, law: Law, decision: Decision, blamed: Rule | None, failure: CelError, told: set[Rule]
-) -> None:
-    if blamed is not None and blamed not in told:
-        told.add(blamed)
-        state.found.add(
-            "KP406",
-            blamed.span,
-            f"`{decision.key}` has no answer on an idle node: {failure.message}",
-            help=law.nothing,
-            severity=Severity.WARNING,
-        )
 
 
 def _blamed(state: State, graph: RuleGraph, answer: Answer) -> Rule | None:
