@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from koordpolicy.diagnostics import Note, Severity
 from koordpolicy.graph.graph import RuleGraph
-from koordpolicy.graph.meaning.constants import Said, elements_of, place_of
+from koordpolicy.graph.meaning.constants import Said, elements_of
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.rules import Decision, DecisionKey
 from koordpolicy.graph.state import State
@@ -57,7 +57,7 @@ def _only(state: State, subject: str, field: str) -> Said | None:
     if len(found) != 1 or not found[0][1].known:
         return None
     rule, one = found[0]
-    return Said(rule, one.value, place_of(state, one).span)
+    return Said(rule, one.value, state, one)
 
 
 def _refusing(state: State, graph: RuleGraph, qos: str, band: str) -> Iterator[Decision]:

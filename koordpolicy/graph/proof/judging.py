@@ -21,8 +21,9 @@ Proofs = MutableMapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class JudgedInvariant:
-    """What became of one invariant, and what was asked. Where it is violated, `facts` and `values` are those of the example,
-    as text.
+    """What became of one invariant, and what was `asked`.
+
+    Where it is violated, `facts` and `values` are those of the example, as text.
     """
 
     invariant: Invariant
