@@ -236,8 +236,9 @@ MEANING: tuple[Code, ...] = (
             metadata: {name: koord-scheduler}
             spec:
               schedulerName: koord-scheduler
+              variables: [{name: n, expression: node.allocatable.cpu}]
               scores:
-                - {name: Free, value: {cel: "node.allocatable.cpu > 0 ? node.free.cpu / node.allocatable.cpu : 0.0"}}
+                - {name: Free, value: {cel: "variables.n > 0 ? node.free.cpu / variables.n : 0.0"}}
             """,
         advice="""
             Multiply a share by 100.0. How much a score counts beside others is its `weight`; `normalize` brings any numbers to 0 to 100.
@@ -248,8 +249,9 @@ MEANING: tuple[Code, ...] = (
             metadata: {name: koord-scheduler}
             spec:
               schedulerName: koord-scheduler
+              variables: [{name: n, expression: node.allocatable.cpu}]
               scores:
-                - {name: Free, value: {cel: "node.allocatable.cpu > 0 ? node.free.cpu / node.allocatable.cpu * 100.0 : 0.0"}}
+                - {name: Free, value: {cel: "variables.n > 0 ? node.free.cpu / variables.n * 100.0 : 0.0"}}
             """,
     ),
     Code.written(

@@ -8,7 +8,9 @@ from koordpolicy.language.kinds.rollout import RolloutSpec
 
 def empty(state: State) -> None:
     """KP412 for each policy of the bundle that sets no field."""
-    told = {found.span for found in state.found if found.code in ("KP305", "KP311")}
+    if state.found.has_errors:
+        return  # what could not be read may have said something
+    told = {found.span for found in state.found if found.code == "KP311"}
     for unit in state.units:
         if (
             unit.layer != len(state.layers) - 1
