@@ -22,7 +22,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        choices=("text", "json", "junit", "lcov"),
+        choices=("text", "json", "junit", "lcov", "cobertura"),
         default="text",
         help="format of the results",
     )
