@@ -19,7 +19,7 @@ _NAME = re.compile(r"\.?([^(]*)")
 OURS = frozenset(
     {
         "cpu", "memory", "millicores", "percent", "ratio", "number", "scale", "percent_of", "quotient", "divide",
-        "min", "max", "sum", "percentText", "isSorted", "indexOf",
+        "min", "max", "sum", "percentText", "quantityText", "isSorted", "indexOf",
     }
 )  # fmt: skip
 """Functions and operators of ours: units, and helpers of Kubernetes' list library."""

@@ -42,7 +42,11 @@ class Publishing(PolicyModel):
 
     when_changed_by: Annotated[
         Value,
-        Slot(PERCENT, "Relative change that must be exceeded for an amount to be written.", roots=_NODE),
+        Slot(
+            PERCENT,
+            "Relative change that must be exceeded for an amount to be written; a smaller one, by policy too, waits for `atLeastEvery`.",
+            roots=_NODE,
+        ),
     ] = None
     at_least_every: Annotated[
         Value, Slot(DURATION, "Age beyond which amounts are written anyway.", roots=_NODE)

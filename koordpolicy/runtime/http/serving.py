@@ -74,8 +74,9 @@ async def serve(
         files = " and ".join(map(str, () if tls is None else tls.files))
         raise CannotStart(f"{files} cannot be used to serve by TLS: {error.reason or error}") from None
     except OSError as error:
-        what = f"{host}:{port}" if error.filename is None else str(error.filename)
-        raise CannotStart(f"{what} cannot be served: {error.strerror}") from None
+        if error.filename is not None:
+            raise CannotStart(f"`{error.filename}` cannot be read: {error.strerror}") from None
+        raise CannotStart(f"{host}:{port} cannot be served: {error.strerror}") from None
     for protection in Protection:
         paths = [route.path for route in routes if route.protection is protection]
         if paths:

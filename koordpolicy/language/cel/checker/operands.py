@@ -80,11 +80,13 @@ def as_text(context: Context, node: ir.Node) -> str:
     text, unit = context.text(node), context.type(node).unit
     if unit is Unit.PERCENT:
         return f"write it as a text: `percentText({text})`"
+    if unit in (Unit.CPU, Unit.BYTES):
+        return f"write it as a text: `quantityText({text})`"
     counted = _COUNTED.get(unit) if unit is not None else None
     return f"convert it: `string({text})`" + (f", which gives {counted}" if counted else "")
 
 
-_COUNTED = {Unit.CPU: "millicores", Unit.BYTES: "bytes", Unit.BANDWIDTH: "bits per second"}
+_COUNTED = {Unit.BANDWIDTH: "bits per second"}
 
 
 def as_number(context: Context, node: ir.Node, wanted: Type) -> str | None:

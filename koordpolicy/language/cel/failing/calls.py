@@ -52,7 +52,7 @@ TOTAL: Final = frozenset(
         "optional.of(T)", "optional.none()", "optional.ofNonZeroValue(T)", "optional.unwrap(list(optional_type(T)))",
         "base64.encode(bytes)", "ip(net.CIDR)", "isIP(string)", "isQuantity(string)", "isCIDR(string)", "isURL(string)",
         "millicores(int)", "bytesOf(int)", "percent(int)", "percent(double)", "ratio(percent)", "amount(int)",
-        "number(int)", "number(double)", "percentText(percent)", "percentText(double)",
+        "number(int)", "number(double)", "quantityText(cpu)", "quantityText(bytes)", "percentText(percent)", "percentText(double)",
         "@either(bool,bool)", "!_(bool)", "_==_", "_!=_", "@in(dyn,list)", "@in(dyn,map)",
         "_+_(double,double)", "_-_(double,double)", "_*_(double,double)", "_/_(double,double)", "-_(double)",
         "_+_(string,string)", "_+_(bytes,bytes)", "_+_(list,list)",

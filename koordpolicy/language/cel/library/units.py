@@ -22,6 +22,7 @@ from koordpolicy.language.cel.values import INT_MAX, INT_MIN
 
 _LIB = "units"
 _NANO = 10**9
+_BINARY = (("Pi", 1 << 50), ("Ti", 1 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10))
 _WRITING = 300
 """Units of writing a double with all its digits."""
 
@@ -49,6 +50,22 @@ def percent_text(points: float) -> str:
     if not math.isfinite(points):
         return "NaN%" if math.isnan(points) else "-Infinity%" if points < 0 else "Infinity%"
     return f"{points:.1f}".removesuffix(".0").replace("-0", "0", 1 if abs(points) < 0.05 else 0) + "%"
+
+
+def cpu_text(millicores: int) -> str:
+    """Cores for people, and for `cpu`: `2`, `2.5`, `0.25`."""
+    cores, rest = divmod(abs(millicores), 1000)
+    digits = f"{rest:03}".rstrip("0")
+    return ("-" if millicores < 0 else "") + (f"{cores}.{digits}" if digits else f"{cores}")
+
+
+def memory_text(size: int) -> str:
+    """Bytes for people: in the largest binary unit that fits, with one digit after the point at most: `62.7Gi`."""
+    count = abs(size)
+    suffix, unit = next((one for one in _BINARY if one[1] <= count), ("", 1))
+    tenths = (count * 10 + unit // 2) // unit
+    whole, rest = divmod(tenths, 10)
+    return ("-" if size < 0 else "") + (f"{whole}.{rest}" if rest else f"{whole}") + suffix
 
 
 def _ratio_text(ratio: float) -> str:
@@ -85,6 +102,11 @@ LIBRARY: tuple[Function, ...] = (
         "number", _LIB, "a quantity without its unit: millicores, bytes, percent points", "number(cpu('2')) == 2000",
         signature("number", (INT,), INT, same),
         signature("number", (DOUBLE,), DOUBLE, same),
+    ),
+    function(
+        "quantityText", _LIB, "CPU in cores, or memory in its largest unit, for people to read", "quantityText(memory('65794664Ki')) == '62.7Gi'",
+        signature("quantityText", (CPU,), STRING, cpu_text, cost=takes(_WRITING)),
+        signature("quantityText", (MEMORY,), STRING, memory_text, cost=takes(_WRITING)),
     ),
     function(
         "percentText", _LIB, "a percentage, or a share of 1, for people to read", "percentText(0.655) == '65.5%'",
