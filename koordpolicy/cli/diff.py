@@ -7,12 +7,12 @@ from typing import Final
 
 from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.command import DIFFERENT, GAVE_UP, OK, CannotRunError
-from koordpolicy.cli.difference import RENDERERS, LaterOnCluster, OnCluster, ShownDifference
+from koordpolicy.cli.difference import RENDERERS, FailedOn, LaterOnCluster, OnCluster, ShownDifference
 from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
-from koordpolicy.graph.diff import Affected, Difference, Later, affected, compare_from
+from koordpolicy.graph.diff import Affected, Difference, Later, Sides, affected, compare_from
 from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.cel.values import Timestamp
 
@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         difference,
         None
         if snapshot is None
-        else _on_cluster(arguments.cluster, snapshot, before, after, difference, terminal),
+        else _on_cluster(arguments.cluster, snapshot, Sides(before, after), difference, terminal),
         terminal.width,
         terminal.colour(),
     )
@@ -75,16 +75,18 @@ _SHOWN: Final = 20
 def _on_cluster(
     file: str,
     snapshot: Snapshot,
-    old: RuleGraph,
-    new: RuleGraph,
+    sides: Sides,
     difference: Difference,
     terminal: Terminal,
 ) -> OnCluster:
     estate = SnapshotEstate(snapshot)
-    found = _affected(old, new, estate, difference)
+    found = _affected(sides, estate, difference)
+    failed = _failed(sides)
     # What begins or ends later is asked of the nodes and pods as they are, with the exceptions of that moment.
     later = tuple(
-        LaterOnCluster(one.moment, _affected(old.at(one.moment), new.at(one.moment), estate, one))
+        LaterOnCluster(
+            one.moment, _affected(Sides(sides.old.at(one.moment), sides.new.at(one.moment)), estate, one)
+        )
         for one in difference.later
     )
     for name, reason in list(estate.unreadable.items())[:_SHOWN]:
@@ -92,27 +94,38 @@ def _on_cluster(
     if len(estate.unreadable) > _SHOWN:
         terminal.say(f"{len(estate.unreadable) - _SHOWN} more objects are unreadable")
     return OnCluster(
-        Path(file).name, snapshot.taken_text, len(snapshot.nodes), len(snapshot.pods), found, later
+        Path(file).name, snapshot.taken_text, len(snapshot.nodes), len(snapshot.pods), found, later, failed
     )
 
 
 def _affected(
-    old: RuleGraph, new: RuleGraph, estate: SnapshotEstate, difference: Difference | Later
+    sides: Sides, estate: SnapshotEstate, difference: Difference | Later
 ) -> tuple[Affected, ...]:
     """What differs, or is open, asked of every node and pod."""
     names = [change.decision for change in difference.decisions]
     names += [effect.decision for change in difference.decisions for effect in change.effects]
-    names += [one.decision for one in difference.open if one.decision in old or one.decision in new]
+    names += [
+        one.decision for one in difference.open if one.decision in sides.old or one.decision in sides.new
+    ]
     # A parameter decides nothing by itself; what reads it stands beside it, unless that cannot be told.
     asked = [name for name in dict.fromkeys(names) if ".parameters." not in name or _alone(name, difference)]
-    found = tuple(affected(old, new, estate, asked))
+    found = tuple(affected(sides, estate, asked))
     unknown = {one.decision for one in found if one.untold}
     behind = [
         change.decision
         for change in difference.decisions
         if change.decision not in asked and any(effect.decision in unknown for effect in change.effects)
     ]
-    return found + tuple(affected(old, new, estate, behind))
+    return found + tuple(affected(sides, estate, behind))
+
+
+def _failed(sides: Sides) -> tuple[FailedOn, ...]:
+    """What failed while the cluster was asked about, told once where it is the same in both revisions."""
+    before, after = sides.failed_old.found(), sides.failed_new.found()
+    return (
+        *(FailedOn(one, old=one in before, new=True) for one in after),
+        *(FailedOn(one, old=True, new=False) for one in before if one not in after),
+    )
 
 
 def _alone(name: str, difference: Difference | Later) -> bool:

@@ -59,7 +59,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     missing = [
         name
         for name in arguments.explain
-        if not any(name in (one["pod"], one["pod"].partition("/")[2]) for one in told["explained"])
+        if not any(
+            name in (one["pod"], one["pod"].partition("/")[2])
+            for one in (*told["explained"], *told["untried"])
+        )
     ]
     for name in missing:
         terminal.say(

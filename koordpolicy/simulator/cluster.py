@@ -5,38 +5,39 @@ listener hears of it from its watch. NodeMetrics are the exception. They are han
 the manager as values, since parsing thousands of objects that nobody else reads would cost most of the time.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.event_handlers import EVERY_RESOURCE, EventHandlers
-from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.objects import ClusterObjects
-from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
-from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest
-from koordpolicy.kube.errors import AlreadyExists, KubeError
+from koordpolicy.kube.admission import AdmissionChain, AdmissionRequest, Operation
+from koordpolicy.kube.errors import AlreadyExists, KubeError, Rejected
 from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.memory.store import Store, finish
 from koordpolicy.kube.port import Object, StrategicPatch
 from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController
+from koordpolicy.manager.controllers.overcommit import Calculation
 from koordpolicy.manager.webhooks.hooks import chain
-from koordpolicy.manager.webhooks.mutation import Mutation
+from koordpolicy.manager.webhooks.mutation import Mutation, PodContext, roots_of
+from koordpolicy.manager.webhooks.pods import namespace_of
+from koordpolicy.manager.webhooks.rules import Violation
 from koordpolicy.manager.webhooks.webhook import WebhookContext
+from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric
-from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Pod, PodKey, read_pod
-from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING
-from koordpolicy.scheduler import Scheduler
+from koordpolicy.model.protocol import CONDITION_READY, PHASE_RUNNING, PHASE_SUCCEEDED
 from koordpolicy.scheduler.binder import WriteOutcome, WritePlan, apply
-from koordpolicy.scheduler.driver import Driver
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import Agenda
-from koordpolicy.simulator.events import CollectedEvents, reporter_of
+from koordpolicy.simulator.events import CollectedEvents, SimulatedReports
+from koordpolicy.simulator.failures import SimulatedFailures
+from koordpolicy.simulator.schedulers import Listeners, Schedulers
 from koordpolicy.simulator.volumes import VolumeController
 from koordpolicy.simulator.workload import Json, Workload
 
@@ -48,48 +49,17 @@ _FROM_LIVE = ("uid", "resourceVersion", "creationTimestamp", "generation", "mana
 """Metadata of objects that were read from a live cluster, and mean nothing in another."""
 
 
-class _Together:
-    """Several listeners as one: an object is read once for all of them."""
+@dataclass(slots=True)
+class BrokenRule:
+    """How often an admission rule was broken, on which pod first, and what it said of that."""
 
-    def __init__(self, objects: ClusterObjects, scheduler: Scheduler) -> None:
-        self._all = (objects, scheduler)
-        self.assumed = scheduler.assumed
-
-    def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
-        for one in self._all:
-            one.set_state(change, event)
-
-    def set_node(self, node: Node) -> None:
-        for one in self._all:
-            one.set_node(node)
-
-    def remove_node(self, name: str) -> None:
-        for one in self._all:
-            one.remove_node(name)
-
-    def set_metric(self, metric: NodeMetric) -> None:
-        for one in self._all:
-            one.set_metric(metric)
-
-    def remove_metric(self, name: str) -> None:
-        for one in self._all:
-            one.remove_metric(name)
-
-    def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
-        for one in self._all:
-            one.set_pod(pod, bound)
-
-    def hold_back(self, pod: Pod) -> None:
-        for one in self._all:
-            one.hold_back(pod)
-
-    def remove_pod(self, key: PodKey) -> None:
-        for one in self._all:
-            one.remove_pod(key)
+    example: str
+    message: str
+    times: int = 0
 
 
 class SimulatedCluster:
-    """Store, webhooks, scheduler and overcommit controller, wired together on virtual time.
+    """Store, webhooks, schedulers and overcommit controller, wired together on virtual time.
 
     Without `colocation` profiles are not asked and nothing is offered: the same cluster without this product
     but for its scheduler. Raises KubeError for objects of the workload that a cluster would not take.
@@ -107,28 +77,26 @@ class SimulatedCluster:
     ) -> None:
         self.graph = graph
         self.colocation = colocation
+        self._agenda = agenda
         self.objects = ClusterObjects()
         self.drawn: dict[str, int] = {}
         """Pods that each profile was applied to."""
         self.translated: dict[str, int] = {}
         """Pods that now request the resources of each band."""
+        self.violations: Sequence[Violation] = ()
+        """The admission rules that the latest pod that was submitted breaks."""
+        self.broken: dict[tuple[str, str, str], BrokenRule] = {}
+        """The admission rules that were broken, by rule, operation and enforcement."""
+        self.failures = SimulatedFailures(graph)
         self._store = Store(lambda: agenda.seconds, backlog=_BACKLOG, history=_HISTORY)
-        profile = scheduler_name(graph)
-        self.scheduler = Scheduler(
-            graph,
-            lambda: agenda.now,
-            profile=profile,
-            draw=lambda n: int(chance.integers(0, n)),
-            explained=5,
-            role=role,
-        )
         self.events = CollectedEvents(lambda: agenda.now)
-        reporter = reporter_of(graph, profile, self.events, lambda: agenda.now)
-        self.driver = Driver(self.scheduler, on_settled=reporter.settled)
+        reports = SimulatedReports(graph, self.events, lambda: agenda.now)
+        self.schedulers = Schedulers(graph, lambda: agenda.now, chance, role, reports, self.failures)
         self._client = MemoryCluster(self._store)
-        self._scheduler_name = profile
-        self.overcommit = OvercommitController(lambda node, labels: graph, self.objects, lambda: agenda.now)
-        self._listener = _Together(self.objects, self.scheduler)
+        self.overcommit = OvercommitController(
+            lambda node, labels: graph, self.objects, lambda: agenda.now, self._offered
+        )
+        self._listener = Listeners(self.objects, self.schedulers)
         handlers = EventHandlers(
             self._listener, unreadable=UnreadableObjects(lambda resource, obj, why: None)
         )
@@ -194,7 +162,24 @@ class SimulatedCluster:
 
     def submit(self, pod: Json) -> Pod:
         """Create a pod. Raises KubeError when the cluster refuses it."""
-        stored = self._store.create(resources.PODS, self._submitted(pod), namespace=_namespace(pod))
+        submitted, namespace = self._submitted(pod), _namespace(pod)
+        self.violations = ()
+        refusal: KubeError | None = None
+        try:
+            stored = self._store.create(resources.PODS, submitted, namespace=namespace)
+        except KubeError as error:
+            refusal = error
+            raise
+        finally:
+            self.failures.admitted(
+                f"{namespace}/{pod['metadata'].get('name', '')}",
+                refusal,
+                lambda: roots_of(
+                    submitted,
+                    self.graph,
+                    PodContext(namespace_of(self._store, namespace), lambda name: None, self._agenda.now),
+                ),
+            )
         if self.volumes.ephemeral(stored):
             self.deliver()
             self.volumes.settle()
@@ -219,15 +204,17 @@ class SimulatedCluster:
         self.deliver()
         return read_pod(running)
 
-    def delete(self, namespace: str, name: str) -> None:
-        """A pod is gone."""
-        self._store.delete(resources.PODS, name, namespace=namespace, grace_seconds=0)
-        self.deliver()
-
-    @property
-    def unplaced(self) -> int:
-        """How many pods wait for a node, or for being permitted there."""
-        return len(tuple(self.scheduler.pending)) + len(self.scheduler.ledger.waiting)
+    def delete(self, pod: PodKey) -> bool:
+        """A pod is over, and goes; whether it does. One that admission keeps takes nothing any more."""
+        namespace, name = pod
+        try:
+            self._store.delete(resources.PODS, name, namespace=namespace, grace_seconds=0)
+        except Rejected:
+            self._store.patch(resources.PODS, name, _OVER, namespace=namespace, subresource="status")
+            return False
+        finally:
+            self.deliver()
+        return True
 
     # --- what is known of nodes -------------------------------------------------------------------
 
@@ -262,7 +249,9 @@ class SimulatedCluster:
         spec = submitted["spec"] = dict(submitted.get("spec") or {})
         spec.pop("nodeName", None)
         if spec.get("schedulerName") in (None, "", _DEFAULT_SCHEDULER):
-            spec["schedulerName"] = self._scheduler_name
+            spec["schedulerName"] = (
+                _DEFAULT_SCHEDULER if _DEFAULT_SCHEDULER in self.schedulers else self.schedulers.default
+            )
         spec["containers"] = [
             {**container, "image": container.get("image") or _IMAGE}
             for container in spec.get("containers") or ()
@@ -280,12 +269,25 @@ class SimulatedCluster:
                     found.append({**owner, "uid": there["metadata"]["uid"]})
         return found
 
-    def _observe(self, _request: AdmissionRequest, seen: object) -> None:
+    def _observe(self, request: AdmissionRequest, seen: object) -> None:
         if isinstance(seen, Mutation):
             for profile in seen.applied:
                 self.drawn[profile] = self.drawn.get(profile, 0) + 1
             if seen.band:
                 self.translated[seen.band] = self.translated.get(seen.band, 0) + 1
+            return
+        violations = [one for one in seen if isinstance(one, Violation)] if isinstance(seen, tuple) else []
+        if request.operation == Operation.CREATE:
+            self.violations = violations
+        pod = f"{request.namespace}/{request.name}"
+        self.failures.broken(violations, pod)
+        for one in violations:
+            key = (one.rule, str(request.operation), one.enforcement)
+            self.broken.setdefault(key, BrokenRule(pod, one.message)).times += 1
+
+    def _offered(self, _graph: RuleGraph, record: Record, calculations: Sequence[Calculation]) -> None:
+        cluster = self.overcommit.cluster_of(self.graph)
+        self.failures.offered(str(record["name"]), record, calculations, cluster, self._agenda.now)
 
 
 _RESOURCES: Mapping[str, resources.Resource] = {
@@ -299,13 +301,10 @@ _STARTED = StrategicPatch(
 )
 """What a kubelet says of a pod that runs."""
 
+_OVER = StrategicPatch({"status": {"phase": PHASE_SUCCEEDED}})
+
 Refusal = KubeError
 """What `submit` raises."""
-
-
-def scheduler_name(graph: RuleGraph) -> str:
-    """The profile that schedules a simulation: the first one by name."""
-    return next(iter(graph.subjects("SchedulingProfile")), "")
 
 
 def _plain(obj: Json) -> dict[str, Any]:

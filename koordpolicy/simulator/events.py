@@ -58,12 +58,15 @@ class _NoRevisions:
     candidate = None
 
 
-def reporter_of(
-    graph: RuleGraph, profile: str, events: CollectedEvents, now: Callable[[], int]
-) -> DecisionReporter:
-    """What tells of a simulated scheduler's decisions."""
-    metrics = Metrics("simulator")
-    troubles = Troubles(metrics, _NoRevisions(), events, leads=lambda: False, now=now)
-    return DecisionReporter(
-        Audience(metrics, DecisionCounts(metrics), troubles, events), lambda: graph, profile
-    )
+class SimulatedReports:
+    """What tells of the decisions of simulated schedulers."""
+
+    def __init__(self, graph: RuleGraph, events: CollectedEvents, now: Callable[[], int]) -> None:
+        self._graph = graph
+        metrics = Metrics("simulator")
+        troubles = Troubles(metrics, _NoRevisions(), events, leads=lambda: False, now=now)
+        self._audience = Audience(metrics, DecisionCounts(metrics), troubles, events)
+
+    def reporter_of(self, profile: str) -> DecisionReporter:
+        """What tells of those by one profile."""
+        return DecisionReporter(self._audience, lambda: self._graph, profile)

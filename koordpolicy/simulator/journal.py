@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from koordpolicy.agent.strategies.suppression import Suppression
+from koordpolicy.manager.webhooks.rules import Violation
 from koordpolicy.model.facts import Record
 from koordpolicy.scheduler import PodDecision
+from koordpolicy.scheduler.profile import Profile
 from koordpolicy.simulator.machines import Machine, PodKey
 
 
@@ -48,12 +50,22 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A placement that somebody wants to understand: the decision, and the facts of the chosen node then."""
+    """A placement that somebody wants to understand: the decision by a profile, and the facts of the chosen node then."""
 
     time: int
     decision: PodDecision
     node: Record
     pod: Record
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Untried:
+    """A pod that somebody wants to understand and that no scheduler of ours has tried: why, and the rules it breaks."""
+
+    time: int
+    why: str
+    violations: tuple[Violation, ...]
 
 
 @dataclass(slots=True)
@@ -61,7 +73,8 @@ class Journal:
     """Everything noted. `waits` are the seconds between creation and binding, pod by pod; `scheduled` are those
     that have a node, or had one to their end, `placed` is how many these are, equal names counted apart.
 
-    `late` are the nanoseconds that finished pods ran longer than they needed at full speed.
+    `others` are the pods of schedulers that no profile is for, by scheduler; `kept` are those that were over and that
+    an admission rule did not let go. `late` are the nanoseconds that finished pods ran longer than they needed at full speed.
     """
 
     samples: list[Sample] = field(default_factory=list)
@@ -70,6 +83,8 @@ class Journal:
     waits: list[float] = field(default_factory=list)
     scheduled: set[PodKey] = field(default_factory=set)
     refused: dict[str, list[str]] = field(default_factory=dict)
+    others: dict[str, list[str]] = field(default_factory=dict)
+    kept: int = 0
     finished: int = 0
     placed: int = 0
     preempted: int = 0
@@ -80,10 +95,15 @@ class Journal:
     worst: Held | None = None
     """Where suppression withheld most."""
     explained: dict[PodKey, Explained] = field(default_factory=dict)
+    untried: dict[str, Untried] = field(default_factory=dict)
 
     def refuse(self, reason: str, pod: str) -> None:
         """Note a pod that the cluster did not take."""
         self.refused.setdefault(reason, []).append(pod)
+
+    def leave(self, scheduler: str, pod: str) -> None:
+        """Note a pod that a scheduler places that is not ours."""
+        self.others.setdefault(scheduler, []).append(pod)
 
     def held(self, now: int, machine: Machine, decision: Suppression, record: Record) -> None:
         """Note what suppression does on a node now, as far as it is the most so far."""

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
+from koordpolicy.manager.webhooks.rules import KIND as ADMISSION
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import PodDecision
@@ -11,7 +13,8 @@ from koordpolicy.scheduler.explanation import explanation
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
-from koordpolicy.simulator.journal import Sample
+from koordpolicy.simulator.failures import rule_place
+from koordpolicy.simulator.journal import Explained, Sample, Untried
 from koordpolicy.simulator.simulation import Simulation
 
 HOUR = 3600 * SECOND
@@ -28,7 +31,7 @@ NOT_TRIED = "not tried yet when the simulation ended"
 def report(simulation: Simulation) -> dict[str, Any]:
     """The whole report: counts, shares from 0 to 1, CPU in cores, memory in bytes, times in seconds.
 
-    Of all pods, each is scheduled, pending, refused, or had not arrived when the simulation ended.
+    Of all pods, each is scheduled, pending, refused, another scheduler's, or had not arrived when the simulation ended.
     """
     journal = simulation.journal
     waiting = simulation.waiting
@@ -45,20 +48,27 @@ def report(simulation: Simulation) -> dict[str, Any]:
             "intervalSeconds": simulation.interval / SECOND,
         },
         "policies": {"digest": simulation.graph.digest},
+        "failedEvaluations": [asdict(one) for one in simulation.cluster.failures.found()],
         "pods": {
             "total": len(simulation.workload.arrivals),
             "scheduled": journal.placed,
             "pending": len(waiting),
             "refused": refused,
+            "notOurs": sum(len(pods) for pods in journal.others.values()),
             "notArrived": len(simulation.workload.arrivals) - journal.arrived,
             "finished": journal.finished,
             "running": simulation.running,
         },
-        "pending": _pending(waiting, simulation.held_up),
+        "pending": _pending(waiting, simulation.cluster.schedulers.held_up),
         "refused": [
             {"reason": reason, "pods": len(pods), "example": pods[0]}
             for reason, pods in sorted(journal.refused.items(), key=lambda one: (-len(one[1]), one[0]))
         ][:MOST_REASONS],
+        "notOurs": [
+            {"scheduler": scheduler, "pods": len(pods), "example": pods[0]}
+            for scheduler, pods in sorted(journal.others.items(), key=lambda one: (-len(one[1]), one[0]))
+        ][:MOST_REASONS],
+        "admission": _admission(simulation),
         "colocation": {
             "enabled": simulation.settings.colocation,
             "profiles": dict(sorted(simulation.cluster.drawn.items())),
@@ -75,12 +85,54 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "overcommit": _overcommit(journal.samples, cpu),
         "suppression": _suppression(simulation, cpu),
         "series": _series(simulation, cpu),
-        "explained": [
+        "explained": [_explained(simulation, one) for one in journal.explained.values()],
+        "untried": [_untried(simulation, name, one) for name, one in journal.untried.items()],
+    }
+
+
+def _explained(simulation: Simulation, one: Explained) -> dict[str, Any]:
+    return {
+        "atSeconds": one.time / SECOND,
+        "profile": one.profile.name,
+        **explanation(simulation.graph, one.profile, one.decision, one.pod),
+    }
+
+
+def _untried(simulation: Simulation, name: str, one: Untried) -> dict[str, Any]:
+    return {
+        "atSeconds": one.time / SECOND,
+        "pod": name,
+        "why": one.why,
+        "rules": [
             {
-                "atSeconds": one.time / SECOND,
-                **explanation(simulation.graph, simulation.cluster.scheduler.profile, one.decision, one.pod),
+                "name": broken.rule,
+                "enforcement": broken.enforcement,
+                "reason": broken.reason,
+                "message": broken.message,
+                "rule": rule_place(simulation.graph, f"{ADMISSION}/{broken.rule}.require"),
             }
-            for one in journal.explained.values()
+            for broken in one.violations
+        ],
+    }
+
+
+def _admission(simulation: Simulation) -> dict[str, Any]:
+    """The admission rules that were broken, those included that refuse nothing, and how many pods they kept."""
+    return {
+        "kept": simulation.journal.kept,
+        "broken": [
+            {
+                "name": rule,
+                "operation": operation,
+                "enforcement": enforcement,
+                "times": one.times,
+                "example": one.example,
+                "message": one.message,
+                "rule": rule_place(simulation.graph, f"{ADMISSION}/{rule}.require"),
+            }
+            for (rule, operation, enforcement), one in sorted(
+                simulation.cluster.broken.items(), key=lambda item: (-item[1].times, item[0])
+            )
         ],
     }
 

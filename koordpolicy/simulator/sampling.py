@@ -21,7 +21,7 @@ class Sampler:
 
     def sample(self, time: int, seconds: float, journal: Journal) -> Sample:
         """The cluster now; `time` in nanoseconds since the beginning."""
-        nodes = NodeView(self._cluster.scheduler.cache.table)
+        nodes = NodeView(self._cluster.schedulers.first.cache.table)
         offered = {name: int(nodes.amount("resources.allocatable", name).sum()) for name in self.names}
         allocated = {name: int(nodes.amount("resources.requested", name).sum()) for name in self.names}
         busy = [machine for machine in self._machines.values() if machine.pods]
@@ -40,5 +40,5 @@ class Sampler:
             allocated=allocated,
             used_memory=sum(machine.used_memory for machine in self._machines.values()),
             running=sum(len(machine.pods) for machine in busy),
-            pending=self._cluster.unplaced,
+            pending=self._cluster.schedulers.unplaced,
         )

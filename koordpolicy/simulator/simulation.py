@@ -12,7 +12,7 @@ scheduler's driver says so (see `rim.py`). Who has to go for another pod works o
 its owner makes it anew, under its name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,24 +23,27 @@ from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, plan
 from koordpolicy.algorithms.node_record import node_record
 from koordpolicy.algorithms.pod_request import effective_requests
 from koordpolicy.algorithms.records import pod_record
+from koordpolicy.cluster.pods import scheduler_of
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import band_resources
 from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.webhooks.rules import Violation
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import CPU, MEMORY, PRIORITY_CLASS, QOS_BEST_EFFORT, QOS_CLASS
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.binder import Binding, Preempt
-from koordpolicy.scheduler.driver import Action
+from koordpolicy.scheduler.driver import Action, Driver
 from koordpolicy.scheduler.role import ALONE, Role
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
-from koordpolicy.simulator.journal import Explained, Journal
+from koordpolicy.simulator.journal import Explained, Journal, Untried
 from koordpolicy.simulator.machines import Machine, PodKey, RunningPod, machine_of
 from koordpolicy.simulator.rim import VirtualRim
 from koordpolicy.simulator.sampling import Sampler
+from koordpolicy.simulator.schedulers import SimulatedScheduler
 from koordpolicy.simulator.usage import SHAPE, Population, UsageShape
 from koordpolicy.simulator.workload import Arrival, Json, Wave, Workload, WorkloadError
 
@@ -131,9 +134,15 @@ class Simulation:
         self._arrivals: dict[PodKey, Arrival] = {}
         self._pods: dict[PodKey, Pod] = {}
         self._running: dict[PodKey, RunningPod] = {}
-        self._rim = VirtualRim(self.agenda, self.cluster.driver, self._carry_out, self._freshen)
-        self.cluster.scheduler.on_news(self._rim.wake)
+        self._rims = [self._rim(one) for one in self.cluster.schedulers]
         self._reported_at = -1
+
+    def _rim(self, one: SimulatedScheduler) -> VirtualRim:
+        rim = VirtualRim(
+            self.agenda, one.driver, lambda action: self._carry_out(one.driver, action), self._freshen
+        )
+        one.scheduler.on_news(rim.wake)
+        return rim
 
     def run(self) -> Journal:
         """Simulate to the end; what was noted."""
@@ -158,14 +167,8 @@ class Simulation:
     @property
     def waiting(self) -> dict[PodKey, PodDecision | None]:
         """The pods that have no node, with the last attempt to find one."""
-        scheduler = self.cluster.scheduler
-        return {key: scheduler.last_decision(key) for key in self._pods if key not in self.journal.scheduled}
-
-    @property
-    def held_up(self) -> dict[PodKey, str]:
-        """Why pods that got a node are not permitted there yet."""
-        waiting = self.cluster.scheduler.ledger.waiting
-        return {key: "; ".join(account.permits.values()) for key, account in waiting.items()}
+        last = self.cluster.schedulers.last_decision
+        return {key: last(pod) for key, pod in self._pods.items() if key not in self.journal.scheduled}
 
     # --- pods -------------------------------------------------------------------------------------
 
@@ -176,11 +179,18 @@ class Simulation:
         if isinstance(pod, Refusal | Unreadable):
             reason = pod.reason if isinstance(pod, Unreadable) else str(pod)
             self.journal.refuse(_first_line(reason), name)
+            self._explain_untried(
+                name, reason, () if isinstance(pod, Unreadable) else self.cluster.violations
+            )
+            return
+        if self.cluster.schedulers.of(pod) is None:
+            self.journal.leave(scheduler_of(pod), name)
+            self._explain_untried(name, f"no SchedulingProfile is for its scheduler `{scheduler_of(pod)}`")
             return
         self._arrivals[pod.key] = arrival
         self._pods[pod.key] = pod
         self.journal.scheduled.discard(pod.key)  # one of that name may have come and gone
-        self._rim.wake()  # everybody who arrives at this moment queues up first, then the best comes first
+        self._wake()  # everybody who arrives at this moment queues up first, then the best comes first
 
     def _submitted(self, pod: Json) -> Pod | Refusal:
         try:
@@ -188,7 +198,12 @@ class Simulation:
         except Refusal as refusal:
             return refusal
 
-    def _carry_out(self, action: Action) -> None:
+    def _wake(self) -> None:
+        """Something happened that may help pods that wait."""
+        for rim in self._rims:
+            rim.wake()
+
+    def _carry_out(self, driver: Driver, action: Action) -> None:
         """Write what a decision asks for, and let follow from it what does."""
         self.journal.attempts += 1
         decision = action.decision
@@ -203,7 +218,7 @@ class Simulation:
             elif outcome.error is None and isinstance(planned, Preempt):
                 for victim in planned.victims:
                     self._ask_to_stop(victim.pod)
-            following = self.cluster.driver.done(following, outcome)
+            following = driver.done(following, outcome)
 
     def _place(self, decision: PodDecision) -> None:
         key, now = decision.pod, self.agenda.now
@@ -250,8 +265,9 @@ class Simulation:
         del self._arrivals[key], self._running[key], running.machine.pods[key]
         self._population.remove(running.slot)
         self.journal.finished += 1
-        self.cluster.delete(*key)
-        self._rim.wake()
+        if not self.cluster.delete(key):
+            self.journal.kept += 1
+        self._wake()
 
     def _ask_to_stop(self, key: PodKey) -> None:
         """A pod was deleted for another one: it is gone when its time to stop is over, at once where it has none."""
@@ -278,28 +294,41 @@ class Simulation:
         running.ticket += 1
         self._population.remove(running.slot)
         self.journal.placed -= 1
-        if key in self.cluster.objects.pods:
-            self.cluster.delete(*key)
+        if key in self.cluster.objects.pods and not self.cluster.delete(key):
+            self.journal.kept += 1
+            del self._arrivals[key]
+            return
         self._submit_anew(key)
 
     def _submit_anew(self, key: PodKey) -> None:
         """The owner of a pod that is gone makes a new one, which begins from the beginning, after what is going on now."""
         arrival = self._arrivals.pop(key)
         self.agenda.at(self.agenda.now, lambda: self._arrive(arrival, again=True))
-        self._rim.wake()
+        self._wake()
 
     def _explain(self, decision: PodDecision, pod: Pod) -> None:
         if self._is_to_be_explained(pod):
-            table = self.cluster.scheduler.cache.table
+            table = self.cluster.schedulers.first.cache.table
             self._note(decision, pod, dict(table.row(table.index(decision.node))))
 
     def _is_to_be_explained(self, pod: Pod) -> bool:
-        names = self.settings.explain
-        return pod.name in names or f"{pod.namespace}/{pod.name}" in names
+        return self._is_named(f"{pod.namespace}/{pod.name}")
+
+    def _is_named(self, name: str) -> bool:
+        return name in self.settings.explain or name.partition("/")[2] in self.settings.explain
+
+    def _explain_untried(self, name: str, why: str, violations: Sequence[Violation] = ()) -> None:
+        """Note why a pod did not get as far as a scheduler of ours."""
+        if self._is_named(name):
+            self.journal.untried[name] = Untried(self.agenda.now - self.start, why, tuple(violations))
 
     def _note(self, decision: PodDecision, pod: Pod, node: Record) -> None:
         record = pod_record(pod, self.graph.catalogue, TIMES)
-        self.journal.explained[pod.key] = Explained(self.agenda.now - self.start, decision, node, record)
+        scheduler = self.cluster.schedulers.of(pod)
+        if scheduler is not None:
+            self.journal.explained[pod.key] = Explained(
+                self.agenda.now - self.start, decision, node, record, scheduler.profile
+            )
 
     # --- nodes ------------------------------------------------------------------------------------
 
@@ -311,7 +340,8 @@ class Simulation:
         for machine in self.machines.values():
             if machine.awake:
                 self._look_at(machine, wishes, now)
-        self._rim.decide(2 * self.cluster.unplaced + 1)
+        for rim in self._rims:
+            rim.decide(2 * self.cluster.schedulers.unplaced + 1)
         self.journal.samples.append(self._sampler.sample(now - self.start, self._seconds(now), self.journal))
 
     def _seconds(self, now: int) -> float:
@@ -337,6 +367,7 @@ class Simulation:
             return
         record = node_record(sight, self.graph.catalogue, TIMES, now)
         decision = self._suppression.decide(record, now)
+        self.cluster.failures.suppressed(machine.name, record, decision.reason, now)
         for _ in range(_AGENT_ROUNDS):
             if not self._carried_out(machine, decision):
                 break
@@ -358,10 +389,11 @@ class Simulation:
     def _freshen(self) -> None:
         """Let the scheduler know that the agents have reported in the meantime, and nothing else."""
         now = self.agenda.now
-        if now - max(self._reported_at, 0) < _FRESH or not self.cluster.unplaced:
+        if now - max(self._reported_at, 0) < _FRESH or not self.cluster.schedulers.unplaced:
             return
         self._reported_at = now
-        self.cluster.scheduler.renew_metrics()
+        for scheduler in self.cluster.schedulers.all:
+            scheduler.renew_metrics()
 
 
 def _band_names(graph: RuleGraph, resource: str) -> tuple[str, ...]:

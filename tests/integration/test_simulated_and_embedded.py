@@ -60,7 +60,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 def simulated(workload: Workload) -> tuple[list[Decided], dict[str, str]]:
     made = Simulation(GRAPH, workload, SimulationSettings(2 * SPAN, colocation=False), NoChance())
     decided: list[Decided] = []
-    made.cluster.scheduler.on_decided = noting(decided, lambda: made.agenda.now)
+    made.cluster.schedulers.first.on_decided = noting(decided, lambda: made.agenda.now)
     made.run()
     return decided, {one.name: one.node_name for one in made.cluster.objects.pods.values()}
 

@@ -96,10 +96,10 @@ def test_a_class_makes_a_volume_that_later_pods_have_to_go_to(waits: bool) -> No
     assert report(made)["volumes"] == {"bound": 1, "made": 1}
     assert where(made, "q")
     assert where(made, "q") == "a" or not waits
-    known = made.cluster.scheduler.cache.state.volumes.claim(("default", "c"))
+    known = made.cluster.schedulers.first.cache.state.volumes.claim(("default", "c"))
     assert known is not None
     assert known.bound
-    bound = made.cluster.scheduler.cache.state.volumes.volume(known.volume)
+    bound = made.cluster.schedulers.first.cache.state.volumes.volume(known.volume)
     assert bound is not None
     assert (bound.affinity is not None) is waits
 
@@ -189,7 +189,7 @@ def test_a_controller_in_the_picture_owns_its_pods() -> None:
     (owned,) = made.cluster.objects.pods.values()
     assert owned.controller is not None
     assert owned.controller.name == "web"
-    assert made.cluster.scheduler.cache.state.workloads.selector_of(owned) is not None
+    assert made.cluster.schedulers.first.cache.state.workloads.selector_of(owned) is not None
 
 
 def test_a_pod_that_waits_says_why_in_its_condition() -> None:

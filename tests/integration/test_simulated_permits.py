@@ -64,4 +64,4 @@ def test_nothing_else_has_to_happen(case: Mapping[str, Any]) -> None:
     failed = seen.made.cluster.events.reasons.get("FailedScheduling")
     assert (None if failed is None else (failed.latest.first_ns - EPOCH) / SECOND) == case.get("refused")
     assert events.get("Scheduled", {"count": 0})["count"] == told["pods"]["scheduled"]
-    assert seen.made.cluster.unplaced == told["pods"]["pending"]
+    assert seen.made.cluster.schedulers.unplaced == told["pods"]["pending"]

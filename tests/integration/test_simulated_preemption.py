@@ -62,7 +62,7 @@ class Seen:
             if on and (uid, on) != self._known.get(name, ("", ""))[:2]:
                 self.story.append(f"{second} +{name}")
         self._known = now
-        table = cluster.scheduler.cache.table
+        table = cluster.schedulers.first.cache.table
         self.looks[second] = {
             "requested": NodeView(table).amount("resources.requested", "cpu").sum() // 1000,
             "leaving": [name for name, one in sorted(pods.items()) if one.terminating],

@@ -1,5 +1,6 @@
 """A difference as JSON, for programs. Values are written as in policies."""
 
+from dataclasses import asdict
 from typing import Any
 
 from koordpolicy.cli.difference.shown import OnCluster, ShownDifference
@@ -102,6 +103,9 @@ def _cluster(cluster: OnCluster) -> dict[str, Any]:
                 "decisions": [_affected(one) for one in later.affected],
             }
             for later in cluster.later
+        ],
+        "failedEvaluations": [
+            {**asdict(one.rule), "inOld": one.old, "inNew": one.new} for one in cluster.failed
         ],
     }
 

@@ -5,10 +5,13 @@ from html import escape
 
 from koordpolicy.cli.difference.shown import (
     MARKS,
+    MOST_FAILED,
     PROVED,
     OnCluster,
     ShownDifference,
     applies_to,
+    failed_text,
+    failed_title,
     from_when,
     headline,
     in_order,
@@ -36,6 +39,14 @@ def _lines(shown: ShownDifference) -> Iterator[str]:
     difference = shown.difference
     words = headline(difference)
     yield f"**{words[0].upper()}{words[1:]}** from {_code(shown.old)} to {_code(shown.new)}"
+    if shown.cluster is not None and shown.cluster.failed:
+        yield ""
+        yield f"**{_plain(failed_title(shown.cluster)).capitalize()}**"
+        yield ""
+        for failed in shown.cluster.failed[:MOST_FAILED]:
+            yield f"- {_whole(failed_text(failed, shown))}"
+        if len(shown.cluster.failed) > MOST_FAILED:
+            yield f"- and {len(shown.cluster.failed) - MOST_FAILED} other rules"
     yield from _decisions(difference.decisions)
     for one in difference.later:
         yield ""
@@ -216,8 +227,13 @@ def _code(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """As text, nothing in it taken for Markdown or HTML."""
-    shown = _one_line(text)
+    """As text on a short line, nothing in it taken for Markdown or HTML."""
+    return _whole(_one_line(text))
+
+
+def _whole(text: str) -> str:
+    """The same of any length."""
+    shown = " ".join(text.split())
     for mark in "\\`*_[]<>|":
         shown = shown.replace(mark, "\\" + mark)
     return shown

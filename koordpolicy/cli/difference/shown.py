@@ -2,11 +2,15 @@
 
 from dataclasses import dataclass, replace
 
+from koordpolicy.cli.failed import failure_text
 from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How, Later
+from koordpolicy.graph.failed import FailedRule
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.cel.values_time import format_timestamp
 
 MARKS = {How.ADDED: "+", How.REMOVED: "-", How.CHANGED: "~"}
+MOST_FAILED = 8
+"""Rules that failed and are shown; programs are told of all."""
 EVERYWHERE = "everywhere"
 EVERYTHING = "everything"
 PROVED = "written differently, proved to decide alike"
@@ -21,8 +25,17 @@ class LaterOnCluster:
 
 
 @dataclass(frozen=True, slots=True)
+class FailedOn:
+    """A rule that failed when a snapshot was asked about, in the old revision, the new one, or both."""
+
+    rule: FailedRule
+    old: bool
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OnCluster:
-    """The snapshot that both revisions were asked on: its name, its time, its size, and how decisions came out.
+    """The snapshot that both revisions were asked on: its name, its time, its size, how decisions came out, what failed.
 
     `later` are the moments at which exceptions begin or end, as in the difference.
     """
@@ -33,6 +46,7 @@ class OnCluster:
     pods: int
     affected: tuple[Affected, ...]
     later: tuple[LaterOnCluster, ...] = ()
+    failed: tuple[FailedOn, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +59,19 @@ class ShownDifference:
     cluster: OnCluster | None = None
     width: int = 80
     colour: bool = False
+
+
+def failed_title(cluster: OnCluster) -> str:
+    """`evaluations that failed on cluster.json: 12`; "" where none did."""
+    times = sum(one.rule.times for one in cluster.failed)
+    return f"evaluations that failed on {cluster.file}: {times:,}" if times else ""
+
+
+def failed_text(one: FailedOn, shown: "ShownDifference") -> str:
+    """How often a rule failed, in which revision, and with what."""
+    where = "" if one.old and one.new else f" in {shown.new if one.new else shown.old}"
+    rule = one.rule
+    return f"{rule.times:,}{where}: {failure_text(rule)}, such as {rule.example or 'the whole'}: {rule.error}"
 
 
 def headline(difference: Difference) -> str:

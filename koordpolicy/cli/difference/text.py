@@ -5,10 +5,13 @@ from collections.abc import Iterator
 
 from koordpolicy.cli.difference.shown import (
     MARKS,
+    MOST_FAILED,
     PROVED,
     OnCluster,
     ShownDifference,
     applies_to,
+    failed_text,
+    failed_title,
     from_when,
     headline,
     in_order,
@@ -47,6 +50,7 @@ class _Text:
         yield from self._wrapped(
             f"{headline(difference)} from {self.shown.old} to {self.shown.new}", 0, style=_BOLD
         )
+        yield from self._failed()
         for change in difference.decisions:
             yield ""
             yield from self._decision(change)
@@ -89,6 +93,17 @@ class _Text:
         if self.shown.cluster is not None:
             yield ""
             yield from self._cluster(self.shown.cluster)
+
+    def _failed(self) -> Iterator[str]:
+        cluster = self.shown.cluster
+        if cluster is None or not cluster.failed:
+            return
+        yield ""
+        yield from self._wrapped(failed_title(cluster), 0, style=_YELLOW)
+        for one in cluster.failed[:MOST_FAILED]:
+            yield from self._wrapped(failed_text(one, self.shown), 4, "  ")
+        if len(cluster.failed) > MOST_FAILED:
+            yield f"  and {len(cluster.failed) - MOST_FAILED} other rules (see --output json)"
 
     def _left(self, left: Open) -> Iterator[str]:
         yield from self._wrapped(f"{left.decision}: gave up: {left.why}", 2, "", _YELLOW)

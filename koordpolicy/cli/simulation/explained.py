@@ -19,6 +19,19 @@ def explained(one: Mapping[str, Any], page: Page) -> Iterator[str]:
     yield from tables(one, page)
 
 
+def untried(one: Mapping[str, Any], page: Page) -> Iterator[str]:
+    """Why no scheduler of ours has tried a pod, with the admission rules that it breaks."""
+    yield page.heading(f"Why {one['pod']} was not tried", clock(one["atSeconds"]))
+    if not one["rules"]:
+        yield from page.wrapped(one["why"], 2)
+    for rule in one["rules"]:
+        yield from page.wrapped(
+            f"`{rule['name']}` ({rule['enforcement']}): {rule['reason']}: {rule['message']}", 4, "  "
+        )
+        for line in page.wrapped(rule["rule"], 4):
+            yield page.paint(line, DIM)
+
+
 def tables(one: Mapping[str, Any], page: Page) -> Iterator[str]:
     """What the filters refused, and the best nodes score by score, without a heading."""
     facts = one["podFacts"]

@@ -3,8 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from koordpolicy.cli.simulation.explained import explained
+from koordpolicy.cli.failed import failure_text
+from koordpolicy.cli.simulation.explained import explained, untried
 from koordpolicy.cli.simulation.words import CYAN, DIM, Page, bar, clock, length, number, percent, size
+from koordpolicy.graph.failed import FailedRule
 
 Report = Mapping[str, Any]
 _MOST_REASONS = 8
@@ -12,13 +14,26 @@ _MOST_REASONS = 8
 
 def render(report: Report, page: Page) -> str:
     """The whole report."""
-    sections = (_head, _pods, _reasons, _scheduling, _utilisation, _series, _overcommit, _suppression)
+    sections = (
+        _head,
+        _failed,
+        _pods,
+        _reasons,
+        _admission,
+        _scheduling,
+        _utilisation,
+        _series,
+        _overcommit,
+        _suppression,
+    )
     lines: list[str] = []
     for section in sections:
         told = list(section(report, page))
         lines += [*told, ""] if told else []
     for one in report["explained"]:
         lines += [*explained(one, page), ""]
+    for one in report["untried"]:
+        lines += [*untried(one, page), ""]
     lines += list(_policies(report, page))
     return "\n".join(lines) + "\n"
 
@@ -34,10 +49,27 @@ def _head(report: Report, page: Page) -> Iterator[str]:
     )
 
 
+def _failed(report: Report, page: Page) -> Iterator[str]:
+    failed: Sequence[Mapping[str, Any]] = report["failedEvaluations"]
+    if not failed:
+        return
+    times = sum(one["times"] for one in failed)
+    yield page.heading("Evaluations that failed", f"{number(times)} in all")
+    for one in failed[:_MOST_REASONS]:
+        yield from page.wrapped(failure_text(FailedRule(**one)), 10, f"{number(one['times']):>8}")
+        for line in page.wrapped(f"such as {one['example']}: {one['error']}", 10):
+            yield page.paint(line, DIM)
+    if len(failed) > _MOST_REASONS:
+        rest = sum(one["times"] for one in failed[_MOST_REASONS:])
+        yield f"{number(rest):>8}  of {len(failed) - _MOST_REASONS} other rules (see --output json)"
+
+
 def _pods(report: Report, page: Page) -> Iterator[str]:
     pods = report["pods"]
     yield page.heading("Pods", f"{number(pods['total'])} in all")
     shown = [("scheduled", "scheduled"), ("pending", "pending"), ("refused", "refused")]
+    if pods["notOurs"]:
+        shown.append(("notOurs", "not ours"))
     if pods["notArrived"]:
         shown.append(("notArrived", "not arrived yet"))
     for key, label in shown:
@@ -73,6 +105,37 @@ def _reasons(report: Report, page: Page) -> Iterator[str]:
         if len(reasons) > _MOST_REASONS:
             rest = sum(one["pods"] for one in reasons[_MOST_REASONS:])
             yield f"{number(rest):>8}  for {len(reasons) - _MOST_REASONS} other reasons (see --output json)"
+
+    others = report["notOurs"]
+    if others:
+        yield page.heading("Pods that are not ours: no SchedulingProfile is for their scheduler")
+        for one in others[:_MOST_REASONS]:
+            yield from page.wrapped(
+                f"of `{one['scheduler']}`, such as {one['example']}", 10, f"{number(one['pods']):>8}"
+            )
+
+
+def _admission(report: Report, page: Page) -> Iterator[str]:
+    """The rules that were broken without refusing, or where a pod was to be deleted; the others are reasons of refusals."""
+    broken = [
+        one
+        for one in report["admission"]["broken"]
+        if (one["operation"], one["enforcement"]) != ("CREATE", "enforce")
+    ]
+    if not broken:
+        return
+    yield page.heading("Admission rules that were broken otherwise")
+    for one in broken[:_MOST_REASONS]:
+        yield from page.wrapped(
+            f"`{one['name']}` on {one['operation']}, enforcement `{one['enforcement']}`: such as {one['example']}",
+            10,
+            f"{number(one['times']):>8}",
+        )
+        for line in page.wrapped(one["rule"], 10):
+            yield page.paint(line, DIM)
+    kept = report["admission"]["kept"]
+    if kept:
+        yield f"  {number(kept)} pods that were over were kept by them"
 
 
 def _scheduling(report: Report, page: Page) -> Iterator[str]:

@@ -6,7 +6,7 @@ differently without an example is proved to decide alike, or said to be open (`g
 another name or was laid out anew is no change.
 """
 
-from koordpolicy.graph.diff.affected import Affected, Estate, Shift, affected
+from koordpolicy.graph.diff.affected import Affected, Estate, Shift, Sides, affected
 from koordpolicy.graph.diff.changes import (
     DecisionChange,
     Difference,
@@ -37,6 +37,7 @@ __all__ = [
     "Open",
     "SettingChange",
     "Shift",
+    "Sides",
     "Told",
     "affected",
     "compare",

@@ -5,8 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.diff.changes import Told
-from koordpolicy.graph.diff.compare import answers
+from koordpolicy.graph.diff.compare import told
+from koordpolicy.graph.failed import FailedEvaluations
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.types import Type, Unit
@@ -98,8 +100,19 @@ _EVERYWHERE = frozenset({"now", "cluster", "operation"})
 _WORDS = {"placements": "pods on their nodes"}
 
 
-def affected(old: RuleGraph, new: RuleGraph, estate: Estate, decisions: Iterable[str]) -> Iterator[Affected]:
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Both graphs, each with what failed in it."""
+
+    old: RuleGraph
+    new: RuleGraph
+    failed_old: FailedEvaluations = field(default_factory=FailedEvaluations)
+    failed_new: FailedEvaluations = field(default_factory=FailedEvaluations)
+
+
+def affected(sides: Sides, estate: Estate, decisions: Iterable[str]) -> Iterator[Affected]:
     """Ask both graphs for each decision. Those about things a cluster at rest has not (victims) are left out."""
+    old, new = sides.old, sides.new
     for name in decisions:
         reads = _reads(old, name) | _reads(new, name)
         things = _things(reads)
@@ -111,7 +124,8 @@ def affected(old: RuleGraph, new: RuleGraph, estate: Estate, decisions: Iterable
             target = str((new if name in new else old).decision(name).key.target)
             first, second = (dict(getattr(estate, things)(graph, target)) for graph in (old, new))
             pairs = [(one, first[one], second[one]) for one in first if one in second]
-        yield _counted(name, _WORDS.get(things, things), [_shift(old, new, name, *pair) for pair in pairs])
+        words = _WORDS.get(things, things)
+        yield _counted(name, words, [_shift(sides, name, words, *pair) for pair in pairs])
 
 
 def things_of(graph: RuleGraph, name: str) -> str | None:
@@ -135,8 +149,31 @@ def _things(reads: frozenset[str]) -> str | None:
     return next((things for needed, things in _THINGS if needed <= reads), None)
 
 
-def _shift(old: RuleGraph, new: RuleGraph, name: str, thing: str, before: Roots, after: Roots) -> Shift:
-    return Shift(thing, *answers(old, new, name, before, after))
+def _shift(sides: Sides, name: str, things: str, thing: str, before: Roots, after: Roots) -> Shift:
+    return Shift(
+        thing,
+        _answer(sides, sides.old, sides.failed_old, name, things, thing, before),
+        _answer(sides, sides.new, sides.failed_new, name, things, thing, after),
+    )
+
+
+def _answer(
+    sides: Sides,
+    graph: RuleGraph,
+    failed: FailedEvaluations,
+    name: str,
+    things: str,
+    thing: str,
+    records: Roots,
+) -> Told:
+    """What a graph answers; what fails for another reason than want of a fact, which components look for, is counted."""
+    failed.skip()
+    asked = (sides.new if name in sides.new else sides.old).decision(name)
+    answer, rule = told(graph, asked, records)
+    failed.note(things, thing)
+    if answer.error is not None and not answer.missing:
+        failed.add("" if rule is None else place(rule.span), name, things, thing, answer.error)
+    return answer
 
 
 def _counted(name: str, things: str, shifts: list[Shift]) -> Affected:

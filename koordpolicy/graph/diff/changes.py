@@ -21,11 +21,12 @@ class How(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one graph answers: a value of a type, or the error that it ends in."""
+    """What one graph answers: a value of a type, or the error that it ends in, for want of a fact (`missing`) or not."""
 
     type: Type
     value: Any = None
     error: str | None = None
+    missing: bool = field(default=False, compare=False)
 
     def same(self, other: "Told") -> bool:
         """Whether both say the same; 1, 1.0 and true are told apart. Two errors are alike, whatever they say."""

@@ -21,7 +21,7 @@ from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.graph.selectors import in_words
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
-from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.errors import CelError, MissingFact
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.cel.types import BOOL, INT
 from koordpolicy.language.cel.values import Timestamp
@@ -370,8 +370,8 @@ class _Pair:
 
     def _asked(self, made: Input) -> _Tried:
         """Both answers to an input."""
-        old, old_rule = _told(self.old, self.decision, made.records)
-        new, new_rule = _told(self.new, self.decision, made.records)
+        old, old_rule = told(self.old, self.decision, made.records)
+        new, new_rule = told(self.new, self.decision, made.records)
         return _Tried(made, old, new, old_rule, new_rule)
 
     def parameters(self) -> frozenset[str]:
@@ -434,7 +434,7 @@ def _name(rule: Rule | None) -> _Name | None:
     return None if rule is None else (rule.layer, rule.document)
 
 
-def _told(graph: RuleGraph, asked: Decision, records: Mapping[str, Any]) -> tuple[Told, Rule | None]:
+def told(graph: RuleGraph, asked: Decision, records: Mapping[str, Any]) -> tuple[Told, Rule | None]:
     """A graph's answer, and the rule that gave it. Where a graph lacks the decision, its default holds."""
     name = str(asked.key)
     if name not in graph:
@@ -447,15 +447,7 @@ def _told(graph: RuleGraph, asked: Decision, records: Mapping[str, Any]) -> tupl
     try:
         return Told(type, graph.program(name).call(*given)), rule
     except CelError as error:
-        return Told(type, None, error.message), rule
-
-
-def answers(
-    old: RuleGraph, new: RuleGraph, name: str, before: Mapping[str, Any], after: Mapping[str, Any]
-) -> tuple[Told, Told]:
-    """What both graphs answer, each on its own records of the same thing."""
-    asked = (new if name in new else old).decision(name)
-    return _told(old, asked, before)[0], _told(new, asked, after)[0]
+        return Told(type, None, error.message, isinstance(error, MissingFact)), rule
 
 
 def _fact(records: Mapping[str, Any], root: str, path: str) -> ShownFact:

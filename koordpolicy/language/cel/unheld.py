@@ -28,10 +28,13 @@ class UnheldConditions:
     def __init__(self) -> None:
         self._found: OrderedDict[str, Unheld] = OrderedDict()
         self._lock = Lock()
+        self.count = 0
+        """How many failures there were at all."""
 
     def add(self, clause: str, count: int = 1, error: str = "") -> None:
         """A condition failed so often."""
         with self._lock:
+            self.count += count
             found = self._found.get(clause)
             if found is None:
                 found = self._found[clause] = Unheld()

@@ -29,7 +29,7 @@ WEBHOOKS: Final = (
         "validate-pod",
         Phase.VALIDATING,
         (PODS,),
-        (_CREATE, _UPDATE),
+        (_CREATE, _UPDATE, _DELETE),
         lambda context: PodValidation(context).answer,
         reads=(NAMESPACES,),
         scope=validated_pods,

@@ -55,7 +55,7 @@ def mutate(
     `draw` gives a random number from 0 to below 100 for each matching profile. Raises ObjectError for what is
     malformed, ColocationProfileError for what a profile cannot do that is not to be left out, CelError.
     """
-    roots = _roots(pod, graph, state)
+    roots = roots_of(pod, graph, state)
     changed = pod
     applied: list[str] = []
     spared: list[str] = []
@@ -94,7 +94,8 @@ def _translates(votes: Sequence[tuple[str, bool]]) -> bool:
     )
 
 
-def _roots(pod: Json, graph: RuleGraph, state: PodContext) -> Roots:
+def roots_of(pod: Json, graph: RuleGraph, state: PodContext) -> Roots:
+    """The records that profiles are asked about, by root. Raises ObjectError."""
     return {
         "pod": pod_record(read_pod(pod), graph.catalogue, TIMES),
         "namespaceObject": namespace_facts(state.namespace),

@@ -418,3 +418,51 @@ def test_the_json_is_for_programs(repository: Repository, snapshot: Path) -> Non
     assert by_name["CPUSuppress.target"]["changed"] == 2
     assert by_name["CPUSuppress.target"]["total"] == 6
     assert by_name["ColocationProfile/jobs.qosClass"]["changed"] == 6
+
+
+FAILING = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: CPUSuppress
+metadata: {name: night}
+spec:
+  match: {condition: "int(node.labels['pool']) > 2"}
+  target: {cel: node.capacity.cpu}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "where", "places"),
+    [
+        (OLD, FAILING, " in the working tree", ["policies/night.yaml:5:22"]),
+        (FAILING, OLD, " in HEAD", ["policies/night.yaml:5:22"]),
+        (FAILING, FAILING.replace("capacity", "allocatable"), "", ["policies/night.yaml:5:22"]),
+        (OLD, NEW, "", []),
+    ],
+    ids=["new", "old", "both", "none"],
+)
+def test_evaluations_that_failed_on_a_cluster_are_told_at_the_top(
+    old: str, new: str, where: str, places: list[str], repository: Repository, snapshot: Path
+) -> None:
+    repository.commit("before", policies__night_yaml=old)
+    repository.write(policies__night_yaml=new)
+    for format in ("text", "markdown", "json"):
+        code, out, _ = run("diff", "HEAD", "-p", "policies", "-c", str(snapshot), "-o", format)
+        assert code == 0
+        if format == "json":
+            found = json.loads(out)["cluster"]["failedEvaluations"]
+            assert [(one["place"], one["on"], one["total"]) for one in found] == [
+                (place, 6, 6) for place in places
+            ]
+            assert [(one["inOld"], one["inNew"]) for one in found] == [(old == FAILING, new != OLD)] * len(
+                places
+            )
+            continue
+        text = " ".join(out.replace("\\", "").split())
+        assert ("valuations that failed on cluster.json.gz" in text) == bool(places)
+        for place in places:
+            words = (
+                rf"{where}[^:]*: the condition at {place}, on 6 of 6 nodes, such as node-0: invalid_argument"
+            )
+            found = re.search(words, text)
+            assert found is not None
+            assert found.start() < text.index("CPUSuppress.target")

@@ -7,7 +7,7 @@ import pytest
 
 from koordpolicy.model.pod import read_pod
 from koordpolicy.scheduler.driver import Settled
-from koordpolicy.simulator.events import CollectedEvents, reporter_of
+from koordpolicy.simulator.events import CollectedEvents, SimulatedReports
 from tests.unit.scheduler.world import PROFILE, World, policies
 
 CASES: list[tuple[Mapping[str, Any], str]] = [
@@ -56,7 +56,7 @@ def test_a_pod_is_told_what_it_is_placed_without(given: Mapping[str, Any], said:
     assert decision is not None
     assert decision.node == "n"
     events = CollectedEvents(lambda: 0)
-    reporter_of(policies(), PROFILE, events, lambda: 0).settled(Settled(decision, pod, None))
+    SimulatedReports(policies(), events, lambda: 0).reporter_of(PROFILE).settled(Settled(decision, pod, None))
     told = events.reasons.get("NotEnforced")
     found = "" if told is None else told.latest.message
     assert found == (said and f"Placed without what is not yet enforced: {said}")

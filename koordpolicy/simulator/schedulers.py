@@ -1,0 +1,160 @@
+"""The schedulers of a simulated cluster: one a profile, as on a real one each has a process of its own."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.pods import PodView, scheduler_of
+from koordpolicy.graph import RuleGraph
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import Node
+from koordpolicy.model.pod import Pod, PodKey
+from koordpolicy.scheduler import PodDecision, Scheduler
+from koordpolicy.scheduler.decision_reporter import DecisionReporter
+from koordpolicy.scheduler.driver import Driver, Settled
+from koordpolicy.scheduler.profile import KIND, ProfileError
+from koordpolicy.scheduler.role import Role
+from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE
+from koordpolicy.simulator.chance import Chance
+from koordpolicy.simulator.events import SimulatedReports
+from koordpolicy.simulator.failures import SimulatedFailures
+
+_EXPLAINED: Final = 5
+"""The best nodes of a decision that are told of."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedScheduler:
+    """A scheduler with the driver that asks it for actions."""
+
+    scheduler: Scheduler
+    driver: Driver
+
+
+class Schedulers:
+    """All of them, by profile. Raises ProfileError where the policies have no profile."""
+
+    def __init__(
+        self,
+        graph: RuleGraph,
+        now: Callable[[], int],
+        chance: Chance,
+        role: Role,
+        reports: SimulatedReports,
+        failures: SimulatedFailures,
+    ) -> None:
+        names = tuple(graph.subjects(KIND))
+        if not names:
+            raise ProfileError("the policies have no SchedulingProfile, so nothing places pods")
+        self.default = DEFAULT_PROFILE if DEFAULT_PROFILE in names else names[0]
+        """The profile of pods that name no scheduler but Kubernetes' own."""
+        self._by_profile: dict[str, SimulatedScheduler] = {}
+        for name in names:
+            scheduler = Scheduler(
+                graph,
+                now,
+                profile=name,
+                draw=lambda n: int(chance.integers(0, n)),
+                explained=_EXPLAINED,
+                role=role,
+            )
+            driver = Driver(scheduler, on_settled=_settling(scheduler, reports.reporter_of(name), failures))
+            self._by_profile[name] = SimulatedScheduler(scheduler, driver)
+
+    def __iter__(self) -> Iterator[SimulatedScheduler]:
+        return iter(self._by_profile.values())
+
+    def __contains__(self, profile: str) -> bool:
+        return profile in self._by_profile
+
+    def of(self, pod: Pod) -> Scheduler | None:
+        """The scheduler that places a pod; None where no profile is for it."""
+        found = self._by_profile.get(scheduler_of(pod))
+        return None if found is None else found.scheduler
+
+    @property
+    def first(self) -> Scheduler:
+        """Any of them, for what all know alike: the nodes, and the pods on them."""
+        return self._by_profile[self.default].scheduler
+
+    @property
+    def all(self) -> Iterable[Scheduler]:
+        """Each of them."""
+        return [one.scheduler for one in self]
+
+    @property
+    def unplaced(self) -> int:
+        """How many pods wait for a node, or for being permitted there."""
+        return sum(len(tuple(one.pending)) + len(one.ledger.waiting) for one in self.all)
+
+    @property
+    def held_up(self) -> Mapping[PodKey, str]:
+        """Why pods that got a node are not permitted there yet."""
+        return {
+            key: "; ".join(account.permits.values())
+            for one in self.all
+            for key, account in one.ledger.waiting.items()
+        }
+
+    def last_decision(self, pod: Pod) -> PodDecision | None:
+        """Why a pod that waits found no node when it was last looked at."""
+        scheduler = self.of(pod)
+        return None if scheduler is None else scheduler.last_decision(pod.key)
+
+
+def _settling(
+    scheduler: Scheduler, reporter: DecisionReporter, failures: SimulatedFailures
+) -> Callable[[Settled], None]:
+    def settled(found: Settled) -> None:
+        reporter.settled(found)
+        failures.tried(found, scheduler)
+
+    return settled
+
+
+class Listeners:
+    """The objects of the cluster and all schedulers as one listener: an object is read once for all of them."""
+
+    def __init__(self, objects: ClusterObjects, schedulers: Schedulers) -> None:
+        self._all: tuple[ClusterObjects | Scheduler, ...] = (objects, *schedulers.all)
+        self._schedulers = schedulers
+
+    def assumed(self, key: PodKey) -> tuple[PodView, str] | None:
+        """A pod on a node that its scheduler assumes it on; what one made of it, others with other policies do not share."""
+        only = tuple(self._schedulers.all)
+        return only[0].assumed(key) if len(only) == 1 else None
+
+    def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
+        for one in self._all:
+            one.set_state(change, event)
+
+    def set_node(self, node: Node) -> None:
+        for one in self._all:
+            one.set_node(node)
+
+    def remove_node(self, name: str) -> None:
+        for one in self._all:
+            one.remove_node(name)
+
+    def set_metric(self, metric: NodeMetric) -> None:
+        for one in self._all:
+            one.set_metric(metric)
+
+    def remove_metric(self, name: str) -> None:
+        for one in self._all:
+            one.remove_metric(name)
+
+    def set_pod(self, pod: Pod, bound: PodView | None = None) -> None:
+        for one in self._all:
+            one.set_pod(pod, bound)
+
+    def hold_back(self, pod: Pod) -> None:
+        for one in self._all:
+            one.hold_back(pod)
+
+    def remove_pod(self, key: PodKey) -> None:
+        for one in self._all:
+            one.remove_pod(key)
