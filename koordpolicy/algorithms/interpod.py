@@ -61,11 +61,11 @@ def anti_affinity_refusals(terms: Iterable[Near], count: int) -> Mask:
     return refused
 
 
-def weighed(wishes: Iterable[tuple[int, Near]], count: int) -> Column:
-    """The pods in each node's domains, by weight."""
+def weighed(wishes: Iterable[Near], count: int) -> Column:
+    """What is in each node's domains, in all."""
     total = np.zeros(count, np.int64)
-    for weight, one in wishes:
-        total += weight * one.sums()
+    for one in wishes:
+        total += one.sums()
     return total
 
 

@@ -50,6 +50,14 @@ class RowCounts:
         for row in other.rows():
             self.add(row, other.get(row))
 
+    def add_to(self, numbers: Column, times: int = 1) -> None:
+        """Add the numbers, so many times, to those of an array with an element a row."""
+        if self._dense is not None:
+            numbers += times * self._room(len(numbers))[: len(numbers)]
+            return
+        for row, value in self._few.items():
+            numbers[row] += times * value
+
     def array(self, count: int) -> Column:
         """The numbers of so many rows. Not to be written to; valid until the next change."""
         if self._dense is not None:

@@ -33,7 +33,7 @@ KindKey = tuple[str, frozenset[tuple[str, str]], bool]
 
 class _Once(Generic[T]):
     """A property that is computed when it is first asked for. Unlike the library's it takes no lock, which
-    costs more than most of these.
+    costs more than most of these; and it remembers an ObjectError as well, since pods that wait are asked again and again.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -42,6 +42,7 @@ class _Once(Generic[T]):
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
+        self._unreadable = f"{name} is unreadable"
 
     @overload
     def __get__(self, view: None, owner: type) -> "_Once[T]": ...
@@ -50,8 +51,16 @@ class _Once(Generic[T]):
     def __get__(self, view: object | None, owner: type) -> "_Once[T] | T":
         if view is None:
             return self
-        # From then on the value hides this property.
-        found = view.__dict__[self._name] = self._compute(view)
+        known = view.__dict__
+        why = known.get(self._unreadable)
+        if why is not None:
+            raise ObjectError(why)
+        try:
+            # From then on the value hides this property.
+            found = known[self._name] = self._compute(view)
+        except ObjectError as error:
+            known[self._unreadable] = str(error)
+            raise
         return found
 
 

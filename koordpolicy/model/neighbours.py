@@ -1,7 +1,7 @@
 """What a pod says of other pods: affinity, anti-affinity, even spread."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator, read_selector
@@ -18,9 +18,10 @@ from koordpolicy.model.reading import (
 )
 
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_SPREAD: Final = "topologySpreadConstraints"
 _PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 _MOST_TERMS: Final = 1000
-"""Terms that are looked at, each; the API server permits fewer in practice."""
+"""Terms and constraints of one pod, in all. More are refused before any is read: each costs something at each attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,14 @@ class PodTerm:
     selector: LabelSelector | None
     namespaces: frozenset[str]
     namespace_selector: LabelSelector | None = None
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Looked up by again and again, and deep.
+        object.__setattr__(self, "_hash", hash((self.selector, self.namespaces, self.namespace_selector)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +96,9 @@ def read_neighbours(pod: Json, namespace: str) -> Neighbours:
     affinity = mapping(spec, "affinity", "spec")
     near = mapping(affinity, "podAffinity", "spec.affinity")
     apart = mapping(affinity, "podAntiAffinity", "spec.affinity")
-    if not near and not apart and not spec.get("topologySpreadConstraints"):
+    if not near and not apart and not spec.get(_SPREAD):
         return ALONE
+    _count(spec, near, apart)
     labels = texts(mapping(pod, "metadata"), "labels", "metadata")
     return Neighbours(
         near=_required(near, "spec.affinity.podAffinity", namespace, labels),
@@ -97,10 +107,7 @@ def read_neighbours(pod: Json, namespace: str) -> Neighbours:
             *_wishes(near, "spec.affinity.podAffinity", namespace, labels, 1),
             *_wishes(apart, "spec.affinity.podAntiAffinity", namespace, labels, -1),
         ),
-        spread=tuple(
-            _spread(constraint, at, labels)
-            for at, constraint in _few(spec, "topologySpreadConstraints", "spec")
-        ),
+        spread=tuple(_spread(constraint, at, labels) for at, constraint in _few(spec, _SPREAD, "spec")),
     )
 
 
@@ -176,6 +183,18 @@ def _merged(
 
 def _few(parent: Json, key: str, at: str) -> Iterator[tuple[str, Json]]:
     for index, one in enumerate(objects(parent, key, at)):
-        if index >= _MOST_TERMS:
-            raise ObjectError(f"{at}.{key}: more than {_MOST_TERMS} entries")
         yield f"{at}.{key}[{index}]", one
+
+
+def _count(spec: Json, near: Json, apart: Json) -> None:
+    terms = sum(
+        len(sequence(parent, key, "spec.affinity"))
+        for parent in (near, apart)
+        for key in (_REQUIRED, _PREFERRED)
+    )
+    constraints = len(sequence(spec, _SPREAD, "spec"))
+    if terms + constraints > _MOST_TERMS:
+        raise ObjectError(
+            f"spec: {terms:,} terms about other pods and {constraints:,} spread constraints, more than"
+            f" {_MOST_TERMS:,} in all"
+        )

@@ -1,6 +1,6 @@
 """Inter-pod affinity: nodes near the pods that a pod wants near, away from those it does not, both ways."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,7 @@ from koordpolicy.algorithms.interpod import (
 )
 from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster import ClusterState, HeldTerm, Wanted
+from koordpolicy.cluster.counts import RowCounts
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
@@ -47,18 +48,16 @@ def interpod_filter(pod: PodView, nodes: NodeView, _parameters: Parameters) -> V
         terms = tuple(one.pods for one in wants.near)
         pods = state.label_sets.counts(Wanted(terms)).array(count)
         itself = all(state.label_sets.matches(term, namespace, labels) for term in terms)
-        near = affinity_refusals([_near(nodes, one.key, pods) for one in wants.near], itself, count)
+        keys = dict.fromkeys(one.key for one in wants.near)
+        near = affinity_refusals([_near(nodes, key, pods) for key in keys], itself, count)
+    selections = state.label_sets
     apart = anti_affinity_refusals(
-        (
-            _near(nodes, one.key, state.label_sets.counts(Wanted((one.pods,))).array(count))
-            for one in wants.apart
-        ),
-        count,
+        _by_key(nodes, ((one.key, selections.counts(Wanted((one.pods,))), 1) for one in wants.apart)), count
     )
     objecting = anti_affinity_refusals(
-        (
-            _near(nodes, held.term.key, held.counts.array(count))
-            for held in state.apart.about(state.label_sets, namespace, labels)
+        _by_key(
+            nodes,
+            ((held.term.key, held.counts, 1) for held in state.apart.about(selections, namespace, labels)),
         ),
         count,
     )
@@ -87,16 +86,15 @@ def interpod_rank(pod: PodView, nodes: NodeView, rows: Rows, parameters: Paramet
 
 def interpod_wishes(pod: PodView, nodes: NodeView, parameters: Parameters) -> Column:
     """The weights of the wishes that all nodes fulfil."""
-    return weighed(_wishes(pod, nodes, parameters), nodes.total)
+    return weighed(_by_key(nodes, _wishes(pod, nodes, parameters)), nodes.total)
 
 
-def _wishes(pod: PodView, nodes: NodeView, parameters: Parameters) -> Iterator[tuple[int, Near]]:
-    state, count = nodes.state, nodes.total
+def _wishes(pod: PodView, nodes: NodeView, parameters: Parameters) -> Iterator[tuple[str, RowCounts, int]]:
+    state = nodes.state
     for wish in pod.neighbours.wishes:
-        pods = state.label_sets.counts(Wanted((wish.term.pods,))).array(count)
-        yield wish.weight, _near(nodes, wish.term.key, pods)
+        yield wish.term.key, state.label_sets.counts(Wanted((wish.term.pods,))), wish.weight
     for weight, held in _of_others(pod, state, parameters):
-        yield weight, _near(nodes, held.term.key, held.counts.array(count))
+        yield held.term.key, held.counts, weight
 
 
 def _of_others(pod: PodView, state: ClusterState, parameters: Parameters) -> Iterator[tuple[int, HeldTerm]]:
@@ -117,6 +115,17 @@ def _hard_weight(parameters: Parameters) -> int:
     if type(value) is not int or not 0 <= value <= _MOST_WEIGHT:
         raise ParameterError(f"`{_HARD_WEIGHT}` is not a whole number from 0 to {_MOST_WEIGHT}")
     return value
+
+
+def _by_key(nodes: NodeView, found: Iterable[tuple[str, RowCounts, int]]) -> list[Near]:
+    """Pods with the labels in whose domains they count, and with weights: those of one label together, however many."""
+    together: dict[str, Column] = {}
+    for key, counts, weight in found:
+        pods = together.get(key)
+        if pods is None:
+            pods = together[key] = np.zeros(nodes.total, np.int64)
+        counts.add_to(pods, weight)
+    return [_near(nodes, key, pods) for key, pods in together.items()]
 
 
 def _near(nodes: NodeView, key: str, pods: Column) -> Near:
