@@ -98,9 +98,7 @@ def _on_cluster(
     )
 
 
-def _affected(
-    sides: Sides, estate: SnapshotEstate, difference: Difference | Later
-) -> tuple[Affected, ...]:
+def _affected(sides: Sides, estate: SnapshotEstate, difference: Difference | Later) -> tuple[Affected, ...]:
     """What differs, or is open, asked of every node and pod."""
     names = [change.decision for change in difference.decisions]
     names += [effect.decision for change in difference.decisions for effect in change.effects]
