@@ -85,6 +85,7 @@ class SimulatedCluster:
         """Pods that now request the resources of each band."""
         self.violations: Sequence[Violation] = ()
         """The admission rules that the latest pod that was submitted breaks."""
+        self._left_out: Sequence[tuple[str, str]] = ()
         self.broken: dict[tuple[str, str, str], BrokenRule] = {}
         """The admission rules that were broken, by rule, operation and enforcement."""
         self.failures = SimulatedFailures(graph)
@@ -163,7 +164,7 @@ class SimulatedCluster:
     def submit(self, pod: Json) -> Pod:
         """Create a pod. Raises KubeError when the cluster refuses it."""
         submitted, namespace = self._submitted(pod), _namespace(pod)
-        self.violations = ()
+        self.violations = self._left_out = ()
         refusal: KubeError | None = None
         try:
             stored = self._store.create(resources.PODS, submitted, namespace=namespace)
@@ -174,6 +175,7 @@ class SimulatedCluster:
             self.failures.admitted(
                 f"{namespace}/{pod['metadata'].get('name', '')}",
                 refusal,
+                self._left_out,
                 lambda: roots_of(
                     submitted,
                     self.graph,
@@ -273,6 +275,7 @@ class SimulatedCluster:
         if isinstance(seen, Mutation):
             for profile in seen.applied:
                 self.drawn[profile] = self.drawn.get(profile, 0) + 1
+            self._left_out = seen.failed
             if seen.band:
                 self.translated[seen.band] = self.translated.get(seen.band, 0) + 1
             return

@@ -35,13 +35,25 @@ class SimulatedFailures:
         """What failed, the most frequent first."""
         return self._failed.found()
 
-    def admitted(self, pod: str, refusal: Exception | None, roots: Callable[[], Mapping[str, Any]]) -> None:
-        """A pod was admitted, or refused; `roots` are the records that webhooks asked about."""
+    def admitted(
+        self,
+        pod: str,
+        refusal: Exception | None,
+        left_out: Sequence[tuple[str, str]],
+        roots: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        """A pod was admitted, or refused; `left_out` are profiles that could not be decided, each with its reason.
+
+        `roots` are the records that webhooks asked about.
+        """
         self._failed.note(PODS, pod)
-        if refusal is None or not isinstance(refusal.__cause__, CelError):
-            return
-        for profile in self._graph.subjects(COLOCATION):
-            self._value(f"{COLOCATION}/{profile}", str(refusal.__cause__), PODS, pod, [roots()])
+        cause = refusal
+        while cause is not None and not isinstance(cause, CelError):
+            cause = cause.__cause__ if isinstance(cause.__cause__, Exception) else None
+        if cause is not None:
+            left_out = [*left_out, *((profile, str(cause)) for profile in self._graph.subjects(COLOCATION))]
+        for profile, reason in left_out:
+            self._value(f"{COLOCATION}/{profile}", reason, PODS, pod, [roots()])
 
     def broken(self, violations: Iterable[Violation], pod: str) -> None:
         """Admission rules are broken, or cannot be decided."""
