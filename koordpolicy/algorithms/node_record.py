@@ -33,6 +33,7 @@ def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) 
     """All facts of the node that follow from objects and classes; `now` in nanoseconds since 1970."""
     pods = pods_on_node(sight.pods, sight.metric, catalogue, times)
     record = node_facts(sight.node, _demand(pods), pods, _zones(sight))
+    record["conditions"] = {one.type: one.status for one in sight.node.conditions}
     record["hostApplications"] = []
     if sight.metric is not None:
         record.update(metric_facts(sight.metric, now, times))

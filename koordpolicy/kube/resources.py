@@ -178,6 +178,7 @@ _POLICY_PLURALS: Final = {
     "DeviceSharing": "devicesharings",
     "GangScheduling": "gangschedulings",
     "QuotaTree": "quotatrees",
+    "QuotaProfile": "quotaprofiles",
     "ReservationPolicy": "reservationpolicies",
     "NodeReservation": "nodereservations",
     "Descheduling": "deschedulings",

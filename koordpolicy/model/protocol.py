@@ -159,6 +159,26 @@ CONTROLLER_MANAGED = "config.koordinator.sh/controller-managed"
 CONTROL_PLANE = "control-plane"
 """Label of the namespaces whose pods no webhook is asked about, so that the cluster can always start itself."""
 
+# Quotas
+
+QUOTA_PARENT = "quota.scheduling.koordinator.sh/parent"
+QUOTA_IS_PARENT = "quota.scheduling.koordinator.sh/is-parent"
+QUOTA_IS_ROOT = "quota.scheduling.koordinator.sh/is-root"
+QUOTA_TREE_ID = "quota.scheduling.koordinator.sh/tree-id"
+QUOTA_FORCE_UPDATE = "quota.scheduling.koordinator.sh/allow-force-update"
+QUOTA_PROFILE = "quota.scheduling.koordinator.sh/profile"
+QUOTA_SHARED_WEIGHT = "quota.scheduling.koordinator.sh/shared-weight"
+QUOTA_GUARANTEED = "quota.scheduling.koordinator.sh/guaranteed"
+QUOTA_CHILD_REQUEST = "quota.scheduling.koordinator.sh/child-request"
+QUOTA_ADMISSION = "quota.scheduling.koordinator.sh/admission"
+QUOTA_NAMESPACES = "quota.scheduling.koordinator.sh/namespaces"
+QUOTA_STRICT_KEYS = "quota.scheduling.koordinator.sh/max-strict-check-resource-keys"
+QUOTA_RESOURCE_KEYS = "quota.scheduling.koordinator.sh/resource-keys"
+QUOTA_TOTAL = "quota.scheduling.koordinator.sh/total-resource"
+QUOTA_UNSCHEDULABLE = "quota.scheduling.koordinator.sh/unschedulable-resource"
+ROOT_QUOTA = "koordinator-root-quota"
+"""What stands above every quota that names no other; there is no object of that name."""
+
 # Kubernetes' own words
 
 QOS_GUARANTEED = "Guaranteed"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from koordpolicy.graph.meaning.admitted import admitted
 from koordpolicy.graph.meaning.amounts import amounts
 from koordpolicy.graph.meaning.bands import bands
 from koordpolicy.graph.meaning.classes import classes
@@ -26,6 +27,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     bands,
     classes,
     plugins,
+    admitted,
     names,
     comparisons,
     required,

@@ -25,7 +25,7 @@ def availability(state: State) -> None:
         for rule in decision.rules:
             for read in state.cache.get(("unavailable", rule), partial(_unavailable, decision, rule)):
                 units = units or {(unit.layer_name, unit.id): unit for unit in state.units}
-                place = _place(units[rule.layer, rule.document], rule, read)
+                place = mention(units[rule.layer, rule.document], rule, read)
                 if (place, read) in told:
                     continue
                 told.add((place, read))
@@ -69,11 +69,12 @@ def _read_behind(key: DecisionKey, state: State) -> dict[str, Rule]:
     return {
         root: rule
         for rule in rules_behind([key], state.decisions)
-        for root in state.cache.get(("roots", rule), partial(_roots_read, rule))
+        for root in state.cache.get(("roots", rule), partial(roots_read, rule))
     }
 
 
-def _roots_read(rule: Rule) -> frozenset[str]:
+def roots_read(rule: Rule) -> frozenset[str]:
+    """The roots that a rule's value or match names."""
     nodes = [rule.value] if rule.match.test is None else [rule.value, rule.match.test]
     return frozenset(
         node.name
@@ -82,7 +83,7 @@ def _roots_read(rule: Rule) -> frozenset[str]:
     )
 
 
-def _place(unit: Unit, rule: Rule, read: str) -> Span:
+def mention(unit: Unit, rule: Rule, read: str) -> Span:
     """Where the document mentions the fact: in the rule's own value first, then in its match, then anywhere.
 
     A fact that only a Library function reads is mentioned nowhere: then the rule as a whole.

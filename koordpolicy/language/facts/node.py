@@ -39,6 +39,12 @@ NODE = Record(
         Fact("labels", map_of(STRING, STRING), "Labels of the node.", _NODE),
         Fact("annotations", map_of(STRING, STRING), "Annotations of the node.", _NODE),
         Fact("unschedulable", BOOL, "Whether the node is cordoned (`spec.unschedulable`).", _NODE),
+        Fact(
+            "conditions",
+            map_of(STRING, STRING),
+            "Status of each condition by its type: `True`, `False` or `Unknown` for `Ready`.",
+            frozenset({Component.MANAGER}),
+        ),
         *each("capacity", _COUNTED, "Capacity for {resource} (`status.capacity`).", _NODE),
         *each("allocatable", _COUNTED, "Allocatable {resource} as pods may request it.", _NODE),
         *each("physical", _COUNTED, "Allocatable {resource} before amplification.", _NODE),

@@ -3,6 +3,7 @@
 from koordpolicy.language.cel.types import CPU, INT, MEMORY, STRING, TIMESTAMP, list_of, map_of, record
 from koordpolicy.language.facts.node import NODE
 from koordpolicy.language.facts.pod import CONTAINER, POD
+from koordpolicy.language.facts.quota import BINDING, NAMESPACE_QUOTAS, QUOTA, QUOTA_GROUP, QUOTA_PROFILE
 from koordpolicy.language.facts.rollout import ROLLOUT
 from koordpolicy.language.facts.table import (
     BASIC,
@@ -106,5 +107,22 @@ CANDIDATE = Record(
     ),
 )
 
-FACTS = FactTable((NODE, POD, CONTAINER, NAMESPACE, ZONE, HOST_APPLICATION, CLUSTER, CANDIDATE, ROLLOUT))
+FACTS = FactTable(
+    (
+        NODE,
+        POD,
+        CONTAINER,
+        NAMESPACE,
+        ZONE,
+        HOST_APPLICATION,
+        CLUSTER,
+        CANDIDATE,
+        QUOTA,
+        QUOTA_GROUP,
+        NAMESPACE_QUOTAS,
+        QUOTA_PROFILE,
+        BINDING,
+        ROLLOUT,
+    )
+)
 """Every record of the language."""

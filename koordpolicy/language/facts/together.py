@@ -25,7 +25,7 @@ TOGETHER: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
 """Record and path of a fact → the facts of the record that are there wherever it is."""
 
 ROOTS_THERE: Mapping[tuple[str, str], Collection[str]] = MappingProxyType(
-    {("operation", "UPDATE"): ("oldPod",), ("operation", "DELETE"): ("oldPod",)}
+    {("operation", "UPDATE"): ("oldPod", "oldQuota"), ("operation", "DELETE"): ("oldPod", "oldQuota")}
 )
 """Root and value → the roots that are there where it has the value."""
 

@@ -114,7 +114,29 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     (
         "AdmissionRule",
         _ADMITTED,
-        "enabled operations require reason message enforcement order failurePolicy timeout",
+        "enabled resource operations require reason message enforcement order failurePolicy timeout",
+    ),
+    ("QuotaTree", _COMPILED, _RULES),
+    (
+        "QuotaTree",
+        _by(awaited="webhook"),
+        (
+            "defaults defaults.parent defaults.tree defaults.sharedWeight exempt quotaOfPod fallback admission "
+            "admission.enabled admission.operations admission.tracked admission.request admission.limit admission.workers "
+            "admission.timeout admission.retries admission.retryJitter admission.longestJitter admission.readAgain"
+        ),
+    ),
+    ("QuotaProfile", _COMPILED, _RULES),
+    (
+        "QuotaProfile",
+        _by(awaited="manager"),
+        "enabled tree unschedulable ratio keys min max interval retryAfter",
+    ),
+    ("DeviceSharing", _COMPILED, _RULES),
+    (
+        "DeviceSharing",
+        _by(awaited="webhook"),
+        "requests requests.enabled requests.resources requests.expand requests.derive",
     ),
     ("Overcommit", _COMPILED, _RULES),
     (

@@ -1,6 +1,8 @@
 """Kinds that the webhook asks: what pods become, and what they must satisfy."""
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -96,10 +98,32 @@ class ColocationProfileSpec(PolicySpec):
     ] = None
 
 
+_REQUEST: Final = frozenset({"namespaceObject", "operation", "user", "now"})
+
+ADMITTED: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        "pods": _REQUEST | {"pod", "oldPod", "quota"},
+        "pods/binding": _REQUEST | {"pod", "binding"},
+        "elasticquotas": _REQUEST | {"quota", "oldQuota", "parentQuota", "siblingQuotas", "childQuotas"},
+    }
+)
+"""Resources that rules speak of, with the roots that expressions may name there."""
+
+
 class AdmissionRuleSpec(PolicySpec):
-    """What a pod must satisfy to be admitted."""
+    """What an object must satisfy to be admitted."""
 
     enabled: Annotated[Value, Slot(BOOL, "Whether the rule is in use.", default=True)] = None
+    resource: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "What the rule is about, as the API names it.",
+            choices=tuple(ADMITTED),
+            roots=frozenset(),
+            default="pods",
+        ),
+    ] = None
     operations: Annotated[
         Value,
         Slot(

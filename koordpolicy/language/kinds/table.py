@@ -6,17 +6,19 @@ from types import MappingProxyType
 from typing import Any
 
 from koordpolicy.language.facts.table import Component, Components
-from koordpolicy.language.kinds.admission import AdmissionRuleSpec, ColocationProfileSpec
+from koordpolicy.language.kinds.admission import ADMITTED, AdmissionRuleSpec, ColocationProfileSpec
 from koordpolicy.language.kinds.base import PolicySpec, Spec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
 from koordpolicy.language.kinds.burst import CPUBurstSpec
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
+from koordpolicy.language.kinds.devices import DeviceSharingSpec
 from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.hooks import ContainerHookSpec
 from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.isolation import IsolationSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
+from koordpolicy.language.kinds.quotas import QuotaProfileSpec, QuotaTreeSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
@@ -122,9 +124,31 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
             Kind(
                 "AdmissionRule",
                 AdmissionRuleSpec,
-                "What a pod must satisfy to be admitted.",
+                "What an object must satisfy to be admitted.",
                 frozenset({Component.WEBHOOK}),
-                _roots("pod", "oldPod", "namespaceObject", "operation", "now"),
+                frozenset().union(*ADMITTED.values()),
+                _by_name,
+            ),
+            Kind(
+                "QuotaTree",
+                QuotaTreeSpec,
+                "How elastic quotas stand together, and which pods belong to them.",
+                frozenset({Component.WEBHOOK}),
+                _roots("operation", "user", "now"),
+            ),
+            Kind(
+                "QuotaProfile",
+                QuotaProfileSpec,
+                "What the root quota is that follows from a set of nodes.",
+                frozenset({Component.MANAGER}),
+                _roots("quotaProfile", "now"),
+            ),
+            Kind(
+                "DeviceSharing",
+                DeviceSharingSpec,
+                "What pods may have of a sort of devices, and how they ask for it.",
+                frozenset({Component.WEBHOOK}),
+                _roots("pod", "namespaceObject", "operation", "now"),
                 _by_name,
             ),
             Kind(

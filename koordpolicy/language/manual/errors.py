@@ -40,6 +40,9 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "the request is refused, with the error and the place",
         ),
         "ColocationProfile": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
+        "QuotaTree": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
+        "QuotaProfile": ("nothing is written for the profile", "-"),
+        "DeviceSharing": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "Overcommit": (
             (
                 "what is published stays; without metrics `onMissing` decides. A fact that is missing means just that, so that "

@@ -54,6 +54,25 @@ _SPECS = {
           reason: owner-missing
           message: a pod of the front needs the label `example.com/owner`
     """,
+    "QuotaTree": """
+        metadata: {name: quotas}
+        spec:
+          quotaOfPod: {cel: "pod.labels[?'team'].orValue('nobody')"}
+          admission: {enabled: true}
+    """,
+    "QuotaProfile": """
+        metadata: {name: quotas}
+        spec:
+          ratio: 0.9
+          keys: [cpu, memory, nvidia.com/gpu]
+    """,
+    "DeviceSharing": """
+        metadata: {name: gpu}
+        spec:
+          requests:
+            derive:
+              koordinator.sh/gpu.shared: 1
+    """,
     "Overcommit": """
         metadata: {name: reserve}
         spec:

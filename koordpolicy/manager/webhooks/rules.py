@@ -1,18 +1,23 @@
-"""The admission rules of one revision: what a pod must satisfy, with all that it does not."""
+"""The admission rules of one revision: what an object must satisfy, with all that it does not."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
+from koordpolicy.language.kinds.admission import ADMITTED
 from koordpolicy.model.facts.pod import namespace_facts
+from koordpolicy.model.facts.quota import QuotaState, quota_facts
 from koordpolicy.model.pod import read_pod
+from koordpolicy.model.quota import Quota
 from koordpolicy.model.reading import Json
 
 KIND: Final = "AdmissionRule"
+_NO_QUOTA: Final = quota_facts(Quota(""), QuotaState(known=False))
 ENFORCE: Final = "enforce"
 """The enforcement that refuses, which holds too where none can be told."""
 WARN: Final = "warn"
@@ -21,7 +26,7 @@ AUDIT: Final = "audit"
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that a pod breaks. `reason` is the rule's symbol, its name when it has none.
+    """A rule that an object breaks. `reason` is the rule's symbol, its name when it has none.
 
     `enforcement` is `enforce` (refuse), `warn` or `audit`. `problem` is why the rule could not be decided, empty where it
     was: what may be passed over then only warns.
@@ -37,41 +42,64 @@ class Violation:
         return f"{self.reason}: {self.message}"
 
 
+def rules_on(graph: RuleGraph, resource: str) -> tuple[str, ...]:
+    """The rules about a resource (`pods`, `elasticquotas`), in their order."""
+    about = [graph.about(KIND, subject) for subject in graph.subjects(KIND)]
+    placed = [(one.value("order"), one.target) for one in about if one.value("resource") == resource]
+    return tuple(target.partition("/")[2] for _, target in sorted(placed))
+
+
 class Rules:
     """All admission rules of a revision, in their order. Immutable."""
 
     def __init__(self, graph: RuleGraph) -> None:
         self._graph = graph
-        placed = [(graph.about(KIND, subject).value("order"), subject) for subject in graph.subjects(KIND)]
-        self._names = tuple(subject for _, subject in sorted(placed))
+        self._names = {resource: rules_on(graph, resource) for resource in ADMITTED}
 
     def violations(
-        self, operation: str, pod: Json | None, old: Json | None, namespace: Json, now: int
+        self,
+        operation: str,
+        pod: Json | None,
+        old: Json | None,
+        namespace: Json,
+        now: int,
+        more: Mapping[str, Any] = MappingProxyType({}),
     ) -> tuple[Violation, ...]:
-        """Every rule that the request breaks, in order. `now` in nanoseconds since 1970.
+        """Every rule on pods that the request breaks, in order. `now` in nanoseconds since 1970.
 
-        `pod` is None for DELETE, `old` for CREATE. A rule that cannot be decided counts as broken: what was
-        not checked is not admitted. Raises ObjectError for malformed objects.
+        `pod` is None for DELETE, `old` for CREATE; `more` are further records by root (`quota`, `user`). Raises
+        ObjectError for malformed objects.
         """
         roots: dict[str, Any] = {
             "namespaceObject": namespace_facts(namespace),
             "operation": operation,
             "now": TIMES.timestamp(now),
+            "user": "",
+            "quota": _NO_QUOTA,
+            **more,
         }
         for name, obj in (("pod", pod), ("oldPod", old)):
             if obj is not None:
                 roots[name] = pod_record(read_pod(obj), self._graph.catalogue, TIMES)
-        return tuple(self._broken(operation, roots))
+        return self.broken("pods", operation, roots)
 
-    def _broken(self, operation: str, roots: Mapping[str, Any]) -> Iterable[Violation]:
-        for name in self._names:
+    def broken(self, resource: str, operation: str, roots: Mapping[str, Any]) -> tuple[Violation, ...]:
+        """Every rule on a resource (`pods`, `elasticquotas`) that a request breaks, in order.
+
+        `roots` are the records that rules on it may name. A rule that cannot be decided counts as broken: what was
+        not checked is not admitted.
+        """
+        return tuple(self._broken(self._names[resource], operation, roots))
+
+    def _broken(self, names: Iterable[str], operation: str, roots: Mapping[str, Any]) -> Iterable[Violation]:
+        for name in names:
             about = self._graph.about(KIND, name, roots)
             # Whether it is in use cannot be told: then it is, and refuses unless it holds.
             if operation not in about.value("operations") or not about.value_or("enabled", True):
                 continue
             problem = ""
             try:
-                # None: no document of the rule matches, so that it does not concern this pod.
+                # None: no document of the rule matches, so that it does not concern this object.
                 if about.value("require") is not False:
                     continue
             except CelError as error:

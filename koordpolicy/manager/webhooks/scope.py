@@ -15,6 +15,7 @@ from koordpolicy.graph.rules import Requirement
 from koordpolicy.kube.admission import Operation
 from koordpolicy.manager.webhooks.profiles import KIND as PROFILE
 from koordpolicy.manager.webhooks.rules import KIND as RULE
+from koordpolicy.manager.webhooks.rules import rules_on
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC
 from koordpolicy.model.time import NANOSECONDS
 
@@ -67,7 +68,7 @@ def mutated_pods(graph: RuleGraph) -> Scope | None:
 
 def validated_pods(graph: RuleGraph) -> Scope | None:
     """Pods that a rule in use may concern; None for no pods at all."""
-    subjects = graph.subjects(RULE)
+    subjects = rules_on(graph, "pods")
     operations = frozenset(
         Operation(one) for subject in subjects for one in graph.about(RULE, subject).value("operations")
     )

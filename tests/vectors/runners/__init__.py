@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from tests.vectors.runners import (
     manager,
     manager_nodes,
+    manager_quotas,
     manager_strategies,
     node_agent,
     scheduler_core,
@@ -23,6 +24,7 @@ _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
     ("manager", manager.RUNNERS),
     ("manager", manager_nodes.RUNNERS),
     ("manager", manager_strategies.RUNNERS),
+    ("manager", manager_quotas.RUNNERS),
     ("node-agent", node_agent.RUNNERS),
     ("scheduler-core", scheduler_core.RUNNERS),
     ("scheduler-core", scheduler_neighbours.RUNNERS),

@@ -1,0 +1,75 @@
+"""Requests for devices in the words that the scheduler knows, by the DeviceSharing of a revision."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from koordpolicy.algorithms.device_request import asks_for, expand, is_requested, with_amounts
+from koordpolicy.graph import About, RuleGraph
+from koordpolicy.graph.keys import mapping_keys
+from koordpolicy.model.facts.pod import container_facts
+from koordpolicy.model.pod import read_pod
+from koordpolicy.model.reading import Json, mapping, objects
+
+_KIND: Final = "DeviceSharing"
+_EXPAND: Final = "requests.expand"
+_DERIVE: Final = "requests.derive"
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequests:
+    """One sort of devices: the resources by which it is known, and those that have rules."""
+
+    name: str
+    resources: frozenset[str]
+    expanded: tuple[str, ...]
+    derived: tuple[str, ...]
+
+    def rewritten(self, pod: Json, about: About) -> Json:
+        """The pod, its regular containers asking in other words. Raises ObjectError, `CelError`."""
+        spec = mapping(pod, "spec")
+        before = list(objects(spec, "containers", "spec"))
+        concerned = [at for at, one in enumerate(before) if asks_for(one, self.resources, _place(at))]
+        if not concerned or not about.value("requests.enabled"):
+            return pod
+        names = {key: about.value(f"{_EXPAND}[{key}]") or () for key in self.expanded}
+        after = [expand(one, names, _place(at)) if at in concerned else one for at, one in enumerate(before)]
+        known = read_pod({**pod, "spec": {**spec, "containers": after}}).containers
+        for at in concerned:
+            asked = [key for key in self.derived if not is_requested(before[at], key, _place(at))]
+            container = container_facts(known[at], init=False)
+            amounts = {key: about.value(f"{_DERIVE}[{key}]", container=container) for key in asked}
+            after[at] = with_amounts(
+                after[at], {key: number for key, number in amounts.items() if number is not None}, _place(at)
+            )
+        return {**pod, "spec": {**spec, "containers": after}}
+
+
+class Devices:
+    """All sorts of devices of a revision, in order of name. Immutable."""
+
+    def __init__(self, graph: RuleGraph) -> None:
+        keys = mapping_keys(graph, _KIND)
+        self._graph = graph
+        self._sorts = tuple(
+            DeviceRequests(
+                name,
+                frozenset(graph.about(_KIND, name).value("requests.resources")),
+                keys.get((name, _EXPAND), ()),
+                keys.get((name, _DERIVE), ()),
+            )
+            for name in graph.subjects(_KIND)
+        )
+
+    def rewritten(self, pod: Json, roots: Mapping[str, Any]) -> Json:
+        """The pod as it asks for devices then; the same where it asks for none.
+
+        `roots` are the records of the pod as submitted. Raises ObjectError, `CelError`.
+        """
+        for one in self._sorts:
+            pod = one.rewritten(pod, self._graph.about(_KIND, one.name, roots))
+        return pod
+
+
+def _place(at: int) -> str:
+    return f"spec.containers[{at}]"
