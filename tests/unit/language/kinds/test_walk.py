@@ -163,7 +163,12 @@ def test_roots_are_declared() -> None:
         assert more == _ONLY_IN_SLOTS.get(kind.name, set())
 
 
-_ONLY_IN_SLOTS = {"SchedulingProfile": {"victim", "nominated", "candidate"}}
+_ONLY_IN_SLOTS = {
+    "SchedulingProfile": {"victim", "nominated", "candidate"},
+    "QuotaTree": {"pod", "namespaceObject", "quota", "oldQuota", "parentQuota", "namespaceQuotas"},
+    "QuotaProfile": {"node", "resource"},
+    "DeviceSharing": {"container"},
+}
 """Roots that only some slots of a kind have, since there is such a record at their decision points alone."""
 
 
