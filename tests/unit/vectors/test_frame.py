@@ -1,7 +1,7 @@
 """The vectors' command counts honestly: whatever is not right has failed."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,40 @@ def test_whatever_goes_wrong_in_a_runner_is_a_failure_of_its_case() -> None:
     assert failures(
         vector("unknown"), vector(given={}), vector("refuses"), vector(twice=4), refuses=Runner(refuses)
     ) == ["no runner for this kind", "KeyError: 'n'", "not supported: reservations", None]
+
+
+def test_an_input_that_is_not_read_as_a_whole_is_a_failure() -> None:
+    def sums(given: Mapping[str, Any]) -> Mapping[str, object]:
+        if "n" not in given:
+            return {"sum": 0}
+        return {"sum": given["n"] + sum(one["of"].get("a", 0) for one in given.get("more", ()))}
+
+    more = {"n": 1, "more": [{"of": {"a": 2}}, {"of": {"a": 3, "b": 4}, "c": 5}]}
+    cases = vector("sums", {"n": 1}, sum=1), vector("sums", {}, sum=0), vector("sums", more, sum=6)
+    unread = "its runner does not read more[].c, more[].of.b"
+    assert failures(*cases, sums=Runner(sums)) == [None, None, unread]
+    passed_over = frozenset({"more[].c", "more[].of.b"})
+    assert failures(*cases, sums=Runner(sums, irrelevant=passed_over)) == [None, None, None]
+
+
+@pytest.mark.parametrize(
+    "goes_through",
+    [
+        dict,
+        list,
+        lambda given: {**given},
+        lambda given: list(given.values()),
+        lambda given: list(given.items()),
+        lambda given: given == {},
+        json.dumps,
+    ],
+)
+def test_who_goes_through_an_input_has_read_its_keys(goes_through: Callable[[Any], object]) -> None:
+    def answer(given: Mapping[str, Any]) -> Mapping[str, object]:
+        goes_through(given)
+        return {}
+
+    assert failures(vector("all", {"a": 1, "b": 2}), all=Runner(answer)) == [None]
 
 
 @pytest.mark.parametrize(

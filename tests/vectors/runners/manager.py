@@ -366,9 +366,34 @@ def _quantities(amounts: Given) -> Given:
     return {name: amount_text(name, amount) for name, amount in amounts.items()}
 
 
+_OF_MID = frozenset(
+    f"strategy.mid{key}"
+    for key in (
+        "ReclaimMode",
+        "CPUThresholdPercent",
+        "MemoryThresholdPercent",
+        "UnallocatedPercent",
+        "StaticCPUReservedPercent",
+        "StaticMemoryReservedPercent",
+    )
+)
+_OF_BATCH = frozenset(
+    f"strategy.{key}"
+    for key in (
+        "cpuReclaimThresholdPercent",
+        "memoryReclaimThresholdPercent",
+        "cpuCalculatePolicy",
+        "memoryCalculatePolicy",
+        "batchCPUThresholdPercent",
+        "batchMemoryThresholdPercent",
+    )
+)
+"""One strategy speaks of both resources."""
+
+
 RUNNERS: Mapping[str, Runner] = {
-    "batch_resource": Runner(batch_resource),
-    "mid_resource": Runner(mid_resource),
+    "batch_resource": Runner(batch_resource, irrelevant=_OF_MID),
+    "mid_resource": Runner(mid_resource, irrelevant=_OF_BATCH),
     "batch_publish": Runner(batch_publish),
     "resource_diff": Runner(resource_diff),
     "qos_priority_resolution": Runner(qos_priority_resolution),

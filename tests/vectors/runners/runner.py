@@ -15,7 +15,11 @@ class Unsupported(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """How one kind is answered and compared. `answer` takes the vector's `input`."""
+    """How one kind is answered and compared. `answer` takes the vector's `input`.
+
+    It has to read all of that; `irrelevant` are the paths of keys that the answer cannot depend on (see `reading.ReadInput`).
+    """
 
     answer: Callable[[Mapping[str, object]], Mapping[str, object]]
     comparison: Comparison = EXACT
+    irrelevant: frozenset[str] = frozenset()

@@ -306,7 +306,11 @@ def pod_request(given: Given) -> Given:
 
 
 def fit_filter(given: Given) -> Given:
-    parameters = {name: given.get(name) for name in ("ignoredResources", "ignoredResourceGroups")}
+    ignored = given.get("ignored_resources")
+    parameters = {
+        "ignoredResources": ignored and [inputs.full_name(name) for name in ignored],
+        "ignoredResourceGroups": given.get("ignored_resource_groups"),
+    }
     _, evaluation = _evaluated(given, parameters)
     verdicts = filtered(evaluation, "NodeResourcesFit").verdicts
     assert verdicts is not None
