@@ -20,7 +20,7 @@ def ranges(state: State) -> None:
         bounds = range_of(key)
         if bounds is not None:
             _hold(state, decision, bounds, places)
-        if key.field.startswith(PREFIX):
+        elif key.field.startswith(PREFIX):
             _negative(state, decision, told)
 
 

@@ -13,9 +13,9 @@ from koordpolicy.graph.state import State
 from koordpolicy.language.cel import ir
 
 _WHAT: Final = (
-    ("AdmissionRule", re.compile(r"require"), "every request is refused", "no pod is ever refused by it"),
-    ("SchedulingProfile", re.compile(r"filters\[.*\]\.require"), "no node is ever taken", "no node is ever refused by it"),
-    ("Rollout", re.compile(r"guards\[.*\]\.require"), "every rollout ends at once", "no rollout is ever stopped by it"),
+    ("AdmissionRule", re.compile(r"require"), "every request is refused", "no request is ever refused"),
+    ("SchedulingProfile", re.compile(r"filters\[.*\]\.require"), "no node is ever taken", "no node is ever refused"),
+    ("Rollout", re.compile(r"guards\[.*\]\.require"), "every rollout ends at once", "no rollout is ever stopped"),
 )  # fmt: skip
 """By kind and field: what a requirement means that never holds, and one that always does."""
 

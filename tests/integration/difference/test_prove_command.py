@@ -106,3 +106,18 @@ def test_a_name_that_nothing_has(bundle: Path) -> None:
     code, _, err = run("prove", "on", "-p", write(bundle, "decisions.target >= 0"))
     assert code == CANNOT_RUN
     assert "did you mean `one`?" in err
+
+
+def test_what_is_proved_of_nothing_is_said(bundle: Path) -> None:
+    folder = write(bundle, "decisions.target <= node.capacity.cpu")
+    (bundle / "target.yaml").write_text(
+        "apiVersion: koordpolicy.io/v1alpha1\nkind: CPUSuppress\nmetadata: {name: default}\n"
+        "spec:\n  parameters: {n: {type: int, value: 5}}\n"
+        "  target: {cel: node.capacity.cpu / (parameters.n - parameters.n)}\n"
+    )
+    code, told, _ = run("prove", "one", "-p", folder)
+    assert code == OK
+    assert "of nothing: decisions.target has no answer on any input tried" in told
+    assert json.loads(run("prove", "one", "-p", folder, "-o", "json")[1])[0]["unanswered"] == ["target"]
+    (bundle / "target.yaml").unlink()
+    assert json.loads(run("prove", "one", "-p", folder, "-o", "json")[1])[0]["unanswered"] == []
