@@ -77,7 +77,7 @@ def _edit(edit: Edit) -> dict[str, Any]:
 def _example(example: Example) -> dict[str, Any]:
     return {
         "on": example.on,
-        "facts": {fact.path: fact.value for fact in example.facts if fact.present},
+        "given": dict(example.given),
         **_answers(example.old, example.new),
     }
 

@@ -1,5 +1,6 @@
 """A difference as plain values, for text, JSON and Markdown alike."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -39,7 +40,8 @@ class Told:
 class Example:
     """An input, and what each of the two graphs answered when it was asked.
 
-    `on` is the input in a phrase ("" where nothing of it counts), `facts` are those that the answers depend on.
+    `on` is the input in a phrase ("" where nothing of it counts), `facts` are those that the answers depend on, `given`
+    the same as plain data that a test can say: asked of these alone, both graphs answer as they do here.
     `constant` tells that the rules behind both answers are plain values, whatever the facts. `selecting` are paths
     of those facts that a selector or condition asked for which is another one in the other graph; they come first.
     """
@@ -50,6 +52,7 @@ class Example:
     new: Told
     constant: bool = False
     selecting: tuple[str, ...] = ()
+    given: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

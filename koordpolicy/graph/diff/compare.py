@@ -1,6 +1,6 @@
 """Two graphs side by side: which decisions differ, who edited them, and an input that shows it."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -10,6 +10,7 @@ from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.describe.answer import value_type
 from koordpolicy.graph.describe.decision import condition_of, unit_of, value_text
 from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Effect, Example, How, Open, Told
+from koordpolicy.graph.diff.deciding import Said, deciding, plain_fact, shown_fact
 from koordpolicy.graph.diff.documents import changed_documents, changed_settings, renamed_documents
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.proof import Counterexample, Differ, GaveUp, ProofBudget, Proved, Verdict, decide
@@ -342,15 +343,43 @@ class _Pair:
         return None if best is None else self._shown(best)
 
     def _shown(self, best: _Tried) -> Example:
-        facts = self._facts(self.new, best.made.records) or self._facts(self.old, best.made.records)
-        roots = {fact.path.partition(".")[0] for fact in facts}
+        read = self._facts(self.new, best.made.records) or self._facts(self.old, best.made.records)
+        roots = {fact.path.partition(".")[0] for fact in read}
+        found = self._deciding(best, [fact.path for fact in read])
+        given = found or {}
+        shown = {
+            f"{root}.{path}" if path else root: shown_fact((root, path), value)
+            for (root, path), value in given.items()
+        }
+        # Those that the answer names come in its order, what else decides follows.
+        facts = (
+            [shown.pop(fact.path) for fact in read if fact.path in shown] if found is not None else list(read)
+        )
+        facts += shown.values()
         asked = self._selecting if self._selecting is not None else self.selecting()
         telling = {f"{root}.{path}": _fact(best.made.records, root, path) for root, path in asked if path}
-        facts = (*telling.values(), *(fact for fact in facts if fact.path not in telling))
+        facts = [*telling.values(), *(fact for fact in facts if fact.path not in telling)]
         constant = all(
             rule is None or isinstance(rule.value, ir.Const) for rule in (best.old_rule, best.new_rule)
         )
-        return Example(best.made.phrase(roots), facts, best.old, best.new, constant, tuple(telling))
+        plain = {
+            f"{root}.{path}" if path else root: plain_fact((root, path), value)
+            for (root, path), value in given.items()
+        }
+        return Example(
+            best.made.phrase(roots), tuple(facts), best.old, best.new, constant, tuple(telling), plain
+        )
+
+    def _deciding(self, best: _Tried, read: Iterable[str]) -> Said | None:
+        """The facts that both answers depend on; None where that cannot be told."""
+
+        def keeps(records: Mapping[str, Any]) -> bool:
+            old, new = (_told(graph, self.decision, records)[0] for graph in (self.old, self.new))
+            return old.same(best.old) and new.same(best.new)
+
+        trees = (self._expression(self.old), self._expression(self.new))
+        told = frozenset((root, path) for root, _, path in (name.partition(".") for name in read))
+        return deciding(trees, best.made.records, keeps, told)
 
     def _facts(self, graph: RuleGraph, records: Mapping[str, Any]) -> tuple[ShownFact, ...]:
         """What the graph's answer depends on."""

@@ -1,14 +1,21 @@
 """Which of the three answers a comparison gives, and what its example says."""
 
+import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
 
+from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.diff import Difference, compare
+from koordpolicy.graph.diff.compare import answers
+from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.proof import ProofBudget
+from koordpolicy.graph.testing import read_facts
 from koordpolicy.language.cel.values_time import parse_timestamp
+from koordpolicy.language.documents import read_documents
 from tests.unit.graph.diff.test_compare import graph, lines
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("answers.yaml"))
@@ -31,6 +38,52 @@ def test_answer(case: dict[str, Any]) -> None:
         assert not edit.example.old.same(edit.example.new)
         if "facts" in case:
             assert [f"{fact.path} = {fact.value}" for fact in edit.example.facts] == case["facts"]
+
+
+def _records(given: dict[str, str]) -> dict[str, Any]:
+    """What a test says by facts and the text of their values, read as tests are."""
+    lines = []
+    for name, value in given.items():
+        root, _, path = name.partition(".")
+        lines.append(f"{root}: {{{path}: {value}}}" if path else f"{root}: {value}")
+    known: dict[tuple[str, str], Any] = {}
+    for line in lines:
+        found = Diagnostics()
+        [document] = read_documents("given.yaml", line, found)
+        known.update(read_facts(document.data, document, (), found))
+        assert [one.message for one in found] == []
+    return records_of(known)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: str(case["name"]))
+def test_an_example_says_all_that_is_needed_to_ask_again(case: dict[str, Any]) -> None:
+    """Its facts, as data and as text, read back and asked of both revisions."""
+    old, new = (graph({"a": case["text"].replace("$", case[side])}) for side in ("old", "new"))
+    changes = compare(old, new).decisions if case["name"] not in _BEYOND else ()
+    for change in changes:
+        [edit] = change.edits
+        effects = [(effect.decision, effect.example) for effect in change.effects]
+        for decision, example in ((change.decision, edit.example), *effects):
+            assert example is not None
+            shown = {fact.path: fact for fact in example.facts if fact.present}
+            assert set(example.given) <= set(shown)
+            plain = {path: json.dumps(value) for path, value in example.given.items()}
+            texts = {
+                path: text if _LONG.match(shown[path].value) else shown[path].value
+                for path, text in plain.items()
+            }
+            for given in (plain, texts):
+                records = _records(given)
+                told = answers(old, new, decision, records, records)
+                assert told[0].same(example.old)
+                assert told[1].same(example.new)
+
+
+_BEYOND = frozenset(("an overflow alone",))
+"""Examples with amounts that no test can write."""
+
+_LONG = re.compile(r"[0-9]+ [a-z]")
+"""What is too long to be shown whole: `51 containers`."""
 
 
 def test_gives_up_and_says_why() -> None:
