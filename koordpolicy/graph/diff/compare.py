@@ -374,12 +374,12 @@ class _Pair:
         """The facts that both answers depend on; None where that cannot be told."""
 
         def keeps(records: Mapping[str, Any]) -> bool:
-            old, new = (_told(graph, self.decision, records)[0] for graph in (self.old, self.new))
+            old, new = (told(graph, self.decision, records)[0] for graph in (self.old, self.new))
             return old.same(best.old) and new.same(best.new)
 
         trees = (self._expression(self.old), self._expression(self.new))
-        told = frozenset((root, path) for root, _, path in (name.partition(".") for name in read))
-        return deciding(trees, best.made.records, keeps, told)
+        named = frozenset((root, path) for root, _, path in (name.partition(".") for name in read))
+        return deciding(trees, best.made.records, keeps, named)
 
     def _facts(self, graph: RuleGraph, records: Mapping[str, Any]) -> tuple[ShownFact, ...]:
         """What the graph's answer depends on."""

@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.diff import Difference, compare
-from koordpolicy.graph.diff.compare import answers
+from koordpolicy.graph.diff.compare import told
 from koordpolicy.graph.neutral import records_of
 from koordpolicy.graph.proof import ProofBudget
 from koordpolicy.graph.testing import read_facts
@@ -74,9 +74,9 @@ def test_an_example_says_all_that_is_needed_to_ask_again(case: dict[str, Any]) -
             }
             for given in (plain, texts):
                 records = _records(given)
-                told = answers(old, new, decision, records, records)
-                assert told[0].same(example.old)
-                assert told[1].same(example.new)
+                asked = (new if decision in new else old).decision(decision)
+                assert told(old, asked, records)[0].same(example.old)
+                assert told(new, asked, records)[0].same(example.new)
 
 
 _BEYOND = frozenset(("an overflow alone",))
