@@ -26,8 +26,10 @@ def empty(state: State) -> None:
         state.found.add(
             "KP412",
             unit.document.span,
-            f"`{unit.id}` sets nothing",
-            help="say its steps; without them a revision goes live at once, everywhere"
+            f"`{unit.id}` has no steps"
+            if isinstance(unit.spec, RolloutSpec)
+            else f"`{unit.id}` sets nothing",
+            help="say some; without them a revision goes live at once, everywhere"
             if isinstance(unit.spec, RolloutSpec)
             else "say what it is to change, or remove it",
             severity=Severity.WARNING,
