@@ -123,6 +123,10 @@ POD_GROUP = "pod-group.scheduling.sigs.k8s.io"
 POD_GROUP_NAME = "pod-group.scheduling.sigs.k8s.io/name"
 RESERVATION_AFFINITY = "scheduling.koordinator.sh/reservation-affinity"
 
+# ConfigMaps
+
+CONFIG_MAP_TYPE = "koordinator.sh/configmap-type"
+
 # Nodes
 
 GPU_MODEL = "node.koordinator.sh/gpu-model"

@@ -6,10 +6,11 @@ To add one: a function of an `AdmissionRequest` in a file of this folder, and a 
 from typing import Final
 
 from koordpolicy.kube.admission import AdmissionChain, Operation
-from koordpolicy.kube.resources import NAMESPACES, PODS, PRIORITY_CLASSES
+from koordpolicy.kube.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
 from koordpolicy.manager.webhooks.policies import PolicyValidation
 from koordpolicy.manager.webhooks.scope import Scope, mutated_pods, validated_pods
+from koordpolicy.manager.webhooks.slo_config import ConfigValidation, labelled_config
 from koordpolicy.manager.webhooks.webhook import Phase, Webhook, WebhookContext
 from koordpolicy.runtime.policies.objects import KNOWN
 
@@ -33,6 +34,15 @@ WEBHOOKS: Final = (
         lambda context: PodValidation(context).answer,
         reads=(NAMESPACES,),
         scope=validated_pods,
+    ),
+    Webhook(
+        "validate-slo-config",
+        Phase.VALIDATING,
+        (CONFIG_MAPS,),
+        (_CREATE, _UPDATE),
+        lambda context: ConfigValidation(context).answer,
+        reads=(NODES,),
+        scope=labelled_config,
     ),
     Webhook(
         "validate-policy",

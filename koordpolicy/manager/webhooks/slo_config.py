@@ -1,0 +1,54 @@
+"""Validation of the ConfigMap `slo-controller-config`, for clusters that configure by it."""
+
+from typing import Final
+
+from koordpolicy.algorithms.strategy_checks import CheckedNode, ConfigProblem, check_config
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest
+from koordpolicy.kube.resources import NODES
+from koordpolicy.manager.webhooks.scope import Scope
+from koordpolicy.manager.webhooks.webhook import WebhookContext
+from koordpolicy.model.protocol import CONFIG_MAP_TYPE
+from koordpolicy.model.reading import ObjectError, mapping, texts
+from koordpolicy.model.slo_config import CONFIG_MAP
+
+_BAD_REQUEST: Final = 400
+"""With it the API server shows the text, as Koordinator has it."""
+
+
+def labelled_config(_: RuleGraph) -> Scope:
+    """ConfigMaps with the label that Koordinator asks for."""
+    return Scope(objects=({"key": CONFIG_MAP_TYPE, "operator": "In", "values": [CONFIG_MAP]},))
+
+
+class ConfigValidation:
+    """Refuses documents that do not make sense: those that changed, the first thing that is wrong with them."""
+
+    def __init__(self, context: WebhookContext) -> None:
+        self._objects = context.objects
+
+    def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
+        """A refusal, or None. Raises ObjectError for a ConfigMap that is none."""
+        if request.object is None or request.name != CONFIG_MAP:
+            return None
+        old = {} if request.old_object is None else texts(request.old_object, "data")
+        problem = check_config(texts(request.object, "data"), old, self._nodes())
+        return None if problem is None else AdmissionAnswer(False, _told(problem), code=_BAD_REQUEST)
+
+    def _nodes(self) -> list[CheckedNode]:
+        """The nodes of the cluster; one whose labels cannot be read conflicts with nothing."""
+        found = []
+        for node in self._objects.every(NODES):
+            try:
+                metadata = mapping(node, "metadata")
+                found.append(CheckedNode(str(metadata["name"]), texts(metadata, "labels", "metadata")))
+            except ObjectError:
+                continue
+        return found
+
+
+def _told(problem: ConfigProblem) -> str:
+    if not problem.reason:
+        return problem.message
+    return f'___{{"reason":{json_text(problem.reason)},"message":{json_text(problem.message)}}}___'

@@ -1,0 +1,121 @@
+"""The ConfigMap `slo-controller-config` in front of the in-memory cluster: what is refused, and in which words."""
+
+import json
+from typing import Any
+
+import pytest
+
+from koordpolicy.kube import resources
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.port import MergePatch
+from tests.unit.manager.clusters import SmallCluster
+from tests.vectors.policies import graph
+
+LABELS = {"koordinator.sh/configmap-type": "slo-controller-config"}
+
+
+def config(**data: Any) -> dict[str, Any]:
+    """A ConfigMap; `_` in keys stands for `-`."""
+    texts = {
+        key.replace("_", "-"): value if isinstance(value, str) else json.dumps(value)
+        for key, value in data.items()
+    }
+    return {"metadata": {"name": "slo-controller-config", "labels": LABELS}, "data": texts}
+
+
+def entry(name: str, labels: dict[str, str], **more: Any) -> dict[str, Any]:
+    return {"name": name, "nodeSelector": {"matchLabels": labels}, **more}
+
+
+GOOD = config(
+    colocation_config={"enable": True, "nodeConfigs": [entry("a", {"pool": "a"}, degradeTimeMinutes=5)]},
+    cpu_burst_config={"clusterStrategy": {"policy": "auto"}},
+)
+
+
+@pytest.fixture
+def small() -> SmallCluster:
+    made = SmallCluster(graph())
+    made.create(
+        resources.NODES, {"metadata": {"name": "n", "labels": {"pool": "a", "zone": "1"}}, "status": {}}
+    )
+    return made
+
+
+def test_a_sound_one_is_admitted_and_deleted_without_a_question(small: SmallCluster) -> None:
+    small.create(resources.CONFIG_MAPS, GOOD)
+    small.store.delete(resources.CONFIG_MAPS, "slo-controller-config", namespace="default")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ({"cpu_burst_config": "{"}, '"reason":"ParseConfigFail"'),
+        (
+            {"cpu_burst_config": {"clusterStrategy": {"cpuBurstPercent": 0}}},
+            "cpuBurstPercent is 0: at least 1",
+        ),
+        ({"resource_qos_config": {"clusterStrategy": {}}}, "ParseConfigFail"),  # without a system-config
+        (
+            {"colocation_config": {"nodeConfigs": [entry("a", {"pool": "a"}), entry("b", {"zone": "1"})]}},
+            "colocation-config: the entries a, b all select the node n",
+        ),
+        (
+            {
+                "colocation_config": {
+                    "nodeConfigs": [entry("a", {"x": "1"}), entry("b", {"x": "1", "y": "2"})]
+                }
+            },
+            "NodeStrategiesOverlap",
+        ),
+        (
+            {
+                "system_config": {"clusterStrategy": {"totalNetworkBandwidth": "1G"}},
+                "resource_qos_config": {
+                    "clusterStrategy": {
+                        "lsClass": {"networkQOS": {"egressRequest": 60}},
+                        "beClass": {"networkQOS": {"egressRequest": 50}},
+                    }
+                },
+            },
+            "egressRequest: the requests of all classes are more than 100",
+        ),
+        (
+            {
+                "system_config": {},
+                "resource_qos_config": {
+                    "clusterStrategy": {
+                        "lsClass": {"networkQOS": {"egressRequest": 60}},
+                        "beClass": {"networkQOS": {"egressRequest": "50"}},
+                    }
+                },
+            },
+            "requests of the network are percentages, or quantities, not both",
+        ),
+    ],
+)
+def test_the_first_thing_that_is_wrong_is_told(small: SmallCluster, data: dict[str, Any], words: str) -> None:
+    with pytest.raises(KubeError) as refused:
+        small.create(resources.CONFIG_MAPS, config(**data))
+    assert words in str(refused.value)
+
+
+def test_only_what_changed_is_looked_at(small: SmallCluster) -> None:
+    small.create(resources.CONFIG_MAPS, GOOD)
+    small.store.patch(
+        resources.CONFIG_MAPS,
+        "slo-controller-config",
+        MergePatch({"data": {"anything": "else"}}),
+        namespace="default",
+    )
+    with pytest.raises(KubeError):
+        small.store.patch(
+            resources.CONFIG_MAPS,
+            "slo-controller-config",
+            MergePatch({"data": {"cpu-burst-config": "[]"}}),
+            namespace="default",
+        )
+
+
+def test_others_are_none_of_our_business(small: SmallCluster) -> None:
+    small.create(resources.CONFIG_MAPS, {"metadata": {"name": "other"}, "data": {"cpu-burst-config": "{"}})
