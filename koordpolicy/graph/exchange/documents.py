@@ -177,7 +177,7 @@ def _placed(
 
 def _with_lists(shape: Fields, base: Strategy, over: Strategy) -> dict[str, Any]:
     """What `over` says, its lists merged over those of `base`, without what says nothing."""
-    merged = merge(shape, base, over)
+    merged = over if "applications" in shape.fields else merge(shape, base, over)
     result: dict[str, Any] = {}
     for name, value in over.items():
         one = shape.fields[name]

@@ -16,16 +16,17 @@ _SWITCHED: Final = ("CPUSuppress", "MemoryEviction", "CPUEviction")
 """What koordlets have one switch for."""
 
 
-def strategy_of(graph: RuleGraph, document: str, roots: Roots) -> dict[str, Any]:
+def strategy_of(graph: RuleGraph, document: str, roots: Roots, *, configured: bool = False) -> dict[str, Any]:
     """A strategy as it holds for the node of these records, by root. What no policy says is absent.
 
+    `configured` gives what is configured where the node itself has a say too.
     Raises `CelError` where that cannot be told.
     """
     if document == HOST_APPLICATIONS:
         return {"applications": _applications(graph, roots)}
     found: dict[str, Any] = {}
     for carried in FIELDS[document]:
-        _put(found, carried, _value(graph, carried, roots))
+        _put(found, carried, _value(graph, carried, roots, configured=configured))
     if document == QOS:
         for name, group in GROUPS.items():
             _put_sections(found, name, graph, group, roots)
@@ -36,13 +37,7 @@ def strategy_of(graph: RuleGraph, document: str, roots: Roots) -> dict[str, Any]
     return found
 
 
-def parameter_of(graph: RuleGraph, carried: Carried, roots: Roots) -> Any:
-    """The value of a carried decision, before it is made another thing; None where nobody says it."""
-    name = f"{carried.target}.{carried.field}"
-    return _plain(graph, name, roots) if name in graph else None
-
-
-def _value(graph: RuleGraph, carried: Carried, roots: Roots) -> Any:
+def _value(graph: RuleGraph, carried: Carried, roots: Roots, *, configured: bool) -> Any:
     if carried.many:
         keys = graph.once(("mapping keys", carried.kind), lambda: mapping_keys(graph, carried.kind))
         said = {
@@ -50,7 +45,8 @@ def _value(graph: RuleGraph, carried: Carried, roots: Roots) -> Any:
             for key in keys.get((carried.subject, carried.field), ())
         }
         return {key: value for key, value in said.items() if value is not None} or None
-    field = RENDERED.get((carried.target, carried.field), carried.field)
+    read = RENDERED.get((carried.target, carried.field))
+    field = carried.field if configured or read is None else read
     name = f"{carried.target}.{field}"
     value = _plain(graph, name, roots) if name in graph else None
     return None if value is None else carried.carriage.show(value)

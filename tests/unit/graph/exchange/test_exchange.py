@@ -1,0 +1,181 @@
+"""Random configurations: imported they decide what Koordinator makes of them, exported and imported again they stay."""
+
+import json
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+import pytest
+
+from koordpolicy.algorithms.colocation import colocation
+from koordpolicy.algorithms.strategies import expand
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.exchange.exporting import export
+from koordpolicy.graph.exchange.fields import FIELDS
+from koordpolicy.graph.exchange.importing import defaults_of, import_config, import_objects
+from koordpolicy.graph.exchange.rendering import strategy_of
+from koordpolicy.model.slo_config import COLOCATION, LAYOUTS, THRESHOLD, Strategy, read_document
+from tests.unit.graph.exchange import configurations
+from tests.vectors.policies import graph
+
+NAMESPACE = "koordinator-system"
+
+
+def expected(key: str, text: str, labels: Mapping[str, str]) -> Strategy | None:
+    """What Koordinator makes of a document for a node; None where it does not take the document."""
+    defaults = {**defaults_of(graph(), key), **({"enable": False} if key in (COLOCATION, THRESHOLD) else {})}
+    document = read_document(key, text)
+    if key != COLOCATION:
+        if key == "host-application-config":
+            return expand_applications(document, labels)
+        return expand(LAYOUTS[key], document, defaults).of(labels)
+    expanded = colocation(document, defaults)
+    if expanded is None:
+        return None
+    found = dict(expanded.of(labels))
+    found["enable"] = bool(found["enable"] and expanded.cluster["enable"])
+    carried = {row.path[0] for row in FIELDS[COLOCATION]}
+    return {name: value for name, value in found.items() if name in carried}
+
+
+def expand_applications(document: Any, labels: Mapping[str, str]) -> Strategy:
+    """The first entry for the node replaces the list; nothing is merged."""
+    chosen = document.cluster or {}
+    for entry in document.entries:
+        if entry.selector is not None and entry.selector.matches(labels):
+            chosen = entry.strategy
+            break
+    return {"applications": [{**one, "strategy": {}} for one in chosen.get("applications", ())]}
+
+
+def pruned(value: Any) -> Any:
+    """Without what is empty: to koordlets it is as absent."""
+    if isinstance(value, Mapping):
+        inner = {key: pruned(one) for key, one in value.items()}
+        return {key: one for key, one in inner.items() if one not in ({}, [], "")}
+    return [pruned(one) for one in value] if isinstance(value, list) else value
+
+
+def decided(compiled: RuleGraph, key: str, labels: Mapping[str, str]) -> Strategy:
+    node = {"labels": dict(labels), "annotations": {}, "name": ""}
+    return strategy_of(compiled, key, {"node": node}, configured=True)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_imported_policies_decide_what_koordinator_does(seed: int) -> None:
+    random = Random(seed)
+    data = configurations.data(random)
+    imported = import_config(data, graph())
+    compiled = graph(*imported.documents)
+    compared = 0
+    for key, text in data.items():
+        for labels in configurations.LABELS:
+            wanted = expected(key, text, labels)
+            if wanted is not None:
+                assert pruned(decided(compiled, key, labels)) == pruned(wanted), (key, labels, text)
+                compared += 1
+    assert compared >= 5 * len(configurations.LABELS)
+    assert not [row for row in imported.table if bool(row.decision) == bool(row.reason)]
+
+
+@pytest.mark.parametrize("seed", range(12, 18))
+def test_what_is_exported_and_imported_is_exported_again_as_it_was(seed: int) -> None:
+    data = configurations.data(Random(seed))
+    first = graph(*import_config(data, graph()).documents)
+    written = export(first, NAMESPACE)
+    second = graph(*import_objects(written.objects, graph()).documents)
+    again = export(second, NAMESPACE)
+    assert documents(again.objects[0]) == documents(written.objects[0])
+    untold = {row.source.partition(":")[0] for row in written.table if row.reason}
+    for key in LAYOUTS:
+        for labels in configurations.LABELS:
+            if key not in untold:
+                assert pruned(decided(second, key, labels)) == pruned(decided(first, key, labels)), (
+                    key,
+                    labels,
+                )
+
+
+def documents(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: json.loads(text) for key, text in config["data"].items()}
+
+
+def test_what_cannot_be_taken_is_told() -> None:
+    data = {
+        "resource-threshold-config": json.dumps(
+            {
+                "clusterStrategy": {"cpuSuppressPolicy": "nonsense"},
+                "nodeStrategies": [
+                    {"name": "nobody", "cpuSuppressThresholdPercent": 1},
+                    {"name": "all", "nodeSelector": {}, "enable": True},
+                    {"name": "late", "nodeSelector": {"matchLabels": {"a": "1"}}, "enable": False},
+                ],
+            }
+        ),
+        "system-config": json.dumps({"clusterStrategy": {"schedFeatures": {"NO-NAME": True}}}),
+        "cpu-burst-config": "{",
+        "unheard-of": "{}",
+    }
+    told = {row.source: row.reason for row in import_config(data, graph()).table if row.reason}
+    at = "resource-threshold-config.nodeStrategies"
+    assert told == {
+        f"{at}[0] (nobody)": "it has no selector that makes sense, and selects no node",
+        "resource-threshold-config.clusterStrategy.enable": "entries for all nodes say it",
+        f"{at}[2] (late)": "earlier entries select all its nodes",
+        "resource-threshold-config.clusterStrategy.cpuSuppressPolicy": "`nonsense` is none of `cpuset`, `cfsQuota`",
+        "system-config.clusterStrategy.schedFeatures.NO-NAME": "`NO-NAME` is no name",
+        "cpu-burst-config": (
+            "cpu-burst-config: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+        ),
+        "unheard-of": "nothing in policies says that yet",
+    }
+
+
+PROFILE = {
+    "apiVersion": "config.koordinator.sh/v1alpha1",
+    "kind": "ClusterColocationProfile",
+    "metadata": {"name": "reports", "annotations": {"config.koordinator.sh/skip-update-resources": "true"}},
+    "spec": {
+        "namespaceSelector": {"matchLabels": {"team": "data"}},
+        "selector": {"matchExpressions": [{"key": "job", "operator": "Exists"}]},
+        "probability": "50%",
+        "qosClass": "BE",
+        "priorityClassName": "koord-batch",
+        "koordinatorPriority": 7,
+        "schedulerName": "koord-scheduler",
+        "labels": {"x": "y"},
+        "annotations": {"p": "q"},
+        "labelKeysMapping": {"old": "new"},
+        "annotationKeysMapping": {"from": "to"},
+        "labelSuffixes": {"job": "-batch"},
+        "patch": {"spec": {"terminationGracePeriodSeconds": 30}},
+    },
+}
+
+
+def test_a_profile_comes_back_as_it_was() -> None:
+    imported = import_objects([PROFILE], graph())
+    assert not [row for row in imported.table if row.reason]
+    exported = export(graph(*imported.documents), NAMESPACE)
+    profiles = [one for one in exported.objects if one["kind"] == "ClusterColocationProfile"]
+    assert profiles == [PROFILE]
+
+
+def test_what_no_profile_can_say_is_told() -> None:
+    imported = import_objects([PROFILE], graph())
+    imported.documents[0]["spec"]["match"]["condition"] = "pod.name != ''"
+    table = export(graph(*imported.documents), NAMESPACE).table
+    assert "Koordinator's profiles have selectors alone" in [row.reason for row in table]
+
+
+def test_policies_that_look_beyond_labels_are_not_written() -> None:
+    policy = {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": "CPUBurst",
+        "metadata": {"name": "large"},
+        "spec": {"match": {"condition": "node.capacity.cpu > cpu('32')"}, "policy": "auto"},
+    }
+    table = export(graph(policy), NAMESPACE).table
+    assert "its policies read node.capacity.cpu; a ConfigMap knows labels alone" in [
+        row.reason for row in table
+    ]
