@@ -16,6 +16,7 @@ from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, SECTIONS, Carried
 from koordpolicy.language.kinds.isolation import BlockDevice
 from koordpolicy.language.kinds.system import HostApplication
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
+from koordpolicy.model.protocol import KOORDPOLICY_API
 from koordpolicy.model.slo_config import (
     BANDWIDTH,
     COLOCATION,
@@ -30,7 +31,7 @@ from koordpolicy.model.slo_config import (
     Strategy,
 )
 
-API_VERSION: Final = "koordpolicy.io/v1alpha1"
+API_VERSION: Final = KOORDPOLICY_API
 DESCRIPTION: Final = "koordpolicy.io/description"
 SOURCE: Final = "koordpolicy.io/imported-from"
 

@@ -19,6 +19,7 @@ from koordpolicy.graph.state import Unit
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.kinds.base import PolicySpec
+from koordpolicy.model.protocol import CONFIG_MAP_TYPE
 from koordpolicy.model.slo_config import (
     BANDWIDTH,
     CONFIG_MAP,
@@ -60,7 +61,7 @@ def export(graph: RuleGraph, namespace: str) -> Exported:
     metadata = {
         "name": CONFIG_MAP,
         "namespace": namespace,
-        "labels": {"koordinator.sh/configmap-type": CONFIG_MAP},
+        "labels": {CONFIG_MAP_TYPE: CONFIG_MAP},
     }
     result.objects.append({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     for unit in graph.units:

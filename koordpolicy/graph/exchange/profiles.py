@@ -90,7 +90,7 @@ def _probability(result: Imported, spec: dict[str, Any], source: str, name: str,
 def export_profile(unit: Unit) -> tuple[dict[str, Any] | None, list[Taken]]:
     """The profile that does what a policy does; None, with the reasons, where none can."""
     name, source = unit.document.name, unit.target
-    said: Mapping[str, Any] = unit.document.data["spec"] or {}
+    said: dict[str, Any] = dict(_object(unit.document.data["spec"]))
     refused = [Taken(f"{source}.{field}", reason=reason) for field, reason in _refusals(said)]
     if refused:
         return None, refused
@@ -108,6 +108,10 @@ def export_profile(unit: Unit) -> tuple[dict[str, Any] | None, list[Taken]]:
         metadata["annotations"] = {SKIP_UPDATE_RESOURCES: "true"}
     found = {"apiVersion": CONFIG_API, "kind": KIND, "metadata": metadata, "spec": fields}
     return found, [Taken(source, f"{KIND}/{name}")]
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 _KNOWN: Final = frozenset({*_SAME.values(), "match", "probability", "sampling", "resourceTranslation"})
