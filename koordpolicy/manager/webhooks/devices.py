@@ -61,6 +61,11 @@ class Devices:
             for name in graph.subjects(_KIND)
         )
 
+    @property
+    def resources(self) -> frozenset[str]:
+        """The resources by which a pod is known to ask for any."""
+        return frozenset().union(*(one.resources for one in self._sorts))
+
     def rewritten(self, pod: Json, roots: Mapping[str, Any]) -> Json:
         """The pod as it asks for devices then; the same where it asks for none.
 
@@ -69,6 +74,11 @@ class Devices:
         for one in self._sorts:
             pod = one.rewritten(pod, self._graph.about(_KIND, one.name, roots))
         return pod
+
+
+def devices(graph: RuleGraph) -> Devices:
+    """The sorts of devices of a revision."""
+    return graph.once(Devices, lambda: Devices(graph))
 
 
 def _place(at: int) -> str:

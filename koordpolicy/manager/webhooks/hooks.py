@@ -6,7 +6,16 @@ To add one: a function of an `AdmissionRequest` in a file of this folder, and a 
 from typing import Final
 
 from koordpolicy.kube.admission import AdmissionChain, Operation
-from koordpolicy.kube.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS, PRIORITY_CLASSES
+from koordpolicy.kube.resources import (
+    CONFIG_MAPS,
+    ELASTIC_QUOTAS,
+    NAMESPACES,
+    NODES,
+    PODS,
+    PRIORITY_CLASSES,
+)
+from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
+from koordpolicy.manager.webhooks.elastic_quotas import QuotaMutation, QuotaValidation
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
 from koordpolicy.manager.webhooks.policies import PolicyValidation
 from koordpolicy.manager.webhooks.scope import Scope, mutated_pods, validated_pods
@@ -32,7 +41,7 @@ WEBHOOKS: Final = (
         (PODS,),
         (_CREATE, _UPDATE, _DELETE),
         lambda context: PodValidation(context).answer,
-        reads=(NAMESPACES,),
+        reads=(NAMESPACES, ELASTIC_QUOTAS),
         scope=validated_pods,
     ),
     Webhook(
@@ -43,6 +52,33 @@ WEBHOOKS: Final = (
         lambda context: ConfigValidation(context).answer,
         reads=(NODES,),
         scope=labelled_config,
+    ),
+    Webhook(
+        "validate-pod-binding",
+        Phase.VALIDATING,
+        (PODS,),
+        (_CREATE,),
+        lambda context: BindingValidation(context).answer,
+        subresources=("binding",),
+        reads=(NAMESPACES, PODS),
+        fail_open=True,  # nobody else may place pods either while we are away
+        scope=bound_pods,
+    ),
+    Webhook(
+        "mutate-elastic-quota",
+        Phase.MUTATING,
+        (ELASTIC_QUOTAS,),
+        (_CREATE,),
+        lambda context: QuotaMutation(context).answer,
+        reads=(ELASTIC_QUOTAS,),
+    ),
+    Webhook(
+        "validate-elastic-quota",
+        Phase.VALIDATING,
+        (ELASTIC_QUOTAS,),
+        (_CREATE, _UPDATE, _DELETE),
+        lambda context: QuotaValidation(context).answer,
+        reads=(ELASTIC_QUOTAS, PODS),
     ),
     Webhook(
         "validate-policy",

@@ -11,6 +11,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.webhooks.devices import devices
 from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Profiles, Roots
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
@@ -79,6 +80,7 @@ def mutate(
     band = _band(changed, graph.catalogue) if _translates(votes) else ""
     names = band_resources(graph, band)
     changed = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
+    changed = devices(graph).rewritten(changed, roots)
     return Mutation(changed, tuple(applied), tuple(spared), band if names else "", tuple(failed))
 
 

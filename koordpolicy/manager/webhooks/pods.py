@@ -1,20 +1,18 @@
 """The webhooks of pods: profiles change them, rules refuse them."""
 
-from typing import Final
-
 from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest
 from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import NAMESPACES, PRIORITY_CLASSES
+from koordpolicy.manager.webhooks.answers import answered
+from koordpolicy.manager.webhooks.elastic_quotas import quota_of
 from koordpolicy.manager.webhooks.mutation import PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
-from koordpolicy.manager.webhooks.rules import AUDIT, ENFORCE, WARN, Rules
+from koordpolicy.manager.webhooks.rules import Rules
 from koordpolicy.manager.webhooks.webhook import ByRevision, WebhookContext
 from koordpolicy.model.protocol import CONTROL_PLANE
 from koordpolicy.model.reading import integer, mapping, text
-
-_ENFORCEMENTS: Final = (ENFORCE, WARN, AUDIT)
 
 
 class PodMutation:
@@ -61,19 +59,17 @@ class PodValidation:
             return None
         _, rules = self._rules()
         violations = rules.violations(
-            request.operation, request.object, request.old_object, namespace, context.now()
+            request.operation,
+            request.object,
+            request.old_object,
+            namespace,
+            context.now(),
+            request.user,
+            lambda roots: quota_of(context, request, roots),
         )
         if violations:
             context.observe(request, violations)
-        if not violations:
-            return None
-        said = {kind: [str(one) for one in violations if one.enforcement == kind] for kind in _ENFORCEMENTS}
-        return AdmissionAnswer(
-            not said[ENFORCE],
-            "; ".join(said[ENFORCE]),
-            warnings=tuple(said[WARN]),
-            audit={"violations": "; ".join(said[AUDIT])} if said[AUDIT] else {},
-        )
+        return answered(violations)
 
 
 def namespace_of(objects: KnownObjects, name: str) -> Object:

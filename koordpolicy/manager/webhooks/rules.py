@@ -1,8 +1,7 @@
 """The admission rules of one revision: what an object must satisfy, with all that it does not."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.algorithms.records import pod_record
@@ -10,6 +9,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds.admission import ADMITTED
+from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.facts.quota import QuotaState, quota_facts
 from koordpolicy.model.pod import read_pod
@@ -63,24 +63,24 @@ class Rules:
         old: Json | None,
         namespace: Json,
         now: int,
-        more: Mapping[str, Any] = MappingProxyType({}),
+        user: str = "",
+        quota: Callable[[Mapping[str, Any]], Record] | None = None,
     ) -> tuple[Violation, ...]:
         """Every rule on pods that the request breaks, in order. `now` in nanoseconds since 1970.
 
-        `pod` is None for DELETE, `old` for CREATE; `more` are further records by root (`quota`, `user`). Raises
-        ObjectError for malformed objects.
+        `pod` is None for DELETE, `old` for CREATE; `quota` gives the facts of the quota that the pod belongs to, from the
+        other records by root. Raises ObjectError for malformed objects, and what `quota` raises.
         """
         roots: dict[str, Any] = {
             "namespaceObject": namespace_facts(namespace),
             "operation": operation,
             "now": TIMES.timestamp(now),
-            "user": "",
-            "quota": _NO_QUOTA,
-            **more,
+            "user": user,
         }
         for name, obj in (("pod", pod), ("oldPod", old)):
             if obj is not None:
                 roots[name] = pod_record(read_pod(obj), self._graph.catalogue, TIMES)
+        roots["quota"] = _NO_QUOTA if quota is None or pod is None else quota(roots)
         return self.broken("pods", operation, roots)
 
     def broken(self, resource: str, operation: str, roots: Mapping[str, Any]) -> tuple[Violation, ...]:

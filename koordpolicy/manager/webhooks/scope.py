@@ -13,6 +13,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources
 from koordpolicy.graph.rules import Requirement
 from koordpolicy.kube.admission import Operation
+from koordpolicy.manager.webhooks.devices import devices
 from koordpolicy.manager.webhooks.profiles import KIND as PROFILE
 from koordpolicy.manager.webhooks.rules import KIND as RULE
 from koordpolicy.manager.webhooks.rules import rules_on
@@ -52,7 +53,11 @@ def mutated_pods(graph: RuleGraph) -> Scope | None:
     subjects = graph.subjects(PROFILE)
     alternatives = [one.requirements for subject in subjects for one in graph.selections(PROFILE, subject)]
     announced = announced_resources(graph)
-    others = (_announces(announced),) if announced else ()
+    sorts = devices(graph).resources
+    others = (
+        *((_announces(announced),) if announced else ()),
+        *((_asks_for(sorted(sorts)),) if sorts else ()),
+    )
     if not alternatives and not others:
         return None
     fail_open, timeout = _failing(graph, PROFILE, subjects)
@@ -163,15 +168,20 @@ def _labelled(key: str, values: Collection[str] | None) -> str:
     return f"({there} && object.metadata.labels[{json_text(key)}] in [{listed}])"
 
 
-def _announces(resources: Iterable[str]) -> str:
-    """CEL: a container asks for one of these resources, or the annotation about them is there already."""
+def _asks_for(resources: Iterable[str]) -> str:
+    """CEL: a container asks for one of these resources."""
     names = ", ".join(json_text(one) for one in resources)
     lists = " || ".join(
         f"(has(c.resources.{part}) && c.resources.{part}.exists(r, r in [{names}]))"
         for part in ("requests", "limits")
     )
+    return f"object.spec.containers.exists(c, has(c.resources) && ({lists}))"
+
+
+def _announces(resources: Iterable[str]) -> str:
+    """CEL: a container asks for one of these resources, or the annotation about them is there already."""
     annotation = json_text(EXTENDED_RESOURCE_SPEC)
     return (
-        f"object.spec.containers.exists(c, has(c.resources) && ({lists}))"
+        f"{_asks_for(resources)}"
         f" || (has(object.metadata.annotations) && {annotation} in object.metadata.annotations)"
     )

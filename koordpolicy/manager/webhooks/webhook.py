@@ -1,9 +1,9 @@
 """What a webhook is: one line of the table in `hooks.py`, and what its handler is given to work with."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionRequest, Handler, Hook, Operation
@@ -43,6 +43,13 @@ class WebhookContext:
     observe: Observer = unobserved
     policy_objects: PolicyObjects | None = None
     """The policies where they are objects of the cluster; None where they come from elsewhere."""
+    _shared: dict[Hashable, Any] = field(default_factory=dict)
+
+    def once(self, name: Hashable, make: Callable[["WebhookContext"], T]) -> T:
+        """What several handlers share, under a name of theirs: made when first asked for."""
+        if name not in self._shared:
+            self._shared[name] = make(self)
+        return self._shared[name]  # type: ignore[no-any-return]  # a name stands for one thing
 
 
 class ByRevision(Generic[T]):
