@@ -13,6 +13,7 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.kinds.actors import ACTORS, Part
 from koordpolicy.manager.controllers.node_slo import NodeSLOController
+from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.runtime.rollout.judging import judge
 from koordpolicy.runtime.rollout.plan import plan_of
 from koordpolicy.scheduler.rehearsal import rehearse
@@ -91,6 +92,8 @@ def asked() -> frozenset[str]:
 
 def _work(policies: RuleGraph) -> None:
     rehearse(policies, "koord-scheduler", Role())
+    for webhook in WEBHOOKS:
+        webhook.scope(policies)
     small = SmallCluster(policies)
     small.node()
     small.report()
@@ -100,9 +103,10 @@ def _work(policies: RuleGraph) -> None:
         resources.PODS,
         {
             "metadata": {"name": "p", "labels": {"a": "b"}, "annotations": {"a": "b"}},
-            "spec": {"containers": [{"name": "c", "image": "i"}]},
+            "spec": {"containers": [{"name": "c", "image": "i"}, _GPU]},
         },
     )
+    small.create(resources.ELASTIC_QUOTAS, {"metadata": {"name": "q"}, "spec": {"max": {"cpu": "1"}}})
     sight = small.objects.sight("n")
     assert sight is not None
     record = node_record(sight, policies.catalogue, TIMES, small.nanoseconds)
@@ -115,6 +119,11 @@ def _work(policies: RuleGraph) -> None:
     judge(policies, plan_of(policies, {}, 0), {}, 0)
 
 
+_GPU: Any = {
+    "name": "g",
+    "image": "i",
+    "resources": {"requests": {"koordinator.sh/gpu": "1"}, "limits": {"koordinator.sh/gpu": "1"}},
+}
 _TOPOLOGY: Any = {
     "metadata": {"name": "n"},
     "zones": [

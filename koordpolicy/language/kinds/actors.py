@@ -119,11 +119,16 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("QuotaTree", _COMPILED, _RULES),
     (
         "QuotaTree",
+        _ADMITTED,
+        "defaults defaults.parent defaults.tree defaults.sharedWeight exempt quotaOfPod fallback",
+    ),
+    (
+        "QuotaTree",
         _by(awaited="webhook"),
         (
-            "defaults defaults.parent defaults.tree defaults.sharedWeight exempt quotaOfPod fallback admission "
-            "admission.enabled admission.operations admission.tracked admission.request admission.limit admission.workers "
-            "admission.timeout admission.retries admission.retryJitter admission.longestJitter admission.readAgain"
+            "admission admission.enabled admission.operations admission.tracked admission.request admission.limit "
+            "admission.workers admission.timeout admission.retries admission.retryJitter admission.longestJitter "
+            "admission.readAgain"
         ),
     ),
     ("QuotaProfile", _COMPILED, _RULES),
@@ -135,7 +140,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("DeviceSharing", _COMPILED, _RULES),
     (
         "DeviceSharing",
-        _by(awaited="webhook"),
+        _ADMITTED,
         "requests requests.enabled requests.resources requests.expand requests.derive",
     ),
     ("Overcommit", _COMPILED, _RULES),
