@@ -134,14 +134,17 @@ RANGES: tuple[Range, ...] = (
 _BY_FIELD: Mapping[tuple[str, str], Range] = MappingProxyType({(one.kind, one.field): one for one in RANGES})
 
 
-def range_of(key: DecisionKey) -> Range | None:
-    """The range of a decision's value; None where any will do."""
-    return _BY_FIELD.get((key.kind, key.field))
+def range_of(key: DecisionKey, type: Type) -> Range | None:
+    """The range of a decision's value of this type; None where any will do, as for a parameter that counts otherwise."""
+    bounds = _BY_FIELD.get((key.kind, key.field))
+    if bounds is None or not key.field.startswith("parameters."):
+        return bounds
+    return bounds if bounds.type in (type, *type.params) else None
 
 
 def permitted_of(key: DecisionKey, slot: Slot) -> Permitted | None:
     """What the values of a slot are held to at run time; None for nothing beyond their type."""
-    bounds = range_of(key)
+    bounds = range_of(key, slot.type)
     if bounds is not None:
         return bounds.permitted
     return None if slot.unknown else slot.permitted

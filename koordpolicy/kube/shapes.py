@@ -23,6 +23,8 @@ _SHAPES: Final[Mapping[Resource, Shape]] = MappingProxyType(
         resources.DAEMON_SETS: shapes.TEMPLATED,
         resources.JOBS: shapes.TEMPLATED,
         resources.REPLICATION_CONTROLLERS: shapes.TEMPLATED,
+        resources.MUTATING_WEBHOOKS: shapes.WEBHOOK_CONFIGURATION,
+        resources.VALIDATING_WEBHOOKS: shapes.WEBHOOK_CONFIGURATION,
         resources.POLICY_REVISIONS: shapes.POLICY_REVISION,
         **dict.fromkeys(resources.POLICIES, shapes.ORDINARY),
     }

@@ -128,6 +128,15 @@ TEMPLATED: Final = _shape(
     status=_CONDITIONS,
 )
 """Deployments and the other kinds that hold a template of pods."""
+WEBHOOK_CONFIGURATION: Final = _shape(
+    metadata=_METADATA,
+    webhooks=_shape(
+        "name",
+        namespaceSelector=Shape(_SELECTOR, atomic=True),
+        objectSelector=Shape(_SELECTOR, atomic=True),
+        matchConditions=_by("name"),
+    ),
+)
 POLICY_REVISION: Final = _shape(
     metadata=_METADATA, status=_shape(conditions=_by("type"), instances=_by("name", "name", "component"))
 )

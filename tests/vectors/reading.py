@@ -3,7 +3,14 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-_LABELS: Final = {"labels", "annotations", "matchLabels", "namespace_labels"}
+_LABELS: Final = {
+    "labels",
+    "annotations",
+    "matchLabels",
+    "namespace_labels",
+    "labelKeysMapping",
+    "annotationKeysMapping",
+}
 """Mappings whose keys are a user's own: who asks for one has read it."""
 
 

@@ -17,7 +17,7 @@ def ranges(state: State) -> None:
     told: set[Rule] = set()
     places: set[Span] = set()
     for key, decision in state.decisions.items():
-        bounds = range_of(key)
+        bounds = range_of(key, decision.type)
         if bounds is not None:
             _hold(state, decision, bounds, places)
         elif key.field.startswith(PREFIX):

@@ -24,7 +24,7 @@ def slots(state: State) -> None:
     told: set[Span] = set()
     for key, decision in state.decisions.items():
         permitted = held.get(key) or _by_plugin(state, key)
-        if permitted is None or range_of(key) is not None:
+        if permitted is None or range_of(key, decision.type) is not None:
             continue
         for rule in decision.rules:
             for one in elements_of(state, rule):

@@ -329,7 +329,7 @@ class TestService:
             (["--http", ":0", "--bearer-token-file", "/nowhere"], "tokens in clear text"),
             (
                 ["--http", "127.0.0.1:0", "--tls-cert-file", "/nowhere/crt", "--tls-private-key-file", "key"],
-                "/nowhere/crt cannot be served: No such file or directory",
+                "`/nowhere/crt` cannot be read: No such file or directory",
             ),
         ],
     )

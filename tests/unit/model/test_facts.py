@@ -59,6 +59,7 @@ NODE = Node(
         wire.NODE_RESERVATION: '{"resources": {"memory": "2Gi"}}',
         wire.RAW_ALLOCATABLE: '{"cpu": "8"}',
         wire.CPU_NORMALIZATION_RATIO: "1.2",
+        wire.NETWORK_BANDWIDTH: "10G",
         wire.RESOURCE_AMPLIFICATION_RATIO: '{"cpu": 1.5}',
         wire.USAGE_THRESHOLDS: (
             '{"usageThresholds": {"cpu": 60}, "prodUsageThresholds": {"cpu": 50}, "aggregatedUsage":'
@@ -103,6 +104,7 @@ def whole_node() -> Record:
         **threshold_facts(NODE, TIMES),
         "metric.known": True,
         "ownedCPU": 2000,
+        "conditions": {"Ready": "True"},
         "hostApplications": [],
         "suppression.byQuota": True,
     }
