@@ -34,6 +34,8 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "sync": "keep a directory in step with a Git repository",
         "schema": "print or write the JSON Schemas and CRDs of the kinds",
         "lsp": "speak the Language Server Protocol: findings, meanings and names in an editor",
+        "import": "make policies of Koordinator's configuration",
+        "export": "write policies back as Koordinator's configuration",
         "init": "begin a repository of policies: bundle, tests, CI, hooks",
         "completion": "print what makes a shell complete commands and flags",
         "man": "print the manual page for `man`",

@@ -33,7 +33,9 @@ def strategy_of(graph: RuleGraph, document: str, roots: Roots, *, configured: bo
             _put_blocks(found, name, graph.setting("Isolation", group, "blocks", roots))
     if document == THRESHOLD:
         switches = [graph.about(kind, "", roots).value("enabled") for kind in _SWITCHED]
-        found["enable"] = any(switches)
+        found = (
+            {**found, "enable": any(switches)} if "enable" in found else {"enable": any(switches), **found}
+        )
     return found
 
 

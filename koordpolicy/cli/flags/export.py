@@ -1,0 +1,32 @@
+"""The flags of `koordpolicy export`."""
+
+import argparse
+from pathlib import Path
+
+from koordpolicy.cli.command import Usage
+from koordpolicy.cli.flags.paths import add_paths
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    add_paths(parser)
+    parser.add_argument(
+        "--config-namespace",
+        metavar="NAME",
+        default="koordinator-system",
+        help="namespace of the ConfigMap (default: koordinator-system)",
+    )
+    parser.add_argument("-w", "--write", metavar="FILE", type=Path, help="write into a file")
+    parser.add_argument(
+        "-o",
+        "--output",
+        choices=("yaml", "json"),
+        default="yaml",
+        help="format of the objects (default: yaml)",
+    )
+
+
+USAGE = Usage(
+    _add,
+    "What could not be written is told beside it. Exit code: 0 well, 1 something could not be written, 2 could not run.",
+    compiles=True,
+)

@@ -1,0 +1,33 @@
+"""The flags of `koordpolicy import`."""  # noqa: N999  # it is called as the command
+
+import argparse
+from pathlib import Path
+
+from koordpolicy.cli.command import Usage
+
+
+def _add(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="objects as `kubectl get -o yaml` prints them: the ConfigMap slo-controller-config, ClusterColocationProfiles",
+    )
+    parser.add_argument(
+        "-w",
+        "--write",
+        metavar="DIR",
+        type=Path,
+        help="where to write the policies (default: only the table)",
+    )
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json"), default="text", help="format of the table (default: text)"
+    )
+
+
+USAGE = Usage(
+    _add,
+    "The table says what became which decision, and what could not be taken and why. Exit code: 0 well, 1 the policies "
+    "do not compile as they are, 2 could not run.",
+    compiles=True,
+)

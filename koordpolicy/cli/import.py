@@ -1,0 +1,65 @@
+"""`koordpolicy import`: policies that decide what Koordinator's configuration makes it decide."""  # noqa: N999  # it is called as the command
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, Final
+
+from koordpolicy.cli.bundle import graph_of, graph_of_files
+from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.exchange import read_objects, table_data, table_text
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.graph.exchange.documents import API_VERSION, SOURCE, Imported
+from koordpolicy.graph.exchange.importing import import_objects
+from koordpolicy.language.documents.writing import yaml_text
+
+_ROOT: Final = "koordpolicy.yaml"
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Import, write, and tell."""
+    objects = read_objects(arguments.files)
+    imported = import_objects(objects, graph_of([], arguments.compiler))
+    if not imported.documents and not imported.table:
+        raise CannotRunError("there is nothing of Koordinator's configuration in these files")
+    if arguments.output == "json":
+        terminal.print(json_text(table_data(imported.table), indent=2))
+    else:
+        terminal.print(table_text(imported.table))
+    if arguments.write is not None:
+        _write(arguments.write, imported, terminal)
+    files = {f"{number}.yaml": json.dumps(one) for number, one in enumerate(imported.documents)}
+    try:
+        if files:
+            graph_of_files(files, arguments.compiler)
+    except CannotRunError as error:
+        terminal.say(f"the policies do not compile as they are; mend them by hand:\n{error}")
+        return FINDINGS
+    return OK
+
+
+def _write(directory: Path, imported: Imported, terminal: Terminal) -> None:
+    """A file for each source; the root of a bundle where there is none yet."""
+    by_source: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    for one in imported.documents:
+        source = one["metadata"]["annotations"][SOURCE].split(".")[0].replace("/", "-").lower()
+        by_source[source].append(one)
+    root = {
+        "apiVersion": API_VERSION,
+        "kind": "PolicyBundle",
+        "metadata": {"name": "imported"},
+        "spec": {"extends": ["koordinator"]},
+    }
+    texts = {f"imported/{source}.yaml": yaml_text(documents) for source, documents in by_source.items()}
+    if not (directory / _ROOT).exists():
+        texts[_ROOT] = yaml_text([root])
+    try:
+        for path, text in texts.items():
+            file = directory / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8")
+            terminal.say(f"wrote {file}")
+    except OSError as error:
+        raise CannotRunError(f"`{error.filename}` cannot be written: {error.strerror}") from None

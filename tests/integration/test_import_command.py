@@ -1,0 +1,71 @@
+"""`koordpolicy import` and `export`: there and back, through files."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from koordpolicy.cli.bundle import find_pack
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.graph import Compiler
+
+CONFIG = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": "slo-controller-config"},
+    "data": {
+        "colocation-config": json.dumps({"enable": True, "cpuReclaimThresholdPercent": 70}),
+        "cpu-burst-config": json.dumps(
+            {
+                "nodeStrategies": [
+                    {"name": "front", "nodeSelector": {"matchLabels": {"pool": "front"}}, "policy": "auto"}
+                ]
+            }
+        ),
+        "system-config": json.dumps(
+            {"clusterStrategy": {"watermarkScaleFactor": 150, "schedFeatures": {"A-B": True}}}
+        ),
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def compiler() -> Compiler:
+    return Compiler(find_pack)
+
+
+def run(compiler: Compiler, *words: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    return main(words, Terminal(out, err), compiler), out.getvalue(), err.getvalue()
+
+
+def test_there_and_back(tmp_path: Path, compiler: Compiler) -> None:
+    given = tmp_path / "config.json"
+    given.write_text(json.dumps({"kind": "List", "items": [CONFIG]}))
+    bundle = tmp_path / "bundle"
+    code, out, _ = run(compiler, "import", str(given), "--write", str(bundle))
+    assert code == 0
+    assert "cpu-burst-config.nodeStrategies[0] (front).policy\n  -> CPUBurst.policy" in out
+    assert "schedFeatures.A-B\n  not taken: `A-B` is no name" in out
+    assert run(compiler, "check", str(bundle))[0] == 0
+    code, out, _ = run(compiler, "export", str(bundle), "--output", "json")
+    (config, *_) = json.loads(out)["items"]
+    burst = json.loads(config["data"]["cpu-burst-config"])
+    assert [(one["nodeSelector"], one["policy"]) for one in burst["nodeStrategies"]] == [
+        ({"matchLabels": {"pool": "front"}}, "auto")
+    ]
+    assert json.loads(config["data"]["system-config"])["clusterStrategy"]["watermarkScaleFactor"] == 150
+    again = tmp_path / "again.json"
+    again.write_text(out)
+    second = tmp_path / "second"
+    assert run(compiler, "import", str(again), "-w", str(second))[0] == 0
+    assert run(compiler, "export", str(second), "-o", "json")[1] == out
+
+
+def test_files_with_nothing_of_it_are_told(tmp_path: Path, compiler: Compiler) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n")
+    assert run(compiler, "import", str(other))[0] == 2
+    assert run(compiler, "import", str(tmp_path / "none.yaml"))[0] == 2
