@@ -30,7 +30,10 @@ class CycleFilters:
     moments: Sequence["CycleFilters"] = field(default=(), repr=False)
     _later: bool = False
 
+    _asked: Cycle = field(init=False, repr=False)
+
     def __post_init__(self) -> None:
+        self._asked = replace(self.cycle, profile=self.cycle.profile.of_filters(timed=self._later))
         if not self._later:
             ahead = self.nominations.look_ahead(self.cycle)
             self.moments = (self,) if not ahead else (self, self._in(ahead))
@@ -63,7 +66,7 @@ class CycleFilters:
     def evaluate(self, table: NodeTable, rows: Rows | None = None, *, local_only: bool = False) -> Evaluation:
         """What the filters say that matter as of this moment. Raises CycleProblem."""
         return evaluate(
-            self.cycle, table, rows, filters_only=True, local_only=local_only, timed_only=self._later
+            self._asked, table, rows, filters_only=True, local_only=local_only, timed_only=self._later
         )
 
     def unresolvable(self, results: FilterResults) -> Mask:

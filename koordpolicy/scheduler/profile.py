@@ -5,8 +5,8 @@ Expressions of all filters and scores become one column program, which computes 
 once. The reasons of filters are a second one, asked only for nodes that were refused.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -69,6 +69,16 @@ class Profile:
     mixed: bool = False
     fingerprint_facts: tuple[str, ...] = ()
     """`pod_facts` without the spec, which has no fact of its own; first what tells pods apart soonest."""
+    programs: "Callable[[bool], ColumnProgram | None]" = lambda timed: None
+    """The outputs `filter:NAME` alone; only of those that read the time, if so said. None where there are none."""
+    _of_filters: "dict[bool, Profile]" = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def of_filters(self, *, timed: bool) -> "Profile":
+        """The same for whoever asks its filters alone: it computes what no score says; or only what time changes."""
+        found = self._of_filters.get(timed)
+        if found is None:
+            found = self._of_filters[timed] = replace(self, evaluate=self.programs(timed))
+        return found
 
     @property
     def preempts(self) -> bool:
@@ -173,6 +183,9 @@ def profile_of(graph: RuleGraph, name: str, plugins: Mapping[str, Plugin] = PLUG
         beyond=(*_beyond("filter", filters), *_beyond("score", scores)),
         mixed=any(step.expression and step.looks_beyond for step in scores),
         fingerprint_facts=tuple(sorted(maker.reads["pod"] - {SPEC}, key=_telling)),
+        programs=lambda timed: maker.of_filters(
+            [one for one in filters if one.reads_time or not timed], timed=timed
+        ),
     )
 
 
@@ -227,6 +240,11 @@ class _Maker:
             (self._target, "columns", of),
             lambda: compile_columns(outputs, "node", ROOTS, budget=self._graph.budget),
         )
+
+    def of_filters(self, filters: Iterable[Step], *, timed: bool) -> ColumnProgram | None:
+        """The program of some filters; None where they have no expressions."""
+        outputs = {one.place: self.evaluation[one.place] for one in filters if one.expression}
+        return self.columns(f" {'timed' if timed else 'filters'}", outputs) if outputs else None
 
     def filter(self, name: str) -> Step:
         at = f"filters[{name}]"

@@ -167,11 +167,14 @@ class Search:
         names = [self._cache.table.name(int(row)) for row in rows]
         table = self._without_all(run, names)
         fits = np.ones(len(table), np.bool_)
+        asked = np.array([table.index(name) for name in names], dtype=np.int64)
         for moment in run.moments:
+            if not fits[asked].any():
+                break  # as for most pods that find no node: what comes later makes none of them pass
             feasible = moment.evaluate(table, local_only=True).feasible()
             if feasible is not None:
                 fits &= feasible
-        return {name: bool(fits[table.index(name)]) for name in names}
+        return dict(zip(names, fits[asked].tolist(), strict=True))
 
     def _without_all(self, run: FilterRun, names: Sequence[str]) -> NodeTable:
         """A table with these nodes, and maybe others, as they are without all who may go for the pod."""
