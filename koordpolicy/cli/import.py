@@ -1,18 +1,19 @@
 """`koordpolicy import`: policies that decide what Koordinator's configuration makes it decide."""  # noqa: N999  # it is called as the command
 
 import argparse
-import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Any, Final
 
-from koordpolicy.cli.bundle import graph_of, graph_of_files
+from koordpolicy.cli.bundle import OWN, find_pack, graph_of, graph_of_files
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.exchange import read_objects, table_data, table_text
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.graph import Compiler, Layer
 from koordpolicy.graph.exchange.documents import API_VERSION, SOURCE, Imported
 from koordpolicy.graph.exchange.importing import import_objects
+from koordpolicy.graph.exchange.refusing import files_of, without_refused
 from koordpolicy.language.documents.writing import yaml_text
 
 _ROOT: Final = "koordpolicy.yaml"
@@ -22,6 +23,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Import, write, and tell."""
     objects = read_objects(arguments.files)
     imported = import_objects(objects, graph_of([], arguments.compiler))
+    compiler = arguments.compiler or Compiler(find_pack)
+    imported = without_refused(imported, lambda documents: compiler.compile(Layer(OWN, files_of(documents))))
     if not imported.documents and not imported.table:
         raise CannotRunError("there is nothing of Koordinator's configuration in these files")
     if arguments.output == "json":
@@ -30,10 +33,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.print(table_text(imported.table))
     if arguments.write is not None:
         _write(arguments.write, imported, terminal)
-    files = {f"{number}.yaml": json.dumps(one) for number, one in enumerate(imported.documents)}
     try:
-        if files:
-            graph_of_files(files, arguments.compiler)
+        if imported.documents:
+            graph_of_files(files_of(imported.documents), arguments.compiler)
     except CannotRunError as error:
         terminal.say(f"the policies do not compile as they are; mend them by hand:\n{error}")
         return FINDINGS

@@ -8,7 +8,7 @@ from itertools import product
 from math import prod
 from typing import Any, Final
 
-from koordpolicy.algorithms.strategies import expand
+from koordpolicy.algorithms.strategies import expand, merge
 from koordpolicy.graph.exchange.documents import Taken
 from koordpolicy.graph.exchange.fields import FIELDS
 from koordpolicy.graph.exchange.profiles import export_profile
@@ -25,6 +25,9 @@ from koordpolicy.model.slo_config import (
     CONFIG_MAP,
     HOST_APPLICATIONS,
     LAYOUTS,
+    Entries,
+    Fields,
+    Items,
     Layout,
     Strategy,
     read_document,
@@ -98,8 +101,10 @@ def _document(graph: RuleGraph, key: str, table: list[Taken]) -> dict[str, Any] 
     except CelError as error:
         table.append(Taken(key, reason=f"a policy fails: {error}"))
         return None
-    cluster = known[(_ABSENT,) * len(choices)]
     layout = LAYOUTS[key]
+    cluster = known[(_ABSENT,) * len(choices)]
+    if key != HOST_APPLICATIONS:
+        cluster = _common(layout.strategy, cluster, [one for one in known.values() if one != cluster])
     regions = list(_regions(list(choices.items()), known, {}, cluster))
     entries = [
         _entry(layout, number, labels, choices, cluster, strategy)
@@ -117,6 +122,27 @@ def _strategy(graph: RuleGraph, key: str, labels: Labels) -> Strategy:
     said = {name: value for name, value in labels.items() if value is not None}
     roots = {"node": {"labels": said, "annotations": {}, "name": ""}}
     return strategy_of(graph, key, roots, configured=True)
+
+
+def _common(shape: Fields, cluster: Strategy, others: Sequence[Strategy]) -> dict[str, Any]:
+    """What can stand for the cluster: an entry says other values, and cannot take anything back."""
+    found: dict[str, Any] = {}
+    for name, value in cluster.items():
+        below = [one[name] for one in others if name in one]
+        if len(below) < len(others):
+            continue
+        match shape.fields[name]:
+            case Fields() as inner:
+                found[name] = _common(inner, value, below)
+            case Entries():
+                found[name] = {key: one for key, one in value.items() if all(key in other for other in below)}
+            case Items() as inner_list:
+                whole = Fields({name: inner_list})
+                if all(merge(whole, {name: value}, {name: one}) == {name: one} for one in below):
+                    found[name] = value
+            case _:
+                found[name] = value
+    return found
 
 
 def _regions(
