@@ -27,16 +27,19 @@ class CycleFilters:
 
     cycle: Cycle
     nominations: Nominations
-    moments: Sequence["CycleFilters"] = field(default=(), repr=False)
     _later: bool = False
-
+    _ahead: "CycleFilters | None" = field(init=False, repr=False)
     _asked: Cycle = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._asked = replace(self.cycle, profile=self.cycle.profile.of_filters(timed=self._later))
-        if not self._later:
-            ahead = self.nominations.look_ahead(self.cycle)
-            self.moments = (self,) if not ahead else (self, self._in(ahead))
+        ahead = 0 if self._later else self.nominations.look_ahead(self.cycle)
+        self._ahead = self._in(ahead) if ahead else None
+
+    @property
+    def moments(self) -> Sequence["CycleFilters"]:
+        """As of now, and of later where policy looks ahead. Held nowhere: in a cycle of references it would await the collector."""
+        return (self,) if self._ahead is None else (self, self._ahead)
 
     def _in(self, ahead: int) -> "CycleFilters":
         """The same so many nanoseconds later."""
