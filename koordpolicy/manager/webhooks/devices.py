@@ -33,7 +33,9 @@ class DeviceRequests:
         if not concerned or not about.value("requests.enabled"):
             return pod
         names = {key: about.value(f"{_EXPAND}[{key}]") or () for key in self.expanded}
-        after = [expand(one, names, _place(at)) if at in concerned else one for at, one in enumerate(before)]
+        after = list(before)
+        for at in concerned:
+            after[at] = expand(before[at], names, _place(at))
         known = read_pod({**pod, "spec": {**spec, "containers": after}}).containers
         for at in concerned:
             asked = [key for key in self.derived if not is_requested(before[at], key, _place(at))]

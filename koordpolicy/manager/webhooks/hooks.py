@@ -41,6 +41,7 @@ WEBHOOKS: Final = (
         (PODS,),
         (_CREATE, _UPDATE, _DELETE),
         lambda context: PodValidation(context).answer,
+        subresources=("", "resize"),
         reads=(NAMESPACES, ELASTIC_QUOTAS),
         scope=validated_pods,
     ),

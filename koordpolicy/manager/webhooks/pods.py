@@ -1,7 +1,7 @@
 """The webhooks of pods: profiles change them, rules refuse them."""
 
 from koordpolicy.algorithms.profile import PriorityClass
-from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest
+from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import NAMESPACES, PRIORITY_CLASSES
@@ -54,6 +54,8 @@ class PodValidation:
     def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
         """Refusal with all that is wrong, or what is to be told nevertheless, or None. Raises ObjectError for a malformed pod."""
         context = self._context
+        if request.operation is Operation.UPDATE and is_going(request.object):
+            return None  # what holds it, such as a finalizer, must come off whatever is wrong with the pod
         namespace = namespace_of(context.objects, request.namespace)
         if is_exempt(namespace):
             return None
@@ -75,6 +77,11 @@ class PodValidation:
 def namespace_of(objects: KnownObjects, name: str) -> Object:
     """A namespace's object; one that says nothing where it is not known."""
     return objects.find(NAMESPACES, name) or {"metadata": {"name": name}}
+
+
+def is_going(obj: Object | None) -> bool:
+    """Whether an object is being deleted and waits for its finalizers. Raises ObjectError."""
+    return obj is not None and mapping(obj, "metadata").get("deletionTimestamp") is not None
 
 
 def is_exempt(namespace: Object) -> bool:

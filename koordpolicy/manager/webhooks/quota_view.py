@@ -17,6 +17,9 @@ from koordpolicy.model.unreadable import readable
 _BELIEVED: Final = 30 * NANOSECONDS
 """How long a request that was let through counts before anything is heard of it: longer than any waits for its answer."""
 
+_MOST: Final = 1000
+"""Requests that count so at most, the latest: whoever sends more, forged ones included, costs no more memory than these."""
+
 
 class QuotaView:
     """A tree that follows the objects, with the requests that were let through and have not been heard of yet.
@@ -52,7 +55,12 @@ class QuotaView:
 
     def admitted(self, name: str, quota: Quota | None, now: int) -> None:
         """A request was let through: the quota is to be so, or to go."""
+        self._admitted.pop(name, None)
         self._admitted[name] = now + _BELIEVED
+        if len(self._admitted) > _MOST:
+            oldest = next(iter(self._admitted))
+            del self._admitted[oldest]
+            self._put(oldest, self._known.get(oldest))
         if quota is None:
             self._tree.remove(name)
         else:

@@ -162,6 +162,23 @@ def test_a_rule_that_cannot_be_decided_does_as_its_failure_policy_says(policy: s
     assert "the rule cannot be decided" in said
 
 
+@pytest.mark.parametrize("subresource", ["", "resize"])
+def test_updates_keep_to_rules_whichever_way_they_come(subresource: str) -> None:
+    update = {"operation": "UPDATE", "subResource": subresource, "oldObject": POD}
+    assert server_of(rule("all")).review("/validate-pod", **update)["allowed"] is False
+
+
+def test_what_holds_a_pod_that_goes_can_be_taken_off() -> None:
+    going = {**POD, "metadata": {**POD["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}}  # type: ignore[dict-item]
+    server = server_of(rule("all", operations=["UPDATE", "DELETE"]))
+    assert (
+        server.review("/validate-pod", operation="UPDATE", object=going, oldObject=going)["allowed"] is True
+    )
+    assert server.review("/validate-pod", operation="UPDATE", oldObject=POD)["allowed"] is False
+    deleted = server.review("/validate-pod", operation="DELETE", object=None, oldObject=going)
+    assert deleted["allowed"] is False
+
+
 def test_an_object_that_cannot_be_read_is_refused() -> None:
     told = server_of().review("/validate-pod", object={**POD, "spec": {"containers": "all"}})
     assert (told["allowed"], told["status"]["code"]) == (False, 400)
