@@ -100,11 +100,12 @@ def test_an_interrupt_at_any_time_is_no_traceback(seconds: float) -> None:
         # Whoever runs the tests in the background may have us ignore interrupts.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
-    # What happens while the interpreter itself starts is not ours.
+    # What happens while the interpreter itself starts is not ours: ours begins with the first import after it.
     said = process.stderr
     assert said is not None
     while b"koordpolicy.cli.start" not in (line := said.readline()):
         assert line
+    assert said.readline()
     time.sleep(seconds)
     process.send_signal(signal.SIGINT)
     _, rest = process.communicate(timeout=120)
