@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from koordpolicy.kube.mirror import Handler, ObjectChange, key_of
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 
@@ -17,6 +18,10 @@ class KnownObjects(Protocol):
 
     def every(self, resource: Resource) -> Iterable[Object]:
         """All objects of a resource, in no particular order."""
+        ...
+
+    def follow(self, resource: Resource, handler: Handler) -> None:
+        """Tell a handler of every object that there is, and from now on of each change, once it is known here."""
         ...
 
 
@@ -37,3 +42,8 @@ class FixedObjects:
     def every(self, resource: Resource) -> Iterable[Object]:
         """See `KnownObjects.every`."""
         return self.objects.get(resource, ())
+
+    def follow(self, resource: Resource, handler: Handler) -> None:
+        """See `KnownObjects.follow`."""
+        for one in self.every(resource):
+            handler(ObjectChange(key_of(one), None, one))

@@ -75,6 +75,12 @@ class Mirror:
         """The object of this name, None when there is none."""
         return self._objects.get((namespace, name))
 
+    def follow(self, handler: Handler) -> None:
+        """Tell one more handler of every object that there is, and from now on of each change."""
+        self._handlers = (*self._handlers, handler)
+        for key, obj in tuple(self._objects.items()):
+            self._tell(handler, ObjectChange(key, None, obj))
+
     def indexed(self, index: str, value: str) -> list[Object]:
         """The objects that an index lists under a text. KeyError for an unknown index."""
         return [self._objects[key] for key in self._indexed[index].get(value, ())]
@@ -139,11 +145,14 @@ class Mirror:
             self._reindex(self._indexed[name], key, _or_none(before), _or_none(after))
         change = ObjectChange(key, old, new)
         for handler in self._handlers:
-            why = readable(handler, change)
-            if isinstance(why, Unreadable):
-                found = new if new is not None else old
-                assert found is not None
-                self._on_unreadable(found, why)
+            self._tell(handler, change)
+
+    def _tell(self, handler: Handler, change: ObjectChange) -> None:
+        why = readable(handler, change)
+        if isinstance(why, Unreadable):
+            found = change.new if change.new is not None else change.old
+            assert found is not None
+            self._on_unreadable(found, why)
 
     @staticmethod
     def _reindex(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from koordpolicy.kube.mirror import Mirror
+from koordpolicy.kube.mirror import Handler, Mirror
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.webhook_configurations import WebhookConfigurations, believed
@@ -60,6 +60,10 @@ class MirroredObjects:
     def every(self, resource: Resource) -> Iterable[Object]:
         """See `KnownObjects.every`."""
         return self._mirrors[resource].objects.values()
+
+    def follow(self, resource: Resource, handler: Handler) -> None:
+        """See `KnownObjects.follow`."""
+        self._mirrors[resource].follow(handler)
 
 
 class ServedWebhooks:

@@ -131,6 +131,9 @@ class _Known:
     def every(self, resource: Any) -> tuple[Any, ...]:
         return ()
 
+    def follow(self, resource: Any, handler: Any) -> None:
+        pass
+
 
 def _handlers(namespace: Any) -> list[Any]:
     context = WebhookContext(lambda: GRAPH, _Known(namespace), lambda: START, lambda: 1.0)

@@ -1,6 +1,7 @@
 """The synchronous face of the in-memory cluster."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from koordpolicy.kube import resources
@@ -13,6 +14,7 @@ from koordpolicy.kube.memory.names import GeneratedNames
 from koordpolicy.kube.memory.server import Server, WriteOptions
 from koordpolicy.kube.memory.state import MemoryState
 from koordpolicy.kube.memory.watch import ListSelection, WatchQueue
+from koordpolicy.kube.mirror import Handler, ObjectChange
 from koordpolicy.kube.port import Object, ObjectList, Patch, Preconditions, Propagation
 from koordpolicy.kube.resources import RESOURCES, Resource
 from koordpolicy.kube.selectors import parse_fields, parse_labels
@@ -71,6 +73,12 @@ class Store:
     def every(self, resource: Resource) -> Iterable[Object]:
         """All objects of a resource."""
         return self.list(resource).items
+
+    def follow(self, resource: Resource, handler: Handler) -> None:
+        """Tell a handler of every object that there is, and from now on of each change."""
+        for key, obj in tuple(self.state.collection(resource).objects.items()):
+            handler(ObjectChange(key, None, obj))
+        self.state.observers = (*self.state.observers, _Follower(resource, handler))
 
     def list(
         self,
@@ -221,6 +229,19 @@ class Store:
             for watch in collection.watches:
                 watch.end()
                 collection.unwatch(watch)
+
+
+@dataclass(frozen=True, slots=True)
+class _Follower:
+    """Tells a handler of what becomes of the objects of one resource."""
+
+    resource: Resource
+    handler: Handler
+
+    def changed(self, resource: Resource, key: Key, old: FrozenDict | None, new: FrozenDict | None) -> None:
+        """See `state.Observer`."""
+        if resource is self.resource:
+            self.handler(ObjectChange(key, old, new))
 
 
 def finish(steps: Coroutine[Any, Any, _T]) -> _T:

@@ -5,6 +5,7 @@ from typing import Any
 
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.manager.webhooks.answers import answered
+from koordpolicy.manager.webhooks.quota_pods import PodsOfQuotas
 from koordpolicy.manager.webhooks.quota_view import QuotaView
 from koordpolicy.manager.webhooks.quotas import (
     QuotaRequest,
@@ -56,7 +57,8 @@ class QuotaValidation:
         quota = read_quota(obj)
         old = None if request.old_object is None else read_quota(request.old_object)
         _, rules = self._rules()
-        violations = rules.violations(quota, old, tree, view.pods(), asked)
+        pods = context.once(PodsOfQuotas, lambda one: PodsOfQuotas(one.objects)).known
+        violations = rules.violations(quota, old, tree, pods, asked)
         if violations is None:
             return None
         if violations:
