@@ -17,7 +17,7 @@ from koordpolicy.manager.webhooks.configuration import Address
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.manager.webhooks.server import LIMITS, WebhookServer
 from koordpolicy.manager.webhooks.telling import AdmissionReporter
-from koordpolicy.manager.webhooks.webhook import WebhookContext
+from koordpolicy.manager.webhooks.webhook import QuotaWrites, WebhookContext
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.http.authentication import Protection
@@ -98,6 +98,7 @@ class ServedWebhooks:
             None
             if component.source is None
             else LivePolicyObjects(component.source, component.trials, component.max_cost, now_ns),
+            QuotaWrites(component.cluster),
         )
         served = tuple(webhook for webhook in WEBHOOKS if webhook.serves(context))
         self._server = WebhookServer(

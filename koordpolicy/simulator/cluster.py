@@ -26,7 +26,7 @@ from koordpolicy.manager.webhooks.hooks import chain
 from koordpolicy.manager.webhooks.mutation import Mutation, PodContext, roots_of
 from koordpolicy.manager.webhooks.pods import namespace_of
 from koordpolicy.manager.webhooks.rules import Violation
-from koordpolicy.manager.webhooks.webhook import WebhookContext
+from koordpolicy.manager.webhooks.webhook import QuotaWrites, WebhookContext
 from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.pod import Pod, PodKey, read_pod
@@ -111,6 +111,7 @@ class SimulatedCluster:
                 lambda: agenda.now,
                 lambda: 100.0 * chance.random(),
                 self._observe,
+                quota_writes=QuotaWrites(self._client, together=False),
             )
         )
         self.volumes = VolumeController(self._store, self.objects.state.volumes, self.deliver)

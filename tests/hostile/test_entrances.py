@@ -5,6 +5,7 @@ The scheduler has a test of its own (`unit/scheduler/test_hostile_objects.py`), 
 
 import asyncio
 import copy
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.event_correlator import reference_to
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.memory.store import finish
 from koordpolicy.kube.resources import Resource
 from koordpolicy.kube.snapshot import Snapshot
 from koordpolicy.kube.unreadable import UnreadableObjects
@@ -148,7 +150,9 @@ def test_webhooks_answer_or_say_what_is_wrong(obj: Any, namespace: Any) -> None:
         request = AdmissionRequest(operation, resources.PODS, "", "team", "p1", obj, None)
         for handler in handlers:
             try:
-                handler(request)
+                answer = handler(request)
+                if inspect.iscoroutine(answer):
+                    finish(answer)
             except (ObjectError, PatchError, ColocationProfileError, CelError):
                 continue
 

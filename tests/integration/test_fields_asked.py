@@ -27,6 +27,7 @@ _ALL: dict[str, dict[str, Any]] = {
         "labelSuffixes": {"a": "-x"}, "patch": {},
     },
     "AdmissionRule": {"require": False, "enforcement": "warn"},
+    "QuotaTree": {"admission": {"enabled": True}},
     "Overcommit": {"resource": "batch", "zone": {"cpu": 1, "memory": "1Gi"}},
     "CPUSuppress": {"minimum": 1},
     "SchedulingProfile": {
@@ -107,6 +108,13 @@ def _work(policies: RuleGraph) -> None:
         },
     )
     small.create(resources.ELASTIC_QUOTAS, {"metadata": {"name": "q"}, "spec": {"max": {"cpu": "1"}}})
+    small.create(
+        resources.PODS,
+        {
+            "metadata": {"name": "counted", "labels": {"quota.scheduling.koordinator.sh/name": "q"}},
+            "spec": {"containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]},
+        },
+    )
     sight = small.objects.sight("n")
     assert sight is not None
     record = node_record(sight, policies.catalogue, TIMES, small.nanoseconds)

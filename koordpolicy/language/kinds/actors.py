@@ -124,9 +124,13 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ),
     (
         "QuotaTree",
-        _by(awaited="webhook"),
+        _MANAGED,
+        "admission admission.enabled admission.operations admission.tracked admission.request admission.limit",
+    ),
+    (
+        "QuotaTree",
+        _by(Part.MANAGER),
         (
-            "admission admission.enabled admission.operations admission.tracked admission.request admission.limit "
             "admission.workers admission.timeout admission.retries admission.retryJitter admission.longestJitter "
             "admission.readAgain"
         ),

@@ -29,7 +29,11 @@ class QuotaDefaults(PolicyModel):
 
 
 class QuotaAdmission(PolicyModel):
-    """How pods are held to their quota where they are created, before any scheduler sees them."""
+    """How pods are held to their quota where they are created, before any scheduler sees them.
+
+    What they count for is added to the quota's annotation `quota.scheduling.koordinator.sh/child-request`. Nothing is taken
+    back here when pods end: the scheduler that keeps the tree of quotas does that, which koord-scheduler is.
+    """
 
     enabled: Annotated[
         Value, Slot(BOOL, "Whether pods are held to their quota at admission.", roots=_POD, default=False)

@@ -6,7 +6,7 @@ from typing import Any
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.manager.webhooks.answers import answered
 from koordpolicy.manager.webhooks.quota_pods import PodsOfQuotas
-from koordpolicy.manager.webhooks.quota_view import QuotaView
+from koordpolicy.manager.webhooks.quota_view import view_of
 from koordpolicy.manager.webhooks.quotas import (
     QuotaRequest,
     QuotaRules,
@@ -32,7 +32,7 @@ class QuotaMutation:
             return None
         context = self._context
         asked = _asked(context, request)
-        tree = context.once(QuotaView, _view).tree(asked.now)
+        tree = view_of(context).tree(asked.now)
         quota = with_defaults(request.object, tree, context.policies(), asked)
         return None if quota is request.object else AdmissionAnswer(object=quota)
 
@@ -52,7 +52,7 @@ class QuotaValidation:
         if obj is None:
             return None
         asked = _asked(context, request)
-        view = context.once(QuotaView, _view)
+        view = view_of(context)
         tree = view.tree(asked.now)
         quota = read_quota(obj)
         old = None if request.old_object is None else read_quota(request.old_object)
@@ -71,12 +71,8 @@ class QuotaValidation:
 
 def quota_of(context: WebhookContext, request: AdmissionRequest, roots: Mapping[str, Any]) -> Record:
     """The facts of the quota that a pod belongs to, whose other records are `roots`. Raises `CelError`."""
-    tree = context.once(QuotaView, _view).tree(context.now())
+    tree = view_of(context).tree(context.now())
     return quota_record(*quota_of_pod(context.policies(), tree, roots, request.namespace))
-
-
-def _view(context: WebhookContext) -> QuotaView:
-    return QuotaView(context.objects)
 
 
 def _asked(context: WebhookContext, request: AdmissionRequest) -> QuotaRequest:

@@ -16,6 +16,7 @@ from koordpolicy.kube.resources import (
 )
 from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
 from koordpolicy.manager.webhooks.elastic_quotas import QuotaMutation, QuotaValidation
+from koordpolicy.manager.webhooks.pod_quotas import PodQuotaAdmission, counted_pods
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
 from koordpolicy.manager.webhooks.policies import PolicyValidation
 from koordpolicy.manager.webhooks.scope import Scope, mutated_pods, validated_pods
@@ -44,6 +45,16 @@ WEBHOOKS: Final = (
         subresources=("", "resize"),
         reads=(NAMESPACES, ELASTIC_QUOTAS),
         scope=validated_pods,
+    ),
+    Webhook(
+        "admit-pod-to-quota",
+        Phase.VALIDATING,
+        (PODS,),
+        (_CREATE, _UPDATE),
+        lambda context: PodQuotaAdmission(context).answer,
+        reads=(NAMESPACES, ELASTIC_QUOTAS),
+        scope=counted_pods,
+        serves=lambda context: context.quota_writes is not None,
     ),
     Webhook(
         "validate-slo-config",
@@ -97,5 +108,6 @@ WEBHOOKS: Final = (
 
 def chain(context: WebhookContext) -> AdmissionChain:
     """All of them as admission hooks, for a cluster without others."""
-    hooks = {phase: [one.hook(context) for one in WEBHOOKS if one.phase is phase] for phase in Phase}
+    served = [one for one in WEBHOOKS if one.serves(context)]
+    hooks = {phase: [one.hook(context) for one in served if one.phase is phase] for phase in Phase}
     return AdmissionChain(tuple(hooks[Phase.MUTATING]), tuple(hooks[Phase.VALIDATING]))

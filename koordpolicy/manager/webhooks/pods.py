@@ -1,5 +1,7 @@
 """The webhooks of pods: profiles change them, rules refuse them."""
 
+from collections.abc import Sequence
+
 from koordpolicy.algorithms.profile import PriorityClass
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.kube.known import KnownObjects
@@ -9,7 +11,7 @@ from koordpolicy.manager.webhooks.answers import answered
 from koordpolicy.manager.webhooks.elastic_quotas import quota_of
 from koordpolicy.manager.webhooks.mutation import PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
-from koordpolicy.manager.webhooks.rules import Rules
+from koordpolicy.manager.webhooks.rules import Rules, Violation
 from koordpolicy.manager.webhooks.webhook import ByRevision, WebhookContext
 from koordpolicy.model.protocol import CONTROL_PLANE
 from koordpolicy.model.reading import integer, mapping, text
@@ -53,14 +55,25 @@ class PodValidation:
 
     def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
         """Refusal with all that is wrong, or what is to be told nevertheless, or None. Raises ObjectError for a malformed pod."""
+        violations = self._violations(request)
+        if violations:
+            self._context.observe(request, violations)
+        return answered(violations)
+
+    def refuses(self, request: AdmissionRequest) -> bool:
+        """Whether a rule refuses the pod; nobody is told. Raises ObjectError for a malformed pod."""
+        answer = answered(self._violations(request))
+        return answer is not None and not answer.allowed
+
+    def _violations(self, request: AdmissionRequest) -> Sequence[Violation]:
         context = self._context
         if request.operation is Operation.UPDATE and is_going(request.object):
-            return None  # what holds it, such as a finalizer, must come off whatever is wrong with the pod
+            return ()  # what holds it, such as a finalizer, must come off whatever is wrong with the pod
         namespace = namespace_of(context.objects, request.namespace)
         if is_exempt(namespace):
-            return None
+            return ()
         _, rules = self._rules()
-        violations = rules.violations(
+        return rules.violations(
             request.operation,
             request.object,
             request.old_object,
@@ -69,9 +82,6 @@ class PodValidation:
             request.user,
             lambda roots: quota_of(context, request, roots),
         )
-        if violations:
-            context.observe(request, violations)
-        return answered(violations)
 
 
 def namespace_of(objects: KnownObjects, name: str) -> Object:

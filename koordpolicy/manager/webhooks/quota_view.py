@@ -7,6 +7,7 @@ from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.mirror import Key, ObjectChange
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import ELASTIC_QUOTAS
+from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.quota import Quota, read_quota
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.unreadable import readable
@@ -78,3 +79,8 @@ class QuotaView:
             self._tree.put(quota)
         else:
             self._tree.remove(name)
+
+
+def view_of(context: WebhookContext) -> QuotaView:
+    """The view that the handlers of one context share."""
+    return context.once(QuotaView, lambda one: QuotaView(one.objects))

@@ -39,10 +39,15 @@ class QuotaRequest:
     namespace: Json = field(default_factory=dict)
 
 
+def says_anything(graph: RuleGraph) -> bool:
+    """Whether any document speaks of quotas."""
+    return bool(graph.subjects(KIND))
+
+
 def with_defaults(quota: Json, tree: QuotaTree, graph: RuleGraph, request: QuotaRequest) -> Json:
     """A new quota with what policy gives it; the same object where that is nothing. Raises ObjectError, `CelError`."""
     read = read_quota(quota)
-    if read.name == ROOT_QUOTA:
+    if read.name == ROOT_QUOTA or not says_anything(graph):
         return quota
     metadata = mapping(quota, "metadata")
     parent = _defaults(read, read.parent, tree, graph, request).value("defaults.parent") or read.parent
@@ -78,7 +83,7 @@ class QuotaRules:
         be told whether the request is exempt.
         """
         roots = _roots(quota, old, tree, pods, request)
-        if self._graph.about(KIND, "", roots).value("exempt"):
+        if says_anything(self._graph) and self._graph.about(KIND, "", roots).value("exempt"):
             return None
         return self._rules.broken(RESOURCE, request.operation, roots)
 
@@ -88,8 +93,11 @@ def quota_of_pod(
 ) -> tuple[str, Quota | None]:
     """Name of the quota that a pod belongs to by policy, and the quota where there is one.
 
-    `roots` has `pod`, `namespaceObject` and what else a request has. Raises `CelError`.
+    `roots` has `pod`, `namespaceObject` and what else a request has. Without a policy that says so, a pod belongs to none.
+    Raises `CelError`.
     """
+    if not says_anything(graph):
+        return "", None
     about = graph.about(KIND, "", {**roots, "namespaceQuotas": _led_to(tree, namespace)})
     name = str(about.value("quotaOfPod") or "")
     if tree.get(name) is None:

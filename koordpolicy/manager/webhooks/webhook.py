@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionRequest, Handler, Hook, Operation
 from koordpolicy.kube.known import KnownObjects
+from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.webhooks.scope import Scope
 from koordpolicy.runtime.policies.proposing import PolicyObjects
@@ -30,6 +31,18 @@ def unobserved(_request: AdmissionRequest, _seen: object) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class QuotaWrites:
+    """By what pods are counted in the objects of their quotas.
+
+    With `together`, pods of one quota that come at the same time are counted in one write, which needs an event loop;
+    without, each is counted at once.
+    """
+
+    cluster: Cluster
+    together: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class WebhookContext:
     """What handlers work with. `now` is nanoseconds since 1970, `draw` gives random numbers from 0 to below 100.
 
@@ -43,6 +56,8 @@ class WebhookContext:
     observe: Observer = unobserved
     policy_objects: PolicyObjects | None = None
     """The policies where they are objects of the cluster; None where they come from elsewhere."""
+    quota_writes: QuotaWrites | None = None
+    """None where no pods are counted."""
     _shared: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, name: Hashable, make: Callable[["WebhookContext"], T]) -> T:

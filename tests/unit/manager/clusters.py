@@ -17,7 +17,7 @@ from koordpolicy.kube.unreadable import UnreadableObjects
 from koordpolicy.manager.controllers.controller import OvercommitController, Reconciliation
 from koordpolicy.manager.process import WATCHED
 from koordpolicy.manager.webhooks.hooks import chain
-from koordpolicy.manager.webhooks.webhook import WebhookContext
+from koordpolicy.manager.webhooks.webhook import QuotaWrites, WebhookContext
 from koordpolicy.model.time import NANOSECONDS, time_text
 
 START = 1_800_000_000
@@ -38,7 +38,12 @@ class SmallCluster:
         self.seen: list[Any] = []
         self.store = Store(lambda: self.seconds)
         context = WebhookContext(
-            lambda: self.graph, self.store, lambda: self.nanoseconds, lambda: draw, self.observe
+            lambda: self.graph,
+            self.store,
+            lambda: self.nanoseconds,
+            lambda: draw,
+            self.observe,
+            quota_writes=QuotaWrites(MemoryCluster(self.store), together=False),
         )
         self.store.use_admission(chain(context))
         self.objects = ClusterObjects()

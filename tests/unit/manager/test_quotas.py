@@ -1,5 +1,6 @@
 """Elastic quotas on their way into the in-memory cluster, and pods that belong to them."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
 from koordpolicy.manager.webhooks.elastic_quotas import QuotaValidation
 from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.time import NANOSECONDS
+from tests.unit.graph.policies_text import graph as graph_without_pack
 from tests.unit.manager.clusters import SmallCluster, cases
 from tests.unit.manager.test_webhooks import missing
 from tests.vectors.policies import document, graph
@@ -46,10 +48,23 @@ def take(cluster: SmallCluster, step: dict[str, Any]) -> Any:
         return cluster.create(ELASTIC_QUOTAS, step["create"])
     if "pod" in step:
         return cluster.create(resources.PODS, {"spec": {"containers": CONTAINERS}, **step["pod"]})
+    if "label" in step:
+        name = step["label"]["metadata"]["name"]
+        return cluster.store.patch(resources.PODS, name, MergePatch(step["label"]), namespace="default")
+    if "quota" in step:
+        return cluster.store.get(ELASTIC_QUOTAS, step["quota"], namespace="default")
     if "update" in step:
         name = step["update"]["metadata"]["name"]
         return cluster.store.patch(ELASTIC_QUOTAS, name, MergePatch(step["update"]), namespace="default")
     return cluster.store.delete(ELASTIC_QUOTAS, step["delete"], namespace="default")
+
+
+def test_without_a_word_on_quotas_pods_and_quotas_come_as_they_are() -> None:
+    rule = document("AdmissionRule", "own", {"require": {"cel": "'owner' in pod.labels"}})
+    cluster = SmallCluster(graph_without_pack(json.dumps(rule)))
+    pod = {"metadata": {"name": "p", "labels": {"owner": "me"}}, "spec": {"containers": CONTAINERS}}
+    assert cluster.create(resources.PODS, pod)["metadata"]["name"] == "p"
+    assert cluster.create(ELASTIC_QUOTAS, {"metadata": {"name": "q"}, "spec": {}})["spec"] == {}
 
 
 def quota(name: str, cpu: str, parent: str = "") -> dict[str, Any]:
