@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from koordpolicy.kube.mirror import Handler, Mirror
 from koordpolicy.kube.port import Object
-from koordpolicy.kube.resources import Resource
+from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES, Resource
 from koordpolicy.manager.controllers.webhook_configurations import WebhookConfigurations, believed
 from koordpolicy.manager.webhooks.certificates import CertificateSettings, SharedCertificate
 from koordpolicy.manager.webhooks.configuration import Address
@@ -100,7 +100,7 @@ class ServedWebhooks:
             else LivePolicyObjects(component.source, component.trials, component.max_cost, now_ns),
             QuotaWrites(component.cluster),
         )
-        served = tuple(webhook for webhook in WEBHOOKS if webhook.serves(context))
+        served = tuple(webhook.here(context) for webhook in WEBHOOKS if webhook.serves(context))
         self._server = WebhookServer(
             context,
             process.metrics,
@@ -121,7 +121,8 @@ class ServedWebhooks:
             component.backoff(initial=0.2, longest=10.0),
         )
         live.subscribe(lambda _: self.configurations.again())
-        self._synced = False
+        context.objects.follow(CLUSTER_COLOCATION_PROFILES, lambda _: self.configurations.again())
+        self._synced = asyncio.Event()
 
     async def run(self, tasks: Tasks) -> None:
         """Serve until the process has been told to stop, and a little longer."""
@@ -147,7 +148,7 @@ class ServedWebhooks:
 
     def lead(self, tasks: Tasks) -> None:
         """Keep the configurations while the tasks run. A revision has to be active."""
-        tasks.start("webhook configurations", self.configurations.run())
+        tasks.start("webhook configurations", self._configure())
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
@@ -184,18 +185,23 @@ class ServedWebhooks:
         tasks.start("webhook certificate", shared.run())
         return replace(options.endpoint, tls=replace(shared.tls, clients=options.clients))
 
+    async def _configure(self) -> None:
+        """What is asked about depends on objects, too: with some of them unknown, pods would be passed over."""
+        await self._synced.wait()
+        await self.configurations.run()
+
     async def _ready(self) -> None:
         await self._component.live.ready.wait()
         for watching in self._watching:
             await watching.settled.wait()
-        self._synced = True
+        self._synced.set()
         self._component.process.readiness.reached(_CONDITION)
 
     def _bundle(self) -> bytes:
         return self._authority()
 
     def _waiting(self) -> str:
-        return "" if self._synced else "the manager has not read policies and namespaces yet"
+        return "" if self._synced.is_set() else "the manager has not read policies and namespaces yet"
 
     def _audit(self) -> Mapping[str, str]:
         return {"revision": self._component.revision_of(self._component.live.graph.digest)}

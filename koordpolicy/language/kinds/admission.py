@@ -15,7 +15,11 @@ _INT32 = 2**31 - 1
 
 
 class ColocationProfileSpec(PolicySpec):
-    """Which pods are drawn into co-location, and what is put into them."""
+    """Which pods are drawn into co-location, and what is put into them.
+
+    All profiles that match apply, in order of name, ClusterColocationProfile objects of Koordinator among them; a policy takes
+    the place of the object of its name.
+    """
 
     enabled: Annotated[Value, Slot(BOOL, "Whether the profile is in use.", default=True)] = None
     probability: Annotated[

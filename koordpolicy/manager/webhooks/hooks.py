@@ -7,6 +7,7 @@ from typing import Final
 
 from koordpolicy.kube.admission import AdmissionChain, Operation
 from koordpolicy.kube.resources import (
+    CLUSTER_COLOCATION_PROFILES,
     CONFIG_MAPS,
     ELASTIC_QUOTAS,
     NAMESPACES,
@@ -15,6 +16,7 @@ from koordpolicy.kube.resources import (
     PRIORITY_CLASSES,
 )
 from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
+from koordpolicy.manager.webhooks.cluster_profiles import cluster_profiles
 from koordpolicy.manager.webhooks.elastic_quotas import QuotaMutation, QuotaValidation
 from koordpolicy.manager.webhooks.pod_quotas import PodQuotaAdmission, counted_pods
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
@@ -33,8 +35,9 @@ WEBHOOKS: Final = (
         (PODS,),
         (_CREATE,),
         lambda context: PodMutation(context).answer,
-        reads=(NAMESPACES, PRIORITY_CLASSES),
+        reads=(NAMESPACES, PRIORITY_CLASSES, CLUSTER_COLOCATION_PROFILES),
         scope=mutated_pods,
+        scope_here=lambda context, graph: mutated_pods(graph, cluster_profiles(context).requirements(graph)),
     ),
     Webhook(
         "validate-pod",

@@ -11,8 +11,9 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.webhooks.cluster_profiles import Candidates
 from koordpolicy.manager.webhooks.devices import devices
-from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Profiles, Roots
+from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Roots
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
@@ -48,7 +49,7 @@ class Mutation:
 
 
 def mutate(
-    pod: Json, profiles: Profiles, graph: RuleGraph, state: PodContext, draw: Callable[[], float]
+    pod: Json, profiles: Candidates, graph: RuleGraph, state: PodContext, draw: Callable[[], float]
 ) -> Mutation:
     """The pod with all that policies put into it.
 

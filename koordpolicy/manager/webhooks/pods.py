@@ -8,6 +8,7 @@ from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import NAMESPACES, PRIORITY_CLASSES
 from koordpolicy.manager.webhooks.answers import answered
+from koordpolicy.manager.webhooks.cluster_profiles import BothProfiles, cluster_profiles
 from koordpolicy.manager.webhooks.elastic_quotas import quota_of
 from koordpolicy.manager.webhooks.mutation import PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
@@ -22,7 +23,8 @@ class PodMutation:
 
     def __init__(self, context: WebhookContext) -> None:
         self._context = context
-        self._profiles = ByRevision(context.policies, Profiles)
+        objects = cluster_profiles(context)
+        self._profiles = ByRevision(context.policies, lambda graph: BothProfiles(Profiles(graph), objects))
 
     def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
         """The pod as policies want it. Raises what `mutation.mutate` raises: the request fails with it."""

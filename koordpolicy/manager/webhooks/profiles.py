@@ -96,6 +96,7 @@ class Profiles:
 
     def __init__(self, graph: RuleGraph) -> None:
         self._profiles = tuple(_profiles(graph))
+        self.names = frozenset(one.name for one in self._profiles)
         self._by_label: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         self._anywhere: list[int] = []
         for at, profile in enumerate(self._profiles):

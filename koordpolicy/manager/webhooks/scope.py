@@ -48,10 +48,14 @@ class Scope:
     timeout: int = TIMEOUT
 
 
-def mutated_pods(graph: RuleGraph) -> Scope | None:
-    """Pods that a profile may select, and those whose resources agents are told; None for no pods at all."""
+def mutated_pods(graph: RuleGraph, beside: Sequence[Sequence[Requirement]] = ()) -> Scope | None:
+    """Pods that a profile may select, and those whose resources agents are told; None for no pods at all.
+
+    `beside` is what profiles ask for that are no policies; a pod that one of them may select is held up while nobody answers.
+    """
     subjects = graph.subjects(PROFILE)
     alternatives = [one.requirements for subject in subjects for one in graph.selections(PROFILE, subject)]
+    alternatives += map(tuple, beside)
     announced = announced_resources(graph)
     sorts = devices(graph).resources
     others = (
@@ -66,7 +70,7 @@ def mutated_pods(graph: RuleGraph) -> Scope | None:
         namespaces=() if others else common(alternatives, "namespaceObject"),
         objects=() if others else common(alternatives, "pod"),
         condition=_condition(alternatives, others),
-        fail_open=fail_open,
+        fail_open=False if beside else fail_open,
         timeout=timeout,
     )
 

@@ -36,9 +36,9 @@ class AdmissionReporter:
         if isinstance(seen, Mutation):
             revision = self.revision(self.graph().digest)
             for profile in seen.applied:
-                self.counts.add(f"{PROFILE}/{profile}", revision)
+                self.counts.add(_decision(profile), revision)
             for profile, problem in seen.failed:
-                self._trouble(f"{PROFILE}/{profile}", request, problem)
+                self._trouble(_decision(profile), request, problem)
         elif isinstance(seen, Sequence):
             for violation in seen:
                 if isinstance(violation, Violation):
@@ -64,6 +64,11 @@ class AdmissionReporter:
         digest = self.graph().digest
         self.counts.add(decision, self.revision(digest), failed=True)
         self.troubles.add(decision, digest, problem, example=_name(request))
+
+
+def _decision(profile: str) -> str:
+    """What a profile is counted as: objects of the cluster say their kind themselves."""
+    return profile if "/" in profile else f"{PROFILE}/{profile}"
 
 
 def _name(request: AdmissionRequest) -> str:

@@ -1,7 +1,7 @@
 """What a webhook is: one line of the table in `hooks.py`, and what its handler is given to work with."""
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
@@ -112,11 +112,18 @@ class Webhook:
     fail_open: bool = False
     scope: Callable[[RuleGraph], Scope | None] = everything
     serves: Callable[[WebhookContext], bool] = always
+    scope_here: Callable[[WebhookContext, RuleGraph], Scope | None] | None = None
+    """The scope in a process, where more is asked about than policies say; None where that is `scope`."""
 
     @property
     def path(self) -> str:
         """Where a server serves it."""
         return f"/{self.name}"
+
+    def here(self, context: WebhookContext) -> "Webhook":
+        """It in a process, with the scope that it has there."""
+        asked = self.scope_here
+        return self if asked is None else replace(self, scope=lambda graph: asked(context, graph))
 
     def hook(self, context: WebhookContext) -> Hook:
         """It at work."""

@@ -70,3 +70,39 @@ def test_a_bare_pod_is_changed_refused_and_warned_of(site: WebhookSite) -> None:
         assert code == 1
         assert "denied the request: be-priority-forbidden" in err, err
         assert "Warning" not in err
+
+
+def test_profiles_of_koordinator_apply_beside_policies(site: WebhookSite) -> None:
+    def labels(name: str) -> dict[str, str]:
+        status, made = site.create(pod(name, {"app": "presto"}))
+        assert status == 201, made
+        site.access.request("DELETE", f"/api/v1/namespaces/default/pods/{name}?gracePeriodSeconds=0")
+        return dict(made["metadata"]["labels"])
+
+    path = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
+    profile = {
+        "apiVersion": "config.koordinator.sh/v1alpha1",
+        "kind": "ClusterColocationProfile",
+        "metadata": {"name": "presto"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "presto"}},
+            "qosClass": "BE",
+            "priorityClassName": "koord-batch",
+        },
+    }
+    site.write("batch.yaml", PROFILE)
+    assert site.access.request("POST", path, profile)[0] == 201
+    with site.serving("m1"):
+        assert labels("first") == {"app": "presto", "koordinator.sh/qosClass": "BE"}
+        change = {"spec": {"qosClass": "LS", "priorityClassName": None, "labels": {"by": "object"}}}
+        assert site.access.request("PATCH", f"{path}/presto", change)[0] == 200
+        site.eventually(
+            lambda: labels("second") == {"app": "presto", "koordinator.sh/qosClass": "LS", "by": "object"},
+            "the profile as it is now",
+        )
+        assert site.access.request("DELETE", f"{path}/presto")[0] == 200
+        site.eventually(lambda: labels("third") == {"app": "presto"}, "no profile any more")
+        # The API server does not ask about such pods any more.
+        site.eventually(
+            lambda: "presto" not in json.dumps(site.entries("mutating")), "a configuration without it"
+        )

@@ -1,14 +1,17 @@
 """Runners of the manager: webhooks and overcommitted resources, asked of the compiled policies."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.algorithms.profile import PriorityClass
+from koordpolicy.kube.known import FixedObjects
+from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import Calculation, Offer, PublishAction, calculate
+from koordpolicy.manager.webhooks.cluster_profiles import BothProfiles, ClusterProfiles
 from koordpolicy.manager.webhooks.mutation import PodContext, mutate
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules
@@ -104,7 +107,19 @@ _NOBODY: Given = {
 
 
 def profile_mutation(given: Given) -> Given:
-    compiled = graph(*map(_profile, given["profiles"]))
+    """Profiles are asked as policies, as objects of the cluster, and half of them as either: all do the same."""
+    every = given["profiles"]
+    first, *others = [_mutated(given, every[:at], every[at:]) for at in (len(every), 0, len(every) // 2)]
+    assert all(one == first for one in others), "policies and objects of the cluster do the same"
+    return first
+
+
+def _mutated(given: Given, policies: Sequence[Given], objects: Sequence[Given]) -> Given:
+    compiled = graph(*map(_profile, policies))
+    profiles = BothProfiles(
+        Profiles(compiled),
+        ClusterProfiles(FixedObjects({CLUSTER_COLOCATION_PROFILES: list(map(_profile_object, objects))})),
+    )
     pod = inputs.pod_object(given["pod"])
     state = PodContext(
         namespace={"metadata": {"name": "default", "labels": given["namespace_labels"]}},
@@ -115,9 +130,22 @@ def profile_mutation(given: Given) -> Given:
         now=0,
     )
     # Probabilities in these cases are 0 and 100, so that the draw does not matter.
-    changed = mutate(pod, Profiles(compiled), compiled, state, lambda: 50.0)
+    changed = mutate(pod, profiles, compiled, state, lambda: 50.0)
     assert pod == inputs.pod_object(given["pod"]), "what was passed in is not changed"
     return inputs.shown_pod(changed.pod)
+
+
+def _profile_object(given: Given) -> dict[str, Any]:
+    spec: dict[str, Any] = {
+        key: value for key, value in given.items() if key not in ("name", "profile_annotations")
+    }
+    for key in ("selector", "namespaceSelector"):
+        if spec.get(key) is not None:
+            spec[key] = {"matchLabels": spec[key]}
+    return {
+        "metadata": {"name": given["name"], "annotations": given.get("profile_annotations", {})},
+        "spec": spec,
+    }
 
 
 def _profile(given: Given) -> dict[str, Any]:
