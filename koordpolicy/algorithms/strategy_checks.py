@@ -3,9 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any, Final
 
+from koordpolicy.algorithms.selector_overlap import (
+    ComparisonLimitError,
+    Comparisons,
+    SelectorIndex,
+    label_sets,
+)
 from koordpolicy.model.labels import LabelSelector
 from koordpolicy.model.quantity import QuantityError, parse_quantity
 from koordpolicy.model.slo_config import (
@@ -40,8 +45,8 @@ CONFLICT: Final = "ExistNodeConfict"  # as the reference spells it
 _CLASSES: Final = ("lsrClass", "lsClass", "beClass")
 _DIRECTIONS: Final = ("ingressRequest", "egressRequest")
 _NETWORK: Final = ("ingressRequest", "ingressLimit", "egressRequest", "egressLimit")
-_MOST_LABEL_SETS: Final = 10_000
-"""Label sets that the selector of one entry may stand for."""
+_MOST_NAMES: Final = 10
+"""Entries that one message names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +71,34 @@ def check_config(
     nodes: Iterable[CheckedNode] = (),
     *,
     named: bool = False,
+    system_needed: bool = False,
 ) -> ConfigProblem | None:
     """The first thing that is wrong with what changed from `old`; None for nothing.
 
-    `named` asks for names of entries that are unique. `nodes` are those of the cluster.
+    `named` asks for names of entries that are unique; `system_needed` asks, as Koordinator does, for a document
+    `system-config` beside a changed `resource-qos-config`: without one, shares of the network are otherwise compared with no
+    bandwidth. `nodes` are those of the cluster. What would take too long to compare is a problem as well.
     """
+    comparisons = Comparisons()
+    try:
+        return _first(data, old, nodes, comparisons, named=named, system_needed=system_needed)
+    except ComparisonLimitError:
+        return ConfigProblem(
+            INVALID,
+            "the selectors stand for more sets of labels than can be compared with each other:"
+            " write fewer entries, or fewer values in their expressions",
+        )
+
+
+def _first(
+    data: Mapping[str, str],
+    old: Mapping[str, str],
+    nodes: Iterable[CheckedNode],
+    comparisons: Comparisons,
+    *,
+    named: bool,
+    system_needed: bool,
+) -> ConfigProblem | None:
     several: dict[str, ConfigDocument] = {}
     for key in CHECKED:
         text = data.get(key, "")
@@ -78,31 +106,52 @@ def check_config(
             continue
         try:
             document = read_document(key, text) or ConfigDocument()
-            system = read_document(SYSTEM, data.get(SYSTEM, "")) or ConfigDocument() if key == QOS else None
+            system = _system(data, needed=system_needed) if key == QOS else None
         except ConfigError as error:
             return ConfigProblem(PARSE, str(error))
-        problem = _check(key, document, system, named=named)
+        problem = _check(key, document, system, comparisons, named=named)
         if problem is not None:
             return problem
         if len(document.entries) > 1:
             several[key] = document
-    return meeting(several, nodes)
+    return _meeting(several, nodes, comparisons)
 
 
-def meeting(documents: Mapping[str, ConfigDocument], nodes: Iterable[CheckedNode]) -> ConfigProblem | None:
+def _system(data: Mapping[str, str], *, needed: bool) -> ConfigDocument | None:
+    text = data.get(SYSTEM, "")
+    return read_document(SYSTEM, text) or ConfigDocument() if text or needed else None
+
+
+def _meeting(
+    documents: Mapping[str, ConfigDocument], nodes: Iterable[CheckedNode], comparisons: Comparisons
+) -> ConfigProblem | None:
     """A node that more than one entry of a document selects."""
+    if not documents:
+        return None
+    indexes = {key: SelectorIndex([one.selector for one in documents[key].entries]) for key in documents}
+    keys = frozenset(label for index in indexes.values() for label in index.keys)
+    seen: set[frozenset[tuple[str, str]]] = set()
     for node in nodes:
-        for key, document in documents.items():
-            names = _selecting(document.entries, node.labels)
-            if len(names) > 1:
-                return ConfigProblem(
-                    CONFLICT, f"{key}: the entries {', '.join(names)} all select the node {node.name}"
-                )
+        labels = {key: node.labels[key] for key in keys & node.labels.keys()}
+        alike = frozenset(labels.items())
+        if alike in seen:
+            continue
+        seen.add(alike)
+        for key, index in indexes.items():
+            found = index.matching(labels, comparisons)
+            if len(found) > 1:
+                names = _names(documents[key].entries, found)
+                return ConfigProblem(CONFLICT, f"{key}: the entries {names} all select the node {node.name}")
     return None
 
 
 def _check(
-    key: str, document: ConfigDocument, system: ConfigDocument | None, *, named: bool
+    key: str,
+    document: ConfigDocument,
+    system: ConfigDocument | None,
+    comparisons: Comparisons,
+    *,
+    named: bool,
 ) -> ConfigProblem | None:
     shape = LAYOUTS[key].strategy
     for entry in document.entries:
@@ -113,7 +162,7 @@ def _check(
     for strategy in _strategies(document):
         for words in outside(shape, strategy):
             return ConfigProblem(INVALID, f"{key}: {words}")
-    if system is not None:
+    if key == QOS:
         for words in _network(document, system):
             return ConfigProblem("", f"{key}: {words}")
     if named:
@@ -122,7 +171,7 @@ def _check(
             if not name or count > 1:
                 words = f"`{name}` names {count} entries" if name else "an entry has no name"
                 return ConfigProblem(INVALID, f"{key}: {words}")
-    return _overlap(key, document.entries)
+    return _overlap(key, document.entries, comparisons)
 
 
 def _strategies(document: ConfigDocument) -> Iterator[Strategy]:
@@ -164,21 +213,18 @@ def _outside(shape: Plain, beside: Strategy, name: str, at: str) -> Iterator[str
 # --- shares of the network ------------------------------------------------------------------------
 
 
-def _network(document: ConfigDocument, system: ConfigDocument) -> Iterator[str]:
-    cluster = None if system.cluster is None else system.cluster.get(BANDWIDTH, "0")
+def _network(document: ConfigDocument, system: ConfigDocument | None) -> Iterator[str]:
+    cluster = None if system is None or system.cluster is None else system.cluster.get(BANDWIDTH, "0")
     if document.cluster is not None:
         yield from _shares(document.cluster, cluster)
+    said: dict[LabelSelector | None, str] = {}
+    for one in () if system is None else system.entries:
+        said.setdefault(one.selector, str(one.strategy.get(BANDWIDTH, "0")))
     for entry in document.entries:
-        yield from _shares(entry.strategy, _bandwidth(entry, system, cluster or "0"))
-
-
-def _bandwidth(entry: NodeEntry, system: ConfigDocument, cluster: str) -> str:
-    if not system.entries:
-        return cluster
-    for one in system.entries:
-        if one.selector == entry.selector:
-            return str(one.strategy.get(BANDWIDTH, "0"))
-    return "0"
+        if system is None:
+            yield from _shares(entry.strategy, None)
+        else:
+            yield from _shares(entry.strategy, said.get(entry.selector, "0") if said else cluster or "0")
 
 
 def _shares(strategy: Strategy, bandwidth: str | None) -> Iterator[str]:
@@ -218,29 +264,18 @@ def _nanos(value: Any) -> int:
 # --- entries that meet ----------------------------------------------------------------------------
 
 
-def _overlap(key: str, entries: Sequence[NodeEntry]) -> ConfigProblem | None:
+def _overlap(key: str, entries: Sequence[NodeEntry], comparisons: Comparisons) -> ConfigProblem | None:
+    index = SelectorIndex([one.selector for one in entries])
     for entry in entries:
-        for labels in _label_sets(entry.raw_selector):
-            names = _selecting(entries, labels)
-            if len(names) > 1:
-                return ConfigProblem(OVERLAP, f"{key}: the entries {', '.join(names)} select the same nodes")
+        for labels in label_sets(entry.raw_selector):
+            found = index.matching(labels, comparisons)
+            if len(found) > 1:
+                return ConfigProblem(
+                    OVERLAP, f"{key}: the entries {_names(entries, found)} select the same nodes"
+                )
     return None
 
 
-def _label_sets(selector: Mapping[str, Any]) -> Iterator[dict[str, str]]:
-    """Labels that a selector speaks of, whatever it says of them: one value of each expression at a time."""
-    base = dict(selector.get("matchLabels") or {})
-    expressions = [one for one in selector.get("matchExpressions") or () if one.get("values")]
-    named = [one["key"] for one in selector.get("matchExpressions") or () if one.get("operator") == "Exists"]
-    count = prod(len(one["values"]) for one in expressions)
-    for number in range(min(count, _MOST_LABEL_SETS)):
-        chosen = {one["key"]: one["values"][number % len(one["values"])] for one in expressions}
-        yield {**base, **dict.fromkeys(named, ""), **chosen}
-
-
-def _selecting(entries: Iterable[NodeEntry], labels: Mapping[str, str]) -> list[str]:
-    return [one.name for one in entries if _selects(one.selector, labels)]
-
-
-def _selects(selector: LabelSelector | None, labels: Mapping[str, str]) -> bool:
-    return selector is not None and selector.matches(labels)
+def _names(entries: Sequence[NodeEntry], found: Sequence[int]) -> str:
+    said = ", ".join(entries[at].name for at in found[:_MOST_NAMES])
+    return said if len(found) <= _MOST_NAMES else f"{said} and {len(found) - _MOST_NAMES} more"

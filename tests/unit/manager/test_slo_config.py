@@ -1,13 +1,18 @@
 """The ConfigMap `slo-controller-config` in front of the in-memory cluster: what is refused, and in which words."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from koordpolicy.kube import resources
+from koordpolicy.kube.admission import AdmissionRequest, Operation
 from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.known import FixedObjects
 from koordpolicy.kube.port import MergePatch
+from koordpolicy.manager.webhooks.slo_config import ConfigValidation
+from koordpolicy.manager.webhooks.webhook import WebhookContext
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import graph
 
@@ -55,7 +60,7 @@ def test_a_sound_one_is_admitted_and_deleted_without_a_question(small: SmallClus
             {"cpu_burst_config": {"clusterStrategy": {"cpuBurstPercent": 0}}},
             "cpuBurstPercent is 0: at least 1",
         ),
-        ({"resource_qos_config": {"clusterStrategy": {}}}, "ParseConfigFail"),  # without a system-config
+        ({"resource_qos_config": {}, "system_config": "{"}, "ParseConfigFail"),
         (
             {"colocation_config": {"nodeConfigs": [entry("a", {"pool": "a"}), entry("b", {"zone": "1"})]}},
             "colocation-config: the entries a, b all select the node n",
@@ -98,6 +103,36 @@ def test_the_first_thing_that_is_wrong_is_told(small: SmallCluster, data: dict[s
     with pytest.raises(KubeError) as refused:
         small.create(resources.CONFIG_MAPS, config(**data))
     assert words in str(refused.value)
+
+
+def test_classes_of_isolation_need_no_bandwidth_beside_them(small: SmallCluster) -> None:
+    strategy = {"lsClass": {"networkQOS": {"egressRequest": 60}}}
+    small.create(resources.CONFIG_MAPS, config(resource_qos_config={"clusterStrategy": strategy}))
+
+
+def test_other_reviews_are_answered_while_a_large_one_is_checked() -> None:
+    entries = [entry(f"n{number}", {"host": str(number)}) for number in range(3_000)]
+    asked = AdmissionRequest(
+        Operation.CREATE,
+        resources.CONFIG_MAPS,
+        "",
+        "koordinator-system",
+        "slo-controller-config",
+        config(colocation_config={"enable": True, "nodeConfigs": entries}),
+        None,
+    )
+    context = WebhookContext(graph, FixedObjects(), lambda: 0, lambda: 0.0)
+
+    async def turns() -> int:
+        checked = asyncio.ensure_future(ConfigValidation(context).answer(asked))
+        count = 0
+        while not checked.done():
+            await asyncio.sleep(0)
+            count += 1
+        assert checked.result() is None
+        return count
+
+    assert asyncio.run(turns()) > 5
 
 
 def test_only_what_changed_is_looked_at(small: SmallCluster) -> None:

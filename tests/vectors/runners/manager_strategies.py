@@ -81,7 +81,7 @@ _METRICS: Given = {
 def configmap_validation(given: Given) -> Given:
     data = {key: json.dumps(text) for key, text in given.items() if key != "existing_nodes"}
     nodes = [CheckedNode(node["name"], node["labels"]) for node in given.get("existing_nodes", ())]
-    problem = check_config(data, {}, nodes)
+    problem = check_config(data, {}, nodes, system_needed=True)
     if problem is None:
         return {"allowed": True}
     return {"allowed": False, **({"reason": problem.reason} if problem.reason else {})}
