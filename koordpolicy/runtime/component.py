@@ -103,7 +103,8 @@ class ComponentOptions:
     """How a component differs from others.
 
     `prepare` makes graphs ready for it, see `LivePolicies`. `leads_rollouts` says that its leader advances rollouts and
-    says how revisions are, for all components; one does. `events` is for components that have more to tell than usual.
+    says how revisions are, for all components; one does. Where none of that component is there, the first process of
+    the others does (`Reporter.stands_in`). `events` is for components that have more to tell than usual.
     """
 
     prepare: Prepare | None = None
@@ -180,6 +181,9 @@ async def running_component(
         def leads_rollouts() -> bool:
             return options.leads_rollouts and leadership.leads
 
+        def stands_in() -> bool:
+            return not options.leads_rollouts and reporter.stands_in
+
         recorder = Recorder(
             cluster,
             component=f"koordpolicy-{process.component}",
@@ -202,6 +206,7 @@ async def running_component(
                 f"{process.component}-{settings.instance}",
                 node=settings.node,
                 leads=leads_rollouts,
+                stands_in=stands_in,
             ),
             options=Options(
                 prepare=options.prepare,

@@ -44,6 +44,8 @@ REFRESH: Final = 300.0
 LOOK: Final = 10.0
 """Seconds between two looks at which processes there are."""
 
+_NOT_BEGUN: Final = RolloutStage(message="the rollout waits for the process that leads it to begin")
+
 
 class Reporter:
     """Keeps the PolicyRevision objects saying what this process runs, for as long as `run` runs.
@@ -82,6 +84,11 @@ class Reporter:
         self._ours: set[str] | None = None
         self._rejected: deque[RejectedRevision] = deque(maxlen=KEPT)
         """What was rejected and is not written yet: in a quick run of revisions, more than the newest."""
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether no process is there that could lead all, and this one is the first of those that are."""
+        return self._speaker.looked and self._speaker.speaks(leads=False)
 
     def again(self) -> None:
         """Look at everything again, as after becoming the leader."""
@@ -171,7 +178,7 @@ class Reporter:
         if live.active is not None:
             reports.append(self._of_active(live.active))
         if live.candidate is not None:
-            reports.append(self._of_candidate(live.candidate, live.stage or RolloutStage()))
+            reports.append(self._of_candidate(live.candidate, live.stage or _NOT_BEGUN))
         if live.rejected is not None:
             reports.append(self._of_rejected(live.rejected))
         seen: dict[str, RevisionReport] = {}

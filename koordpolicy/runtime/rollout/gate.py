@@ -40,6 +40,11 @@ Notify = Callable[[RolloutProgress, Entry], None]
 """Tells people of something that happened in a rollout that this process leads."""
 
 
+def _never() -> bool:
+    """For a process that leads or follows, and nothing between."""
+    return False
+
+
 def _tell_nobody(_state: RolloutProgress, _entry: Entry) -> None:
     """For a process whose log is enough."""
 
@@ -48,7 +53,8 @@ def _tell_nobody(_state: RolloutProgress, _entry: Entry) -> None:
 class GateContext:
     """What the gate knows of its process.
 
-    `leads` says whether this process advances rollouts (one does, all others follow). `node` and `labels` are those
+    `leads` says whether this process advances rollouts (one does, all others follow), `stands_in` whether it does so
+    because the one that should is not there: that one may come back at any time, so each state is read before it is advanced. `node` and `labels` are those
     of the node that the process belongs to, "" where it decides about many. `now` gives nanoseconds since 1970.
     """
 
@@ -57,6 +63,12 @@ class GateContext:
     notify: Notify = _tell_nobody
     node: str = ""
     labels: Callable[[], Mapping[str, str]] = dict
+    stands_in: Callable[[], bool] = _never
+
+    @property
+    def advances(self) -> bool:
+        """Whether this process advances rollouts now."""
+        return self.leads() or self.stands_in()
 
 
 @dataclass(slots=True)
@@ -136,7 +148,7 @@ class RolloutGate:
     async def reverted(self) -> None:
         """See `Gate.reverted`. Who comes next ends what cannot be shown now."""
         left, context = self._left, self._context
-        if left is None or left.phase.is_end or not context.leads():
+        if left is None or left.phase.is_end or not context.advances:
             return
         ended = supersede(left, context.now(), f"the policies went back to {left.subject.previous}")
         try:
@@ -160,6 +172,8 @@ class RolloutGate:
                 if not plan_of(graph, bare, now).concerns(differing.kinds):
                     return None
                 going.state = self._standing(going, subject, await self._store.load(subject))
+            elif not self._context.leads():
+                going.state = self._standing(going, subject, await self._store.load(subject)) or going.state
             if going.state is not None:
                 gathered = await self._exchanged(going, subject)
             state = going.state or _before(subject, now)
@@ -170,7 +184,7 @@ class RolloutGate:
             return RolloutPlan(())
         if not plan.concerns(differing.kinds):
             return None
-        if self._context.leads():
+        if self._context.advances:
             command = None if going.state is None else await self._store.command(subject)
             seen = Seen(judge(graph, plan, facts, now), command)
             state = await self._started(subject, plan, now) if going.state is None else going.state
@@ -181,9 +195,6 @@ class RolloutGate:
             if command is not None:
                 await self._store.done(subject, command)
             going.state = following
-        else:
-            loaded = self._standing(going, subject, await self._store.load(subject))
-            going.state = loaded or going.state
         self._stage(going, plan, numbers)
         return plan
 
@@ -199,7 +210,7 @@ class RolloutGate:
             return None
         if not loaded.phase.is_end or loaded.subject.previous == subject.previous:
             return loaded
-        if self._context.leads() or self._context.now() - going.since < _GRACE:
+        if self._context.advances or self._context.now() - going.since < _GRACE:
             return None
         return loaded
 

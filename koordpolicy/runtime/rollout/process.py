@@ -22,8 +22,12 @@ def cluster_gate(
     *,
     node: str,
     leads: Callable[[], bool],
+    stands_in: Callable[[], bool],
 ) -> RolloutGate:
-    """The gate of a component. `leads` says whether it is the one that advances rollouts; it keeps the audit trail."""
+    """The gate of a component. `leads` says whether it is the one that advances rollouts; it keeps the audit trail.
+
+    `stands_in` says the same of one that does so only as long as nobody is there who leads.
+    """
 
     def notify(state: RolloutProgress, entry: Entry) -> None:
         by = "" if entry.by == SYSTEM or entry.by in entry.message else f" ({entry.by})"
@@ -36,4 +40,4 @@ def cluster_gate(
         )
 
     store = ClusterStore(cluster, instance, monotonic=monotonic)
-    return RolloutGate(store, metrics, GateContext(now_ns, leads, notify, node))
+    return RolloutGate(store, metrics, GateContext(now_ns, leads, notify, node, stands_in=stands_in))

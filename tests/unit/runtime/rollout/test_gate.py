@@ -77,6 +77,7 @@ class Scene:
         clock: Clock,
         *,
         leads: Callable[[], bool] = lambda: True,
+        stands_in: Callable[[], bool] = lambda: False,
         node: str = "",
         kept: LastGood | None = None,
     ) -> None:
@@ -84,7 +85,7 @@ class Scene:
         self.source = FixedSource("memory")
         self.metrics = Metrics("test")
         self.told: list[str] = []
-        context = GateContext(clock, leads, self._notify, node=node)
+        context = GateContext(clock, leads, self._notify, node=node, stands_in=stands_in)
         self.gate = RolloutGate(store, self.metrics, context)
         self.live: LivePolicies = live_of(self.source, self.metrics, gate=self.gate, now=clock, store=kept)
 
@@ -347,9 +348,16 @@ def test_an_exception_ends_in_the_middle_of_a_rollout(
     play(alone(tmp_path), act)
 
 
-def replica(cluster: MemoryCluster, clock: Clock, name: str, *, leads: bool = False) -> Scene:
+def replica(
+    cluster: MemoryCluster,
+    clock: Clock,
+    name: str,
+    *,
+    leads: bool = False,
+    stands_in: Callable[[], bool] = lambda: False,
+) -> Scene:
     store = QuickCluster(cluster, name, monotonic=lambda: clock.now / 1e9, publish_every=0.0)
-    return Scene(store, clock, leads=lambda: leads)
+    return Scene(store, clock, leads=lambda: leads, stands_in=stands_in)
 
 
 class TestInACluster:
@@ -390,6 +398,38 @@ class TestInACluster:
                 for scene in scenes:
                     await until(scene.is_rejected)
                     assert scene.running() == "a"
+
+        asyncio.run(whole())
+
+    def test_where_nobody_leads_one_stands_in_until_somebody_comes(self) -> None:
+        async def whole() -> None:
+            clock, alone = Clock(), [False]
+            cluster = MemoryCluster(MemoryStore(lambda: clock.now / 1e9))
+            scheduler = replica(cluster, clock, "scheduler", stands_in=lambda: alone[0])
+            async with scheduler.played():
+                scheduler.offer(1000, A)
+                await scheduler.live.ready.wait()
+                scheduler.offer(2000, B)
+                await asyncio.sleep(0.05)
+                assert scheduler.gate.state is None, "it follows as long as somebody else may lead"
+                alone[0] = True
+                await scheduler.at("shadow", B)
+                await scheduler.turned(10, "few")
+                manager = replica(cluster, clock, "manager", leads=True)
+                async with manager.played():
+                    manager.offer(1000, A)
+                    await manager.live.ready.wait()
+                    manager.offer(2000, B)
+                    await manager.at("few", B)
+                    # For some seconds both think that it is theirs: neither goes back, and nothing is told twice.
+                    await manager.turned(10, "half")
+                    await scheduler.at("half")
+                    alone[0] = False
+                    clock.turn(10)
+                    await until(lambda: manager.running() == scheduler.running() == "b")
+                obj = await cluster.get(resources.POLICY_REVISIONS, revision_name("fleet", B))
+                events = [entry["event"] for entry in obj["status"]["rollout"]["history"]]
+                assert events == ["Started", "Step", "Step", "Completed"]
 
         asyncio.run(whole())
 
