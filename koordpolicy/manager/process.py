@@ -16,6 +16,7 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
 from koordpolicy.manager.node_slos import NodeSLOs
+from koordpolicy.manager.quota_profiles import QuotaProfiles
 from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
@@ -81,6 +82,7 @@ class Manager:
         self._watch = ClusterWatch(component, handlers)
         self.webhooks = None if webhooks is None else ServedWebhooks(component, webhooks, handlers.mirrors)
         self.node_slos = NodeSLOs(component, self.objects, pace.slo_resync)
+        self.quota_profiles = QuotaProfiles(component, self.objects)
         self._leading = False
 
     def start(self, tasks: Tasks) -> None:
@@ -89,6 +91,7 @@ class Manager:
         readiness.wait_for("cluster", "the cluster's objects have not been read yet")
         self._watch.start(tasks)
         tasks.start("watch nodeslos", self.node_slos.watching.run())
+        self.quota_profiles.start(tasks)
         tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
 
     def status(self) -> dict[str, Any]:
@@ -123,6 +126,7 @@ class Manager:
             try:
                 tasks.start("resync", self._resync())
                 tasks.start("node slos", self.node_slos.lead())
+                tasks.start("quota profiles", self.quota_profiles.lead())
                 await self.queue.run(self._reconcile, self._pace.workers)
             finally:
                 self._leading = False
@@ -143,6 +147,7 @@ class Manager:
         for name in tuple(self.objects.nodes):
             self.queue.add(name)
         self.node_slos.all_nodes()
+        self.quota_profiles.all_profiles()
 
     async def _resync(self) -> None:
         """Look at every node now and then: what policy says may depend on the time. Spread over the period."""

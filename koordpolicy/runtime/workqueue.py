@@ -26,13 +26,17 @@ _PLACES: Final = 100
 class WorkQueue:
     """Names that wait, in order. What is added while it is worked on comes again afterwards.
 
-    `backoff` spaces out the attempts after failures, name by name. Used on one event loop.
+    `backoff` spaces out the attempts after failures, name by name; `least` is how many seconds pass at least. Used on one
+    event loop.
     """
 
-    def __init__(self, name: str, metrics: Metrics, backoff: Backoff) -> None:
+    def __init__(
+        self, name: str, metrics: Metrics, backoff: Backoff, least: Callable[[], float] = lambda: 0.0
+    ) -> None:
         self.name = name
         self._metrics = metrics
         self._backoff = backoff
+        self._least = least
         self._waiting: deque[str] = deque()
         self._queued: set[str] = set()
         self._working: set[str] = set()
@@ -136,7 +140,7 @@ class WorkQueue:
 
     def _failed(self, name: str, error: Exception) -> None:
         failures = self._failures[name] = self._failures.get(name, 0) + 1
-        delay = self._backoff.delay(failures)
+        delay = max(self._backoff.delay(failures), self._least())
         if isinstance(error, TooManyRequests):
             delay = max(delay, error.retry_after)
         LOG.log(

@@ -16,6 +16,8 @@ from koordpolicy.model.protocol import (
     ESTIMATED_SCALING_FACTORS,
     ESTIMATED_SECONDS_AFTER_SCHEDULED,
     NODE_RESERVATION,
+    QUOTA_RESOURCE_KEYS,
+    QUOTA_TOTAL,
     RESOURCE_AMPLIFICATION_RATIO,
     RESOURCE_STATUS,
     THIRD_PARTY_ALLOCATIONS,
@@ -263,6 +265,20 @@ REAL: Final[Mapping[str, Json]] = {
         "metadata": _meta("budget", NAMESPACE),
         "spec": {"selector": _SELECTOR, "minAvailable": 1},
         "status": {"disruptionsAllowed": 1, "disruptedPods": {"p9": _TIME}},
+    },
+    "elasticquotaprofiles.quota.koordinator.sh": {
+        "metadata": _meta("pool", NAMESPACE, annotations={QUOTA_RESOURCE_KEYS: '["cpu"]'}),
+        "spec": {
+            "quotaName": "root",
+            "quotaLabels": {"a": "b"},
+            "resourceRatio": "0.9",
+            "nodeSelector": _SELECTOR,
+        },
+    },
+    "elasticquotas.scheduling.sigs.k8s.io": {
+        "metadata": _meta("root", NAMESPACE, annotations={QUOTA_TOTAL: '{"cpu":"4"}'}),
+        "spec": {"min": {"cpu": "4"}, "max": {"cpu": "8"}},
+        "status": {"used": {"cpu": "1"}},
     },
     "storageclasses.storage.k8s.io": {
         "metadata": _meta("fast"),

@@ -1,5 +1,6 @@
 """What the table of actors says of components is so: each is let work, and asks the decisions of its fields, no others."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -13,7 +14,9 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.kinds.actors import ACTORS, Part
 from koordpolicy.manager.controllers.node_slo import NodeSLOController
+from koordpolicy.manager.controllers.quota_profile import KnownQuotaObjects, QuotaProfileController
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.model.node import read_node
 from koordpolicy.runtime.rollout.judging import judge
 from koordpolicy.runtime.rollout.plan import plan_of
 from koordpolicy.scheduler.rehearsal import rehearse
@@ -121,10 +124,27 @@ def _work(policies: RuleGraph) -> None:
     NodeSLOController(
         lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
     ).decide("n")
+    _follow_quota_profile(policies)
     suppression = CPUSuppression(policies)
     suppression.decide(record, small.nanoseconds)
     suppression.decide({}, small.nanoseconds)
     judge(policies, plan_of(policies, {}, 0), {}, 0)
+
+
+def _follow_quota_profile(policies: RuleGraph) -> None:
+    profile: Any = {
+        "metadata": {"namespace": "team", "name": "pool"},
+        "spec": {"quotaName": "root", "nodeSelector": {}},
+    }
+    node = read_node({"metadata": {"name": "n"}})
+    controller = QuotaProfileController(
+        lambda: policies,
+        KnownQuotaObjects({("team", "pool"): profile}, {}, lambda: {"n": node}),
+        lambda: 0,
+    )
+    asyncio.run(controller.decide(("team", "pool")))
+    controller.every()
+    controller.retry_after()
 
 
 _GPU: Any = {

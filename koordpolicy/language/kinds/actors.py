@@ -138,7 +138,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("QuotaProfile", _COMPILED, _RULES),
     (
         "QuotaProfile",
-        _by(awaited="manager"),
+        _by(Part.MANAGER),
         "enabled tree unschedulable ratio keys min max interval retryAfter",
     ),
     ("DeviceSharing", _COMPILED, _RULES),

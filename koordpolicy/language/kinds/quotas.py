@@ -181,7 +181,7 @@ class QuotaProfileSpec(PolicySpec):
         Value,
         Slot(
             DURATION,
-            "How soon it is looked at again after a write that failed.",
+            "How much time passes at least after a write that failed; more where it fails again.",
             roots=frozenset(),
             default="2s",
         ),

@@ -1,6 +1,5 @@
 """The root quota that follows from an ElasticQuotaProfile and the nodes that it selects."""
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,9 +10,8 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.node import Node
-from koordpolicy.model.protocol import QUOTA_RESOURCE_KEYS, QUOTA_TREE_ID
-from koordpolicy.model.quota import embedded_names
-from koordpolicy.model.reading import Amounts, Json, ObjectError, mapping, text, texts
+from koordpolicy.model.quota_profile import QuotaProfile
+from koordpolicy.model.reading import Amounts
 
 KIND: Final = "QuotaProfile"
 
@@ -28,18 +26,26 @@ class TreeQuota:
     totals: TreeTotals
 
 
-def tree_quota(graph: RuleGraph, profile: Json, nodes: Iterable[Node], now: int) -> TreeQuota | None:
-    """The quota for the nodes of a profile; None where policy does not follow it. `now` in nanoseconds since 1970.
+def is_followed(graph: RuleGraph, profile: QuotaProfile, now: int) -> bool:
+    """Whether policy follows a profile; `now` in nanoseconds since 1970. Raises `CelError`."""
+    roots = {"quotaProfile": _record(profile), "now": TIMES.timestamp(now)}
+    return bool(graph.about(KIND, "", roots).value("enabled"))
 
-    Raises ObjectError for a malformed profile, `CelError`.
-    """
+
+def counted(graph: RuleGraph, node: Node, now: int) -> tuple[Amounts, bool]:
+    """What a node offers, and whether policy counts it as unschedulable. Raises `CelError`."""
+    roots = {"node": node_record(NodeSight(node), graph.catalogue, TIMES, now), "now": TIMES.timestamp(now)}
+    return node.allocatable, bool(graph.about(KIND, "", roots).value("unschedulable"))
+
+
+def tree_quota(
+    graph: RuleGraph, profile: QuotaProfile, nodes: Iterable[tuple[Amounts, bool]], now: int
+) -> TreeQuota:
+    """The quota for the nodes of a profile, each as `counted`. Raises `CelError`."""
     time = TIMES.timestamp(now)
     record = _record(profile)
     about = graph.about(KIND, "", {"quotaProfile": record, "now": time})
-    if not about.value("enabled"):
-        return None
-    counted = [(node.allocatable, _is_excluded(graph, node, now)) for node in nodes]
-    totals = tree_totals(counted, about.value("ratio"))
+    totals = tree_totals(nodes, about.value("ratio"))
     roots: Mapping[str, Any] = {
         "quotaProfile": {**record, "total": totals.total, "unschedulable": totals.unschedulable},
         "now": time,
@@ -54,40 +60,17 @@ def tree_quota(graph: RuleGraph, profile: Json, nodes: Iterable[Node], now: int)
     )
 
 
-def _is_excluded(graph: RuleGraph, node: Node, now: int) -> bool:
-    roots = {"node": node_record(NodeSight(node), graph.catalogue, TIMES, now), "now": TIMES.timestamp(now)}
-    return bool(graph.about(KIND, "", roots).value("unschedulable"))
-
-
-def _record(profile: Json) -> Record:
-    metadata = mapping(profile, "metadata")
-    name, namespace = text(metadata, "name", "metadata"), text(metadata, "namespace", "metadata")
-    labels = texts(metadata, "labels", "metadata")
-    annotations = texts(metadata, "annotations", "metadata")
+def _record(profile: QuotaProfile) -> Record:
     record: Record = {
-        "name": name,
-        "namespace": namespace,
-        "labels": labels,
-        "annotations": annotations,
-        "tree": labels.get(QUOTA_TREE_ID, ""),
-        "hash": str(fnv64a(f"{namespace}/{name}")),
+        "name": profile.name,
+        "namespace": profile.namespace,
+        "labels": profile.labels,
+        "annotations": profile.annotations,
+        "tree": profile.tree,
+        "hash": str(fnv64a(f"{profile.namespace}/{profile.name}")),
     }
-    ratio = _number(text(mapping(profile, "spec"), "resourceRatio", "spec"))
-    if ratio is not None:
-        record["ratio"] = ratio
-    try:
-        keys = embedded_names(annotations, QUOTA_RESOURCE_KEYS)
-    except ObjectError:
-        keys = ()  # what cannot be read says nothing
-    if keys:
-        record["resourceKeys"] = list(dict.fromkeys(keys))
+    if profile.ratio is not None:
+        record["ratio"] = profile.ratio
+    if profile.resource_keys:
+        record["resourceKeys"] = list(profile.resource_keys)
     return record
-
-
-def _number(text: str) -> float | None:
-    """The number that a text is, as Koordinator reads it; None where it is none."""
-    try:
-        found = float(text)
-    except ValueError:
-        return None
-    return found if math.isfinite(found) and "_" not in text else None

@@ -100,6 +100,25 @@ def test_failures_come_again_later_and_stop_nobody_else() -> None:
     asyncio.run(scene())
 
 
+def test_after_a_failure_so_much_time_passes_at_least() -> None:
+    async def scene() -> None:
+        backoff = Backoff(lambda: 0.0, initial=0.01, longest=0.05)
+        queue = WorkQueue("nodes", Metrics("test"), backoff, least=lambda: 3600.0)
+        done: list[str] = []
+
+        async def reconcile(name: str) -> bool:
+            done.append(name)
+            raise KubeError("no")
+
+        async with running(queue.run(reconcile)):
+            queue.add("bad")
+            await until(lambda: bool(done))
+            await asyncio.sleep(0.1)
+        assert done == ["bad"]
+
+    asyncio.run(scene())
+
+
 def test_appointments_come_when_due_the_sooner_of_two_and_not_for_the_forgotten() -> None:
     async def scene(queue: WorkQueue, done: list[str]) -> None:
         queue.add_after("late", 0.2)

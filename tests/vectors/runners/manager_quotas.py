@@ -9,7 +9,7 @@ from koordpolicy.algorithms.quota_admission import admit
 from koordpolicy.algorithms.quota_tree import QuotaTree
 from koordpolicy.algorithms.records import pod_record
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.controllers.tree_quota import tree_quota
+from koordpolicy.manager.controllers.tree_quota import counted, tree_quota
 from koordpolicy.manager.webhooks.bindings import binding_roots
 from koordpolicy.manager.webhooks.devices import Devices
 from koordpolicy.manager.webhooks.quota_admission import demand_of
@@ -33,6 +33,7 @@ from koordpolicy.model.protocol import (
 )
 from koordpolicy.model.quantity import amount_text, parse_quantity
 from koordpolicy.model.quota import read_quota
+from koordpolicy.model.quota_profile import read_quota_profile
 from tests.vectors.policies import document, graph
 from tests.vectors.runners.runner import Runner
 
@@ -166,8 +167,9 @@ def quota_profile(given: Given) -> Given:
         )
         for at, one in enumerate(given["nodes"])
     ]
-    found = tree_quota(graph(), {"metadata": metadata, "spec": spec}, nodes, 0)
-    assert found is not None
+    policies = graph()
+    profile = read_quota_profile({"metadata": metadata, "spec": spec})
+    found = tree_quota(policies, profile, [counted(policies, node, 0) for node in nodes], 0)
     (units,) = {number // 1000 if name == "cpu" else number for name, number in found.max.items()}
     return {
         "tree_id": found.tree,
