@@ -7,8 +7,8 @@ from koordpolicy.graph.meaning.constants import constants_of
 from koordpolicy.graph.state import State
 from koordpolicy.language.cel.types import CPU, MEMORY, Type
 
-_CORES: Final = 1_000
-"""No node has as many; who writes 4000 means 4000m."""
+_CORES: Final = 1_024
+"""No node has more; who writes 4000 means 4000m."""
 _LEAST: Final = 1 << 20
 """Bytes. Nothing runs in less; who writes 64 means 64Mi or 64Gi."""
 
@@ -30,7 +30,7 @@ def amounts(state: State) -> None:
 
 
 def _is_odd(kind: Type, value: int) -> bool:
-    return value >= _CORES * 1_000 if kind == CPU else 0 < value < _LEAST
+    return value > _CORES * 1_000 if kind == CPU else 0 < value < _LEAST
 
 
 def _in_words(kind: Type, value: int) -> str:

@@ -18,6 +18,7 @@ from koordpolicy.language.facts.table import (
     by_name,
     each,
 )
+from koordpolicy.language.facts.workload import WORKLOAD
 
 _ZONE: Components = frozenset({Component.MANAGER, Component.AGENT})
 _HOST: Components = frozenset({Component.MANAGER, Component.AGENT})
@@ -121,6 +122,7 @@ FACTS = FactTable(
         QUOTA_GROUP,
         NAMESPACE_QUOTAS,
         QUOTA_PROFILE,
+        WORKLOAD,
         BINDING,
         ROLLOUT,
     )

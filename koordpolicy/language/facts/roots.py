@@ -41,7 +41,7 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "container",
                 record("container"),
                 "The container that is decided on.",
-                frozenset({Component.WEBHOOK, Component.AGENT, Component.RUNTIME_PROXY}),
+                frozenset({Component.WEBHOOK, Component.MANAGER, Component.AGENT, Component.RUNTIME_PROXY}),
             ),
             Root(
                 "oldPod",
@@ -136,6 +136,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "Name of the resource that is decided on.",
                 frozenset({Component.MANAGER}),
                 usual="cpu",
+            ),
+            Root(
+                "workload",
+                record("workload"),
+                "The workload, and its container, that is decided on.",
+                frozenset({Component.MANAGER}),
             ),
             Root("rollout", record("rollout"), "How a new revision does on its way.", EVERYWHERE),
             Root("now", TIMESTAMP, "The time of the decision.", EVERYWHERE, usual=USUAL_TIME),

@@ -141,6 +141,23 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _by(Part.MANAGER),
         "enabled tree unschedulable ratio keys min max interval retryAfter",
     ),
+    ("Recommendation", _COMPILED, _RULES),
+    (
+        "Recommendation",
+        _by(awaited="manager"),
+        " ".join(
+            [
+                "enabled counted history history.weight history.confidentAfter history.forgetAfter history.containers",
+                "checkpoint checkpoint.interval checkpoint.mostPerMinute",
+                "publish publish.interval publish.whenChangedBy publish.atLeastEvery",
+                *(
+                    f"{of} {of}.buckets {of}.buckets.first {of}.buckets.growth {of}.buckets.most {of}.halfLife {of}.share "
+                    f"{of}.lower {of}.target {of}.upper {of}.margin {of}.minimum {of}.maximum"
+                    for of in ("cpu", "memory")
+                ),
+            ]
+        ),
+    ),
     ("DeviceSharing", _COMPILED, _RULES),
     (
         "DeviceSharing",

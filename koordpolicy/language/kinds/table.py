@@ -19,6 +19,7 @@ from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.isolation import IsolationSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.quotas import QuotaProfileSpec, QuotaTreeSpec
+from koordpolicy.language.kinds.recommendation import RecommendationSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
@@ -158,6 +159,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 frozenset({Component.MANAGER}),
                 _roots("node", "zone", "cluster", "now"),
                 lambda spec, _name: str(spec.resource),
+            ),
+            Kind(
+                "Recommendation",
+                RecommendationSpec,
+                "What containers should request, by what they used.",
+                frozenset({Component.MANAGER}),
+                _roots("workload", "now"),
             ),
             Kind(
                 "CPUSuppress",

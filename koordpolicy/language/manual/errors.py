@@ -42,6 +42,10 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "ColocationProfile": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "QuotaTree": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "QuotaProfile": ("nothing is written for the profile", "-"),
+        "Recommendation": (
+            "of a pod: its use does not count; of a workload: what its object recommends stays",
+            "-",
+        ),
         "DeviceSharing": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "Overcommit": (
             (

@@ -66,6 +66,13 @@ _SPECS = {
           ratio: 0.9
           keys: [cpu, memory, nvidia.com/gpu]
     """,
+    "Recommendation": """
+        metadata: {name: front}
+        spec:
+          match: {condition: "workload.namespace == 'front'"}
+          cpu: {target: 98%, margin: 25%, minimum: 100m}
+          memory: {target: 100%}
+    """,
     "DeviceSharing": """
         metadata: {name: gpu}
         spec:

@@ -168,6 +168,7 @@ _ONLY_IN_SLOTS = {
     "QuotaTree": {"pod", "namespaceObject", "quota", "oldQuota", "parentQuota", "namespaceQuotas"},
     "QuotaProfile": {"node", "resource"},
     "DeviceSharing": {"container"},
+    "Recommendation": {"pod", "container"},
 }
 """Roots that only some slots of a kind have, since there is such a record at their decision points alone."""
 
