@@ -17,6 +17,7 @@ from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
 from koordpolicy.manager.node_slos import NodeSLOs
 from koordpolicy.manager.quota_profiles import QuotaProfiles
+from koordpolicy.manager.recommendations import Recommendations
 from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
@@ -83,6 +84,8 @@ class Manager:
         self.webhooks = None if webhooks is None else ServedWebhooks(component, webhooks, handlers.mirrors)
         self.node_slos = NodeSLOs(component, self.objects, pace.slo_resync)
         self.quota_profiles = QuotaProfiles(component, self.objects)
+
+        self.recommendations = Recommendations(component, self.objects)
         self._leading = False
 
     def start(self, tasks: Tasks) -> None:
@@ -92,6 +95,8 @@ class Manager:
         self._watch.start(tasks)
         tasks.start("watch nodeslos", self.node_slos.watching.run())
         self.quota_profiles.start(tasks)
+
+        tasks.start("watch recommendations", self.recommendations.watching.run())
         tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
 
     def status(self) -> dict[str, Any]:
@@ -99,6 +104,7 @@ class Manager:
         return {
             "nodes": len(self.objects.nodes),
             "waiting": len(self.queue),
+            **self.recommendations.status(),
         }
 
     # --- what only the leader does ----------------------------------------------------------------
@@ -127,6 +133,8 @@ class Manager:
                 tasks.start("resync", self._resync())
                 tasks.start("node slos", self.node_slos.lead())
                 tasks.start("quota profiles", self.quota_profiles.lead())
+
+                tasks.start("recommendations", self.recommendations.lead())
                 await self.queue.run(self._reconcile, self._pace.workers)
             finally:
                 self._leading = False
@@ -162,6 +170,10 @@ class Manager:
 
     def _changed_on(self, resource: Resource, change: ObjectChange) -> None:
         """Something about a node is another: look at it, at one with other pods a little later."""
+        if resource is resources.NODE_METRICS:
+            self.recommendations.reported(change)
+        if resource is resources.PODS:
+            self.recommendations.pod_changed(change)
         if not self._leading:
             return
         if resource is resources.NODES:

@@ -220,6 +220,13 @@ SHARD = "koordpolicy.io/shard"
 """On a node, as a label: the scheduler's shard that places pods there. On a pod, as an annotation: the shards that have
 had it, such as `0>2`; it is in the hands of the last."""
 
+# Recommendations
+
+RECOMMENDED_BOUNDS = "koordpolicy.io/recommended-bounds"
+"""On a Recommendation, as JSON: by container, what a request should not be below (`lower`) and above (`upper`)."""
+USAGE_HISTORY = "koordpolicy.io/usage-history"
+"""On a Recommendation, as JSON: checkpoints of what its containers used, by container, for the next leader."""
+
 # Commands to a rollout, as annotations of its PolicyRevision
 
 ROLLOUT = "koordpolicy.io/rollout"

@@ -10,11 +10,14 @@ from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import node_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
+from koordpolicy.kube.port import MergePatch
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.kinds.actors import ACTORS, Part
 from koordpolicy.manager.controllers.node_slo import NodeSLOController
 from koordpolicy.manager.controllers.quota_profile import KnownQuotaObjects, QuotaProfileController
+from koordpolicy.manager.controllers.recommendation import RecommendationController
+from koordpolicy.manager.recommender.owners import Owners
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.model.node import read_node
 from koordpolicy.runtime.rollout.judging import judge
@@ -125,6 +128,8 @@ def _work(policies: RuleGraph) -> None:
         lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
     ).decide("n")
     _follow_quota_profile(policies)
+
+    _recommend(small)
     suppression = CPUSuppression(policies)
     suppression.decide(record, small.nanoseconds)
     suppression.decide({}, small.nanoseconds)
@@ -145,6 +150,37 @@ def _follow_quota_profile(policies: RuleGraph) -> None:
     asyncio.run(controller.decide(("team", "pool")))
     controller.every()
     controller.retry_after()
+
+
+def _recommend(small: SmallCluster) -> None:
+    """A pod of two containers, whose node reports it."""
+    labels = {"app": "two"}
+    containers = [{"name": name, "image": "i"} for name in ("a", "b")]
+    small.create(
+        resources.PODS,
+        {"metadata": {"name": "two", "labels": labels}, "spec": {"nodeName": "n", "containers": containers}},
+    )
+    phase = MergePatch({"status": {"phase": "Running"}})
+    small.store.patch(resources.PODS, "two", phase, namespace="default", subresource="status")
+    target = {"type": "podSelector", "podSelector": {"matchLabels": labels}}
+    obj = small.create(resources.RECOMMENDATIONS, {"metadata": {"name": "two"}, "spec": {"target": target}})
+    controller = RecommendationController(
+        lambda: small.graph,
+        small.objects,
+        lambda key: obj,
+        Owners(lambda name: None),
+        lambda: small.nanoseconds,
+        lambda graph, problem, key: None,
+    )
+    controller.heard(("default", "two"), obj)
+    small.report(pods={"two": "1"})
+    small.look()
+    sight = small.objects.sight("n")
+    assert sight is not None
+    assert sight.metric is not None
+    controller.reported(sight.metric)
+    controller.due()
+    controller.decide(("default", "two"))
 
 
 _GPU: Any = {

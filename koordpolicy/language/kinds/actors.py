@@ -144,7 +144,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("Recommendation", _COMPILED, _RULES),
     (
         "Recommendation",
-        _by(awaited="manager"),
+        _RENDERED,
         " ".join(
             [
                 "enabled counted history history.weight history.confidentAfter history.forgetAfter history.containers",

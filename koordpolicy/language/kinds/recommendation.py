@@ -50,6 +50,8 @@ class _Recommended(PolicyModel):
             DOUBLE,
             "Share of its pod's use that counts as the container's; asked where a pod has several, since nodes report pods.",
             roots=_CONTAINER,
+            minimum=0,
+            maximum=1,
         ),
     ] = None
     half_life: Annotated[
@@ -92,7 +94,14 @@ class UsageHistory(PolicyModel):
 
     weight: Annotated[
         Value,
-        Slot(DOUBLE, "What a sample counts; one is taken whenever a node reports.", roots=_POD, default=1.0),
+        Slot(
+            DOUBLE,
+            "What a sample counts; one is taken whenever a node reports.",
+            roots=_POD,
+            minimum=0,
+            maximum=1_000,
+            default=1.0,
+        ),
     ] = None
     confident_after: Annotated[
         Value,

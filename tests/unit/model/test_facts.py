@@ -8,6 +8,7 @@ from koordpolicy.algorithms.pod_request import pod_demand
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import FACTS
+from koordpolicy.manager.recommender.policy import container_facts, workload_facts
 from koordpolicy.model import protocol as wire
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts.load import (
@@ -30,6 +31,7 @@ from koordpolicy.model.facts.pod import class_facts, namespace_facts, pod_facts,
 from koordpolicy.model.metric import AggregatedUsage, HostApplicationMetric, NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.pod import Container, Owner, Pod
+from koordpolicy.model.recommendation import RecommendationObject, Target
 from koordpolicy.model.time import NANOSECONDS
 
 TIMES = Times(Timestamp, Duration)
@@ -121,6 +123,7 @@ RECORDS: Mapping[str, Record] = {
     "zone": whole_zone(),
     "hostApplication": host_application_facts(HostApplicationMetric("a", USED, "koord-prod", "LS"), "prod"),
     "namespace": namespace_facts({"metadata": {"name": "default", "labels": {"a": "b"}}}),
+    "workload": container_facts(workload_facts(RecommendationObject("default", "web", Target())), "app", 7),
     "cluster": cluster_facts("east", 3, 5, USED, {}),
 }
 

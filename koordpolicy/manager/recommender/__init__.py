@@ -1,0 +1,1 @@
+"""The recommender: what containers used, remembered as histograms, and what they should request by it."""
