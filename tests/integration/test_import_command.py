@@ -69,3 +69,36 @@ def test_files_with_nothing_of_it_are_told(tmp_path: Path, compiler: Compiler) -
     other.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n")
     assert run(compiler, "import", str(other))[0] == 2
     assert run(compiler, "import", str(tmp_path / "none.yaml"))[0] == 2
+
+
+SCHEDULER = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: koord-scheduler
+  pluginConfig:
+  - name: LoadAwareScheduling
+    args: {usageThresholds: {cpu: 55}}
+  plugins:
+    filter: {enabled: [{name: LoadAwareScheduling}, {name: Reservation}]}
+"""
+
+
+@pytest.mark.parametrize("within", ["a file", "a ConfigMap"])
+def test_a_scheduler_there_and_back(tmp_path: Path, compiler: Compiler, within: str) -> None:
+    given, bundle = tmp_path / "scheduler.yaml", tmp_path / "bundle"
+    config = {
+        "kind": "ConfigMap",
+        "metadata": {"name": "koord-scheduler-config"},
+        "data": {"config": SCHEDULER},
+    }
+    given.write_text(SCHEDULER if within == "a file" else json.dumps(config))
+    code, out, _ = run(compiler, "import", str(given), "--write", str(bundle))
+    assert code == 0
+    assert "filter.Reservation\n  not taken: koordpolicy's scheduler does not do that yet" in out
+    assert run(compiler, "check", str(bundle))[0] == 0
+    code, out, err = run(compiler, "export", str(bundle), "--scheduler", "-o", "json")
+    assert (code, err) == (0, "")
+    (profile,) = json.loads(out)["profiles"]
+    (arguments,) = [one["args"] for one in profile["pluginConfig"] if one["name"] == "LoadAwareScheduling"]
+    assert arguments["usageThresholds"] == {"cpu": 55}

@@ -15,6 +15,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         default="koordinator-system",
         help="namespace of the ConfigMap (default: koordinator-system)",
     )
+    parser.add_argument(
+        "--scheduler",
+        action="store_true",
+        help="the KubeSchedulerConfiguration of the scheduling profiles instead of objects of the cluster",
+    )
     parser.add_argument("-w", "--write", metavar="FILE", type=Path, help="write into a file")
     parser.add_argument(
         "-o",

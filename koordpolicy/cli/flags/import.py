@@ -11,7 +11,8 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "files",
         nargs="+",
         metavar="FILE",
-        help="objects as `kubectl get -o yaml` prints them: the ConfigMap slo-controller-config, ClusterColocationProfiles",
+        help="objects as `kubectl get -o yaml` prints them: the ConfigMap slo-controller-config, "
+        "ClusterColocationProfiles; a scheduler's KubeSchedulerConfiguration",
     )
     parser.add_argument(
         "-w",

@@ -130,7 +130,10 @@ MINUTES: Final = _time(_MINUTE)
 NANOS: Final = _time(1)
 BANDWIDTH: Final = Carriage(_bandwidth, bandwidth_text)
 NETWORK: Final = Carriage(_network, _network_shown)
+DURATION: Final = Carriage(
+    lambda text: _time_text(parse_duration(text)), lambda value: duration_text(_nanoseconds(value))
+)
 DURATIONS: Final = Carriage(
-    lambda texts: [_time_text(parse_duration(text)) for text in texts],
-    lambda values: [duration_text(_nanoseconds(value)) for value in values],
+    lambda texts: [DURATION.write(text) for text in texts],
+    lambda values: [DURATION.show(value) for value in values],
 )

@@ -1,17 +1,21 @@
 """Koordinator's configuration as policies: of all objects that say something, in one table."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.algorithms.colocation import colocation
 from koordpolicy.algorithms.strategy_checks import outside
+from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph.exchange.documents import Imported, Taken, import_document
 from koordpolicy.graph.exchange.profiles import KIND as PROFILE
 from koordpolicy.graph.exchange.profiles import import_profile
 from koordpolicy.graph.exchange.rendering import strategy_of
+from koordpolicy.graph.exchange.scheduling import import_scheduler
 from koordpolicy.graph.graph import RuleGraph
+from koordpolicy.language.documents.manifests import read_manifests
+from koordpolicy.model.scheduler_config import KIND as SCHEDULER
 from koordpolicy.model.slo_config import (
     COLOCATION,
     CONFIG_MAP,
@@ -26,7 +30,6 @@ _NOT_TAKEN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "ElasticQuota": "it stays an object of the cluster, which the scheduler and the webhooks read",
         "ElasticQuotaProfile": "it stays an object of the cluster",
-        "KubeSchedulerConfiguration": "profiles of the scheduler are written by hand, as SchedulingProfile",
     }
 )
 
@@ -45,9 +48,23 @@ def import_objects(objects: Iterable[Mapping[str, Any]], graph: RuleGraph) -> Im
             result.add(import_config(obj.get("data") or {}, graph))
         elif kind == PROFILE:
             result.add(import_profile(obj))
+        elif kind == SCHEDULER:
+            result.add(import_scheduler(obj, graph))
+        elif kind == "ConfigMap":
+            for config in _scheduler_configs(name, obj.get("data") or {}):
+                result.add(import_scheduler(config, graph))
         elif kind in _NOT_TAKEN:
             result.table.append(Taken(f"{kind}/{name}" if name else kind, reason=_NOT_TAKEN[kind]))
     return result
+
+
+def _scheduler_configs(name: str, data: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
+    """The configurations of schedulers that a ConfigMap holds as files; files of other kinds are nobody's business."""
+    for key, text in data.items():
+        if SCHEDULER in text:
+            for document in read_manifests(f"{name}/{key}", text, Diagnostics()):
+                if document.data.get("kind") == SCHEDULER:
+                    yield document.data
 
 
 def import_config(data: Mapping[str, str], graph: RuleGraph, precedence: int = 0) -> Imported:
