@@ -45,7 +45,7 @@ WEBHOOKS: Final = (
         (PODS,),
         (_CREATE, _UPDATE, _DELETE),
         lambda context: PodValidation(context).answer,
-        subresources=("", "resize"),
+        subresources=("", "resize", "ephemeralcontainers"),
         reads=(NAMESPACES, ELASTIC_QUOTAS),
         scope=validated_pods,
     ),

@@ -9,6 +9,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.kube.port import Object
 from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.webhooks.pod_objects import check_size
 from koordpolicy.manager.webhooks.pods import PodValidation, is_exempt, is_going, namespace_of
 from koordpolicy.manager.webhooks.quota_admission import QuotaDemand, demand_of
 from koordpolicy.manager.webhooks.quota_batch import QuotaBatches, QuotaVerdict, settings_of
@@ -58,6 +59,7 @@ class PodQuotaAdmission:
         graph, settings = self._settings()
         if settings is None:
             return None
+        check_size(request.object)
         roots = _roots(graph, request, request.object, namespace, context.now())
         about = graph.about(KIND, "", roots)
         if str(request.operation) not in about.value("admission.operations"):

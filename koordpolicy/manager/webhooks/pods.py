@@ -11,6 +11,7 @@ from koordpolicy.manager.webhooks.answers import answered
 from koordpolicy.manager.webhooks.cluster_profiles import BothProfiles, cluster_profiles
 from koordpolicy.manager.webhooks.elastic_quotas import quota_of
 from koordpolicy.manager.webhooks.mutation import PodContext, mutate
+from koordpolicy.manager.webhooks.pod_objects import check_size, is_unchanged
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules, Violation
 from koordpolicy.manager.webhooks.webhook import ByRevision, WebhookContext
@@ -32,6 +33,7 @@ class PodMutation:
         namespace = namespace_of(context.objects, request.namespace)
         if request.object is None or is_exempt(namespace):
             return None
+        check_size(request.object)
         graph, profiles = self._profiles()
         state = PodContext(namespace, self._priority_class, context.now())
         mutation = mutate(request.object, profiles, graph, state, context.draw)
@@ -75,6 +77,10 @@ class PodValidation:
         if is_exempt(namespace):
             return ()
         _, rules = self._rules()
+        if request.operation is Operation.UPDATE and rules.judge_changes_alone and is_unchanged(request):
+            return ()
+        if request.object is not None:
+            check_size(request.object)
         return rules.violations(
             request.operation,
             request.object,

@@ -6,7 +6,9 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import RuleGraph
+from koordpolicy.kube.admission import Operation
 from koordpolicy.language.cel.errors import CelError
+from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds.admission import ADMITTED
 from koordpolicy.model.facts import Record
@@ -49,12 +51,29 @@ def rules_on(graph: RuleGraph, resource: str) -> tuple[str, ...]:
     return tuple(target.partition("/")[2] for _, target in sorted(placed))
 
 
+_ASKED: Final = ("enabled", "require", "enforcement")
+_OF_THE_REQUEST: Final = frozenset({"user", "now", "operation"})
+
+
+def judge_changes_alone(graph: RuleGraph) -> bool:
+    """Whether rules on updates of pods read objects alone: then an update that changes nothing of the pod says nothing new."""
+    for name in rules_on(graph, "pods"):
+        if Operation.UPDATE in graph.about(KIND, name).value("operations"):
+            for field in _ASKED:
+                read = facts_of(graph.expression(f"{KIND}/{name}.{field}"))
+                if any(root in _OF_THE_REQUEST for root, _ in read):
+                    return False
+    return True
+
+
 class Rules:
     """All admission rules of a revision, in their order. Immutable."""
 
     def __init__(self, graph: RuleGraph) -> None:
         self._graph = graph
         self._names = {resource: rules_on(graph, resource) for resource in ADMITTED}
+        self.judge_changes_alone = judge_changes_alone(graph)
+        """See the function of that name."""
 
     def violations(
         self,

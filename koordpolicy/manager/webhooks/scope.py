@@ -14,9 +14,10 @@ from koordpolicy.graph.bands import announced_resources
 from koordpolicy.graph.rules import Requirement
 from koordpolicy.kube.admission import Operation
 from koordpolicy.manager.webhooks.devices import devices
+from koordpolicy.manager.webhooks.pod_objects import SPOKEN_OF
 from koordpolicy.manager.webhooks.profiles import KIND as PROFILE
 from koordpolicy.manager.webhooks.rules import KIND as RULE
-from koordpolicy.manager.webhooks.rules import rules_on
+from koordpolicy.manager.webhooks.rules import judge_changes_alone, rules_on
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC
 from koordpolicy.model.time import NANOSECONDS
 
@@ -27,6 +28,14 @@ _MOST_KEYS: Final = 50
 TIMEOUT: Final = 10
 """Seconds, as Kubernetes has it by default."""
 
+_CHANGES: Final = " || ".join(
+    (
+        'request.operation != "UPDATE"',
+        "object.spec != oldObject.spec",
+        *(f"object.metadata.?{one} != oldObject.metadata.?{one}" for one in SPOKEN_OF),
+    )
+)
+"""CEL: it is no update, or one that changes something of a pod that policies can speak of."""
 _WHOLE: Final[frozenset[Operation]] = frozenset(Operation)
 Expression = dict[str, Any]
 """A line of a label selector, as Kubernetes writes it."""
@@ -87,12 +96,13 @@ def validated_pods(graph: RuleGraph) -> Scope | None:
     if Operation.UPDATE in operations or Operation.DELETE in operations:
         # An update that takes the label away that a rule asks for is judged as well: labels narrow creations alone.
         alternatives = [()]
+    changes = Operation.UPDATE in operations and judge_changes_alone(graph)
     fail_open, timeout = _failing(graph, RULE, subjects)
     return Scope(
         operations,
         namespaces=common(alternatives, "namespaceObject"),
         objects=common(alternatives, "pod"),
-        condition=_condition(alternatives, ()),
+        condition=_CHANGES if changes else _condition(alternatives, ()),
         fail_open=fail_open,
         timeout=timeout,
     )

@@ -158,3 +158,13 @@ def test_a_common_selector_leaves_out_nothing_that_an_alternative_takes(
 
     if any(taken(one) for one in alternatives):
         assert all(holds(line, labels) for line in common(alternatives, "pod"))
+
+
+def test_updates_that_change_nothing_for_rules_are_not_asked_about() -> None:
+    rule = document("AdmissionRule", "a", {"require": {"cel": "pod.qos != 'LSE'"}})
+    (condition,) = entries(rule)["validate-pod"]["matchConditions"]
+    assert condition["expression"].startswith(
+        'request.operation != "UPDATE" || object.spec != oldObject.spec || object.metadata.?labels != '
+    )
+    of_users = document("AdmissionRule", "b", {"require": {"cel": "user != 'jane'"}})
+    assert "matchConditions" not in entries(rule, of_users)["validate-pod"]

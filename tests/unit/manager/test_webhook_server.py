@@ -95,6 +95,9 @@ def profile(**spec: Any) -> Mapping[str, Any]:
     )
 
 
+OTHER = {**POD, "spec": {"containers": [{"name": "main", "image": "another"}]}}
+
+
 def rule(name: str, **spec: Any) -> Mapping[str, Any]:
     return document("AdmissionRule", name, {"require": False, **spec})
 
@@ -162,9 +165,9 @@ def test_a_rule_that_cannot_be_decided_does_as_its_failure_policy_says(policy: s
     assert "the rule cannot be decided" in said
 
 
-@pytest.mark.parametrize("subresource", ["", "resize"])
+@pytest.mark.parametrize("subresource", ["", "resize", "ephemeralcontainers"])
 def test_updates_keep_to_rules_whichever_way_they_come(subresource: str) -> None:
-    update = {"operation": "UPDATE", "subResource": subresource, "oldObject": POD}
+    update = {"operation": "UPDATE", "subResource": subresource, "oldObject": OTHER}
     assert server_of(rule("all")).review("/validate-pod", **update)["allowed"] is False
 
 
@@ -174,9 +177,67 @@ def test_what_holds_a_pod_that_goes_can_be_taken_off() -> None:
     assert (
         server.review("/validate-pod", operation="UPDATE", object=going, oldObject=going)["allowed"] is True
     )
-    assert server.review("/validate-pod", operation="UPDATE", oldObject=POD)["allowed"] is False
+    assert server.review("/validate-pod", operation="UPDATE", oldObject=OTHER)["allowed"] is False
     deleted = server.review("/validate-pod", operation="DELETE", object=None, oldObject=going)
     assert deleted["allowed"] is False
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "asked"),
+    [
+        ("finalizers", ["example.com/held"], False),
+        ("managedFields", [{"manager": "kubectl"}], False),
+        ("labels", {"app": "other"}, True),
+        ("annotations", {"note": "x"}, True),
+        ("ownerReferences", [{"kind": "Job", "name": "j", "uid": "1"}], True),
+    ],
+)
+def test_an_update_is_judged_where_it_changes_what_rules_can_speak_of(
+    field: str, value: Any, asked: bool
+) -> None:
+    update = {
+        "operation": "UPDATE",
+        "oldObject": {**POD, "metadata": {**POD["metadata"], field: value}},  # type: ignore[dict-item]
+    }
+    assert server_of(rule("all")).review("/validate-pod", **update)["allowed"] is not asked
+    about_users = rule("robots", require={"cel": "user == 'robot'"})
+    assert server_of(about_users).review("/validate-pod", **update)["allowed"] is False
+
+
+@pytest.mark.parametrize("path", ["/mutate-pod", "/validate-pod"])
+def test_a_pod_of_more_containers_than_any_node_runs_is_refused(path: str) -> None:
+    containers = [{"name": f"c{number}", "image": "i"} for number in range(700)]
+    spec = {"containers": containers[:600], "initContainers": containers[:401]}
+    told = server_of(rule("any", require=True)).review(path, object={**POD, "spec": spec})
+    assert (told["allowed"], told["status"]["code"]) == (False, 400)
+    assert told["status"]["message"] == "spec: 1001 containers, at most 1000 are admitted"
+
+
+_SPOILED: list[Any] = [
+    {},
+    {"metadata": 3},
+    {"metadata": {"labels": []}},
+    {"metadata": {"labels": {"a": 1}}},
+    {**POD, "spec": {"containers": "all"}},
+    {**POD, "spec": []},
+    {"metadata": {"name": "p"}, "data": []},
+    {"metadata": {"name": "p"}, "spec": {"max": {"cpu": "many"}, "min": 5}},
+]
+
+
+@pytest.mark.parametrize("webhook", [one for one in WEBHOOKS if "UPDATE" in one.operations and one.scope_here is None], ids=lambda one: str(one.name))  # fmt: skip
+@pytest.mark.parametrize("spoiled", _SPOILED, ids=json.dumps)
+def test_an_old_object_that_cannot_be_read_is_no_mistake_of_ours(webhook: Webhook, spoiled: Any) -> None:
+    resource = webhook.resources[0]
+    named = {"group": resource.group, "version": resource.version, "resource": resource.plural}
+    changes = {"resource": named, "operation": "UPDATE", "subResource": webhook.subresources[0]}
+    server = server_of(
+        rule("all", require={"cel": "oldPod.qos == pod.qos"}), rule("q", resource="elasticquotas")
+    )
+    for new, old in ((POD, spoiled), (spoiled, spoiled)):
+        body = json.dumps(review(**changes, name="slo-controller-config", object=new, oldObject=old)).encode()
+        response = server.post(webhook.path, body)
+        assert response.status == 200, response.body
 
 
 def test_an_object_that_cannot_be_read_is_refused() -> None:

@@ -1,0 +1,29 @@
+"""What can be said of a pod's object before it is read: how much there is of it, whether an update changes it."""
+
+from typing import Final
+
+from koordpolicy.kube.admission import AdmissionRequest
+from koordpolicy.kube.port import Object
+from koordpolicy.model.reading import ObjectError, mapping, sequence
+
+SPOKEN_OF: Final = ("labels", "annotations", "ownerReferences")
+"""What of a pod's metadata policies can speak of, and an update can change."""
+_MOST_CONTAINERS: Final = 1000
+_CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
+
+
+def check_size(pod: Object) -> None:
+    """Raises ObjectError for a pod with more containers than any node runs: each costs time that others wait for."""
+    spec = mapping(pod, "spec")
+    count = sum(len(sequence(spec, field, "spec")) for field in _CONTAINERS)
+    if count > _MOST_CONTAINERS:
+        raise ObjectError(f"spec: {count} containers, at most {_MOST_CONTAINERS} are admitted")
+
+
+def is_unchanged(request: AdmissionRequest) -> bool:
+    """Whether an update leaves all as it is that policies can speak of. Raises ObjectError."""
+    new, old = request.object, request.old_object
+    if new is None or old is None or new.get("spec") != old.get("spec"):
+        return False
+    metadata, before = mapping(new, "metadata"), mapping(old, "metadata")
+    return all((metadata.get(field) or None) == (before.get(field) or None) for field in SPOKEN_OF)
