@@ -1,4 +1,4 @@
-"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, or where a pod goes."""
+"""`koordpolicy explain`: a diagnostic code, a decision, a kind, a fact, a function, where a pod goes, or what admission makes of it."""
 
 import argparse
 import re
@@ -36,6 +36,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
             pods = import_module("koordpolicy.cli.explain_pod")
             return int(pods.explain_pod(arguments, terminal))
         return _explain_record(arguments, terminal)
+    if what == "pod" and arguments.filename:
+        admissions = import_module("koordpolicy.cli.explain_admission")
+        return int(admissions.explain_admission(arguments, terminal))
     if arguments.policies_from_cluster:
         raise CannotRunError("`--policies-from-cluster` is for questions about a pod")
     if re.fullmatch(r"[Kk][Pp]\d+", what):

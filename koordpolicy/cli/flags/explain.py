@@ -30,7 +30,8 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
     """Declare what only a question about a pod needs."""
     group = parser.add_argument_group(
         "of a cluster",
-        "with `pod` and its name, or a decision and the name of a node or pod; without a picture, live",
+        "with `pod` and its name, or a decision and the name of a node or pod; without a picture, live; with `pod -f FILE` and no"
+        " name: what admission makes of the file's pods, and by which rules",
     )
     group.add_argument(
         "name",
@@ -44,7 +45,7 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
         "--filename",
         metavar="PATH",
         action="append",
-        help="manifests of nodes, pods and whatever else there is; may be repeated",
+        help="manifests of nodes, pods and whatever else there is; may be repeated; for admission beside `--snapshot`, too",
     )
     group.add_argument(
         "--policies-from-cluster",

@@ -14,6 +14,7 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.cluster_profiles import Candidates
 from koordpolicy.manager.webhooks.devices import devices
 from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Roots
+from koordpolicy.manager.webhooks.tracing import MutationObserver
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
@@ -49,12 +50,17 @@ class Mutation:
 
 
 def mutate(
-    pod: Json, profiles: Candidates, graph: RuleGraph, state: PodContext, draw: Callable[[], float]
+    pod: Json,
+    profiles: Candidates,
+    graph: RuleGraph,
+    state: PodContext,
+    draw: Callable[[], float],
+    observer: MutationObserver | None = None,
 ) -> Mutation:
     """The pod with all that policies put into it.
 
     Every question is asked about the pod as submitted, so that one profile does not decide on another.
-    `draw` gives a random number from 0 to below 100 for each matching profile. Raises ObjectError for what is
+    `draw` gives a random number from 0 to below 100 for each matching profile; `observer` is told of each step. Raises ObjectError for what is
     malformed, ColocationProfileError for what a profile cannot do that is not to be left out, CelError.
     """
     roots = roots_of(pod, graph, state)
@@ -68,21 +74,27 @@ def mutate(
             if not profile.matches(roots):
                 continue
             taken = profile.takes(draw(), roots)
-            after = apply_profile(changed, profile.effect(roots, state.priority_class)) if taken else changed
+            effect = profile.effect(roots, state.priority_class) if taken else None
+            after = changed if effect is None else apply_profile(changed, effect)
             vote = (profile.translation(roots), taken)
         except (CelError, ColocationProfileError, PatchError) as error:
             if profile.holds_up:
                 raise ColocationProfileError(_in_profile(profile.name, error)) from error
             failed.append((profile.name, str(error)))
             continue
+        if observer is not None and effect is not None:
+            observer.profile(profile, changed, effect)
         changed = after
         (applied if taken else spared).append(profile.name)
         votes.append(vote)
     band = _band(changed, graph.catalogue) if _translates(votes) else ""
     names = band_resources(graph, band)
-    changed = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
-    changed = devices(graph).rewritten(changed, roots)
-    return Mutation(changed, tuple(applied), tuple(spared), band if names else "", tuple(failed))
+    named = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
+    mutated = devices(graph).rewritten(named, roots)
+    if observer is not None:
+        observer.translated(band, changed, named)
+        observer.devices(named, mutated)
+    return Mutation(mutated, tuple(applied), tuple(spared), band if names else "", tuple(failed))
 
 
 def _in_profile(name: str, error: Exception) -> str:

@@ -35,7 +35,7 @@ class PodMutation:
             return None
         check_size(request.object)
         graph, profiles = self._profiles()
-        state = PodContext(namespace, self._priority_class, context.now())
+        state = PodContext(namespace, self.priority_class, context.now())
         mutation = mutate(request.object, profiles, graph, state, context.draw)
         context.observe(request, mutation)
         warnings = tuple(f"profile `{name}` is left out: {problem}" for name, problem in mutation.failed)
@@ -43,7 +43,8 @@ class PodMutation:
             return None
         return AdmissionAnswer(object=mutation.pod, warnings=warnings)
 
-    def _priority_class(self, name: str) -> PriorityClass | None:
+    def priority_class(self, name: str) -> PriorityClass | None:
+        """The PriorityClass of a name, None where the cluster has none. Raises ObjectError."""
         found = self._context.objects.find(PRIORITY_CLASSES, name)
         if found is None:
             return None
