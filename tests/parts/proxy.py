@@ -16,12 +16,15 @@ T = TypeVar("T")
 class Proxy:
     """Forwards bytes between its own port and a port of a server, both on loopback. A context manager.
 
+    Of several servers connections go to the next in turn that takes them, as through a Service.
+
     Works in a thread of its own, so that a test's event loop may stand still. `port` stays the same.
     """
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, *more: int) -> None:
         self.port = free_port()
-        self._target = target
+        self.targets = [target, *more]
+        self._turn = 0
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._server: asyncio.Server | None = None
@@ -95,11 +98,11 @@ class Proxy:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self._target)
-        except OSError:
+        far = await self._far()
+        if far is None:
             writer.transport.abort()
             return
+        far_reader, far_writer = far
         self._writers |= {writer, far_writer}
         try:
             with suppress(OSError, asyncio.CancelledError):
@@ -108,6 +111,16 @@ class Proxy:
             self._writers -= {writer, far_writer}
             for end in (writer, far_writer):
                 end.transport.abort()
+
+    async def _far(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
+        self._turn += 1
+        targets = self.targets
+        for number in range(len(targets)):
+            with suppress(OSError):
+                return await asyncio.open_connection(
+                    "127.0.0.1", targets[(self._turn + number) % len(targets)]
+                )
+        return None
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1 << 16):

@@ -129,13 +129,16 @@ class MutationTrace:
 
 def pieces(effect: ProfileEffect) -> Iterator[tuple[str, ProfileEffect]]:
     """An effect as effects of one field each, which make the same of a pod in this order, with the fields of the profile."""
+    only: dict[str, Any]
     for attribute, field_name in _MAPS:
         for key, value in getattr(effect, attribute).items():
-            yield f"{field_name}[{key}]", ProfileEffect(**{attribute: {key: value}})
+            only = {attribute: {key: value}}
+            yield f"{field_name}[{key}]", ProfileEffect(**only)
     for attribute, field_name in _FIELDS:
         value = getattr(effect, attribute)
         if value not in (None, ""):
-            yield field_name, ProfileEffect(**{attribute: value})
+            only = {attribute: value}
+            yield field_name, ProfileEffect(**only)
 
 
 def _changes(before: Json, after: Json) -> list[Change]:

@@ -1,0 +1,116 @@
+"""Manager and scheduler as kustomize ships them: built by kubectl, applied to a real API server, with flags that they know."""
+
+import subprocess
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from koordpolicy.cli.main import parser
+from tests.conftest import REPOSITORY
+from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
+from tests.parts.deployed import apply
+from tests.parts.fixtures import need
+from tests.parts.table import find
+
+POLICIES = {
+    "manager": None,
+    "scheduler": None,
+    "git-sync": ("policies", "/policies/current"),
+    "policies-from-cluster": ("policies_from_cluster", True),
+}
+"""The folders that are applied, with the flag by which each gives policies."""
+
+
+@pytest.fixture(scope="session")
+def built(pytestconfig: pytest.Config) -> dict[str, list[dict[str, Any]]]:
+    """The objects of each folder, as `kubectl apply -k` makes them."""
+    need(pytestconfig, "kubectl")
+    found = {}
+    for name in POLICIES:
+        done = subprocess.run(
+            [str(find("kubectl").path), "kustomize", str(REPOSITORY / "deploy" / name)],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found[name] = list(YAML(typ="safe").load_all(done.stdout))
+    return found
+
+
+def of_kind(objects: Sequence[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:
+    return {one["metadata"]["name"]: one for one in objects if one["kind"] == kind}
+
+
+@pytest.mark.parametrize("folder", POLICIES)
+def test_an_api_server_takes_them(built: Any, folder: str, deployed: Access) -> None:
+    apply(deployed, built[folder])
+    for name, written in of_kind(built[folder], "Deployment").items():
+        path = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments/{name}"
+        status, stored = deployed.request("GET", path)
+        assert status == 200
+        kept = stored["spec"]["template"]["spec"]
+        wanted = written["spec"]["template"]["spec"]
+        assert kept["containers"][0]["args"] == wanted["containers"][0]["args"]
+        assert kept["containers"][0]["readinessProbe"]["httpGet"]["path"] == "/readyz"
+        assert [one["name"] for one in kept.get("initContainers", ())] == (
+            ["git-sync"] if folder == "git-sync" else []
+        )
+        deployed.request("DELETE", path)
+
+
+@pytest.mark.parametrize("folder", POLICIES)
+def test_commands_know_the_flags(built: Any, folder: str) -> None:
+    for deployment in of_kind(built[folder], "Deployment").values():
+        spec = deployment["spec"]["template"]["spec"]
+        container = spec["containers"][0]
+        component = container["name"]
+        given = parser({component}).parse_args([component, *container["args"]])
+        assert container["command"] == ["koordpolicy", component]
+        said = POLICIES[folder]
+        if said is not None:
+            assert getattr(given, said[0]) == said[1]
+        ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+        assert given.http == f":{ports['http']}"
+        mounts = [one["mountPath"] for one in container["volumeMounts"]]
+        assert str(given.state_dir) in mounts
+        volumes = {one["name"] for one in spec["volumes"]}
+        assert {one["name"] for one in container["volumeMounts"]} <= volumes
+        if component == "manager":
+            assert given.webhook == f":{ports['webhook']}"
+            (service,) = [
+                one
+                for name, one in of_kind(built[folder], "Service").items()
+                if name == given.webhook_service
+            ]
+            assert service["metadata"]["namespace"] == given.namespace
+            assert [one["port"] for one in service["spec"]["ports"]] == [443]
+
+
+@pytest.mark.parametrize("folder", POLICIES)
+def test_services_and_budgets_select_the_pods(built: Any, folder: str) -> None:
+    pods = [one["spec"]["template"] for one in of_kind(built[folder], "Deployment").values()]
+    selectors = [one["spec"]["selector"] for one in of_kind(built[folder], "Service").values()]
+    selectors += [
+        one["spec"]["selector"]["matchLabels"]
+        for one in of_kind(built[folder], "PodDisruptionBudget").values()
+    ]
+    assert len(selectors) >= 2 * len(pods)
+    for selector in selectors:
+        chosen = [one for one in pods if selector.items() <= one["metadata"]["labels"].items()]
+        assert len(chosen) == 1
+    for one in pods:
+        names = {port["name"] for port in one["spec"]["containers"][0]["ports"]}
+        for service in of_kind(built[folder], "Service").values():
+            if service["spec"]["selector"].items() <= one["metadata"]["labels"].items():
+                assert {port["targetPort"] for port in service["spec"]["ports"]} <= names
+
+
+def test_what_git_sync_links_is_what_is_followed(built: Any) -> None:
+    for deployment in of_kind(built["git-sync"], "Deployment").values():
+        spec = deployment["spec"]["template"]["spec"]
+        (sidecar,) = spec["initContainers"]
+        said = dict(one.removeprefix("--").partition("=")[::2] for one in sidecar["args"])
+        flags = dict(one.removeprefix("--").partition("=")[::2] for one in spec["containers"][0]["args"])
+        assert flags["policies"] == f"{said['root']}/{said['link']}"
+        assert sidecar["restartPolicy"] == "Always"
