@@ -17,7 +17,8 @@ from koordpolicy.diagnostics.render import render
 from koordpolicy.graph import Compilation, RuleGraph
 from koordpolicy.graph.describe.layout import place
 from koordpolicy.graph.proof import Counterexample, GaveUp, ProofBudget
-from koordpolicy.graph.proof.judging import JudgedInvariant, judge, telling
+from koordpolicy.graph.proof.examples import telling
+from koordpolicy.graph.proof.judging import JudgedInvariant, judge
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:

@@ -192,9 +192,10 @@ MEANING: tuple[Code, ...] = (
         "profile without a check of room",
         severity=Severity.WARNING,
         explanation="""
-            A SchedulingProfile for another scheduler name begins empty: it inherits no filters, not even those of the
-            pack's profile. None of its own asks whether a node has room, by the plugin `NodeResourcesFit` or by an
-            expression that reads what is free, requested or allocatable there.
+            Nothing that is in force in a SchedulingProfile asks whether a node has room, by the plugin `NodeResourcesFit` or by
+            an expression that reads what is free or requested there. A profile for another scheduler name begins empty: it
+            inherits no filters, not even those of the pack's profile. In any profile a filter may be turned off, or given
+            another plugin, for all pods or for some; the finding then shows such a pod.
             """,
         why="Its pods are placed on nodes that are full, where kubelets refuse them.",
         example="""
@@ -207,7 +208,8 @@ MEANING: tuple[Code, ...] = (
                 - {name: Taints, plugin: TaintToleration}
             """,
         advice="""
-            Name the filters that its pods need, or write the pack's `schedulerName` to add to that profile.
+            Name the filters that its pods need, or write the pack's `schedulerName` to add to that profile. Who replaces
+            `NodeResourcesFit` requires `node.free.cpu >= pod.request.cpu`, and the same of memory, by a filter of their own.
             """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1

@@ -14,6 +14,7 @@ from koordpolicy.graph.diff.deciding import Said, deciding, plain_fact, shown_fa
 from koordpolicy.graph.diff.documents import changed_documents, changed_settings, renamed_documents
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.proof import Counterexample, Differ, GaveUp, ProofBudget, Proved, Verdict, decide
+from koordpolicy.graph.proof.examples import texts_named_by
 from koordpolicy.graph.proof.inputs import Input, inputs
 from koordpolicy.graph.proof.situations import Situation
 from koordpolicy.graph.proof.solve import Named
@@ -111,15 +112,7 @@ def compare(
 
 def known_texts(*graphs: RuleGraph) -> Named:
     """The names of classes and bands in these graphs, where facts have them."""
-    classes = list(dict.fromkeys(name for graph in graphs for name in graph.catalogue.classes))
-    bands = list(dict.fromkeys(name for graph in graphs for name in graph.catalogue.bands))
-    return {
-        **dict.fromkeys((("pod", "qos"), ("pod", "qosLabel"), ("hostApplication", "qos")), (*classes, "")),
-        **dict.fromkeys(
-            (("pod", "band"), ("pod", "rawBand"), ("pod", "reported.band"), ("hostApplication", "band")),
-            (*bands, ""),
-        ),
-    }
+    return texts_named_by(*(graph.catalogue for graph in graphs))
 
 
 def _cause(old: RuleGraph, new: RuleGraph) -> str:

@@ -11,16 +11,15 @@ from koordpolicy.graph.invariants import BEFORE, DECISIONS, RAISED, Invariant
 from koordpolicy.graph.proof.digest import digest_of
 from koordpolicy.graph.proof.goal import Fails
 from koordpolicy.graph.proof.inputs import inputs
-from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.solve import Named, decide
-from koordpolicy.graph.proof.verdict import Counterexample, ProofBudget, Records, Verdict
+from koordpolicy.graph.proof.verdict import ProofBudget, Records, Verdict
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.fold import fold
 from koordpolicy.language.cel.ir_walk import rewrite, substitute
 from koordpolicy.language.cel.lower.row import compile_row
-from koordpolicy.language.cel.types import BOOL, STRING, Type
+from koordpolicy.language.cel.types import BOOL, STRING
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import ROOTS
 
@@ -95,21 +94,6 @@ def unanswered(asked: Question) -> tuple[str, ...]:
 
 
 _MOST_TRIED: Final = 400
-
-
-def read_by(asked: Question, found: Counterexample) -> dict[str, tuple[Type, Any]]:
-    """The facts of an input that the invariant reads, by name, with their types; those that are absent left out."""
-    told: dict[str, tuple[Type, Any]] = {}
-    trees = (asked.condition, *([] if asked.given is None else [asked.given]))
-    for root, path in reads_of(trees).facts:
-        value = found.records.get(root)
-        if path:
-            fact = fact_at(root, path)
-            if fact is not None and isinstance(value, Mapping) and path in value:
-                told[f"{root}.{path}"] = (fact.type, value[path])
-        elif value is not None:
-            told[root] = (ROOTS[root].type, value)
-    return told
 
 
 def _value(graph: RuleGraph, name: str) -> ir.Node:

@@ -10,7 +10,8 @@ from koordpolicy.graph.diff.compare import known_texts
 from koordpolicy.graph.diff.words import value_text
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import Invariant
-from koordpolicy.graph.proof.invariants import Question, prove, question, read_by, unanswered
+from koordpolicy.graph.proof.examples import facts_within, telling
+from koordpolicy.graph.proof.invariants import Question, prove, question, unanswered
 from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.graph.reads import shown_value
 from koordpolicy.language.cel.errors import CelError
@@ -63,7 +64,8 @@ def judge(
 
 
 def _told(asked: Question, found: Counterexample) -> tuple[dict[str, str], dict[str, str]]:
-    facts = {name: shown_value(kind, value) for name, (kind, value) in read_by(asked, found).items()}
+    read = facts_within(found.records, asked.condition, *([] if asked.given is None else [asked.given]))
+    facts = {name: shown_value(kind, value) for name, (kind, value) in read.items()}
     answers = asked.values(found.records)
     return facts, {name: _value(asked, name, value) for name, value in answers.items()}
 
@@ -114,9 +116,3 @@ def _place(invariant: Invariant, graph: RuleGraph, own: str) -> tuple[Span, bool
     parameters = [parameter_key(rule.key, name) for rule in decided for name in rule.parameters]
     rules = [*decided, *rules_behind(parameters, graph.decisions)]
     return next((rule.span for rule in rules if rule.layer == own), invariant.span), True
-
-
-def telling(facts: Mapping[str, str]) -> list[str]:
-    """Facts as policies write them; empty lists and maps say nothing."""
-    shown = [f"{name} = {value}" for name, value in facts.items() if not value.startswith(("[]", "{}", "0 "))]
-    return shown or ["any input"]
