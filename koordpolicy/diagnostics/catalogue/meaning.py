@@ -227,7 +227,8 @@ MEANING: tuple[Code, ...] = (
         "score out of its range",
         severity=Severity.WARNING,
         explanation="""
-            A score's value is never from 0 to 100, or it is a share of two quantities, which lies between 0 and 1.
+            A score's value is not always from 0 to 100: a constant or an interval lies outside, an input was found on which it
+            does, or it is a share of two quantities, which lies between 0 and 1.
             """,
         why="""
             Scores are weighed against each other as numbers from 0 to 100: one of 500 drowns all others, a share is drowned by them.
@@ -243,7 +244,8 @@ MEANING: tuple[Code, ...] = (
                 - {name: Free, value: {cel: "variables.n > 0 ? node.free.cpu / variables.n : 0.0"}}
             """,
         advice="""
-            Multiply a share by 100.0. How much a score counts beside others is its `weight`; `normalize` brings any numbers to 0 to 100.
+            Multiply a share by 100.0, keep a formula within by `min(100.0, max(0.0, ...))`. How much a score counts beside others
+            is its `weight`; `normalize` brings any numbers to 0 to 100.
             """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1

@@ -21,6 +21,7 @@ from koordpolicy.graph.meaning.requirements import requirements
 from koordpolicy.graph.meaning.rollouts import rollouts
 from koordpolicy.graph.meaning.scores import scores
 from koordpolicy.graph.meaning.slots import slots
+from koordpolicy.graph.meaning.sort_keys import sort_keys
 from koordpolicy.graph.state import State
 
 CHECKS: tuple[Callable[[State], None], ...] = (
@@ -33,6 +34,7 @@ CHECKS: tuple[Callable[[State], None], ...] = (
     required,
     rollouts,
     slots,
+    sort_keys,
     ranges,
     orders,
     amounts,
