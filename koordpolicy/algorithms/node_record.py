@@ -8,10 +8,17 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.records import host_application_records, pods_on_node, usage_of
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record, Times
-from koordpolicy.model.facts.node import NodeDemand, amount_facts, metric_facts, node_facts, zone_facts
+from koordpolicy.model.facts.node import (
+    NodeDemand,
+    amount_facts,
+    cpu_facts,
+    metric_facts,
+    node_facts,
+    zone_facts,
+)
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
-from koordpolicy.model.numa import Zone, zone_allocations
+from koordpolicy.model.numa import CPUInfo, Zone, zone_allocations
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.reading import Amounts, ObjectError
 
@@ -21,12 +28,13 @@ _PROD = "prod"
 
 @dataclass(frozen=True, slots=True)
 class NodeSight:
-    """A node with its pods, what was last measured on it, and its NUMA zones (none when unknown)."""
+    """A node with its pods, what was last measured on it, its NUMA zones (none when unknown) and CPUs."""
 
     node: Node
     pods: Sequence[Pod] = ()
     metric: NodeMetric | None = None
     zones: Sequence[Zone] = ()
+    cpu: CPUInfo | None = None
 
 
 def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) -> Record:
@@ -35,6 +43,8 @@ def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) 
     record = node_facts(sight.node, _demand(pods), pods, _zones(sight))
     record["conditions"] = {one.type: one.status for one in sight.node.conditions}
     record["hostApplications"] = []
+    if sight.cpu is not None:
+        record.update(cpu_facts(sight.cpu))
     if sight.metric is not None:
         record.update(metric_facts(sight.metric, now, times))
         record["hostApplications"] = host_application_records(sight.metric, catalogue)

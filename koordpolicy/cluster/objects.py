@@ -53,6 +53,7 @@ class ClusterObjects:
             tuple(self._on.get(name, {}).values()),
             self._metrics.get(name),
             () if topology is None else topology.zones,
+            None if topology is None else topology.cpu,
         )
 
     def cluster_facts(self) -> Record:

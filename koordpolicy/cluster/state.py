@@ -22,7 +22,7 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.images import node_images
 from koordpolicy.model.neighbours import ALONE, Neighbours
 from koordpolicy.model.node import Node
-from koordpolicy.model.numa import Zone
+from koordpolicy.model.numa import CPUInfo, Zone, read_cpu_info
 from koordpolicy.model.pod_ports import HostPort
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes
 from koordpolicy.model.reading import NOTHING, Json, ObjectError
@@ -34,10 +34,12 @@ _NO_PORTS: tuple[HostPort, ...] = ()
 
 @dataclass(frozen=True, slots=True)
 class NodeZones:
-    """The NUMA zones of a node, and the object that lists them."""
+    """The NUMA zones and CPUs of a node, and the object that tells of them."""
 
     zones: tuple[Zone, ...]
     raw: Json
+    cpu: CPUInfo | None = None
+    """None where nothing is said of them, or nothing that can be read."""
 
 
 class ClusterState:
@@ -94,7 +96,7 @@ class ClusterState:
 
     def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> None:
         """A node has these NUMA zones, as an object says."""
-        self.zones[node] = NodeZones(zones, raw)
+        self.zones[node] = NodeZones(zones, raw, _or(lambda: read_cpu_info(raw), None))
 
     def remove_zones(self, node: str) -> None:
         """Nothing is known of a node's zones any more."""

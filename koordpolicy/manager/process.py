@@ -1,7 +1,7 @@
 """The manager as a process: webhooks on every replica, the controllers on the one that leads."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from koordpolicy.kube.mirror import ObjectChange
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
+from koordpolicy.manager.controllers.node_change import NodeChange
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
 from koordpolicy.manager.node_slos import NodeSLOs
 from koordpolicy.manager.quota_profiles import QuotaProfiles
@@ -76,7 +77,9 @@ class Manager:
         metrics = component.process.metrics
         self.queue = WorkQueue("nodes", metrics, component.backoff(initial=0.5, longest=60.0))
         self.objects = ClusterObjects()
-        self.controller = OvercommitController(component.live.graph_for, self.objects, now_ns, self._decided)
+        self.controller = OvercommitController(
+            component.live.graph_for, self.objects, now_ns, self._decided, self._changes
+        )
         handlers = EventHandlers(
             self.objects, unreadable=component.unreadable, wanted=WATCHED, after=self._changed_on
         )
@@ -208,6 +211,14 @@ class Manager:
                     cluster = self.controller.cluster_of(graph)
                     answer = graph.ask(name, **roots_of(graph, one.resource, record, now_ns(), cluster))
                     log.record(answer, {"node": str(record.get("name", ""))}, revision)
+
+    def _changes(self, graph: RuleGraph, node: str, changes: Mapping[str, NodeChange]) -> None:
+        """Count what other kinds decided, and tell of what went wrong."""
+        revision = self._component.revision_of(graph.digest)
+        for kind, change in changes.items():
+            self._component.counts.add(kind, revision, failed=bool(change.problems))
+            for problem in change.problems:
+                self._component.troubles.add(kind, graph.digest, problem, example=f"node {node}")
 
 
 def _node_of(pod: Object) -> str:

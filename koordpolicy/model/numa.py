@@ -1,19 +1,22 @@
-"""NodeResourceTopology as values: the NUMA zones of a node, and what pods are allocated in them."""
+"""NodeResourceTopology as values: the CPUs and NUMA zones of a node, and what pods are allocated in them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from koordpolicy.model.protocol import RESOURCE_STATUS
+from koordpolicy.model.protocol import CPU_BASIC_INFO, RESOURCE_STATUS
 from koordpolicy.model.reading import (
     NOTHING,
     Amounts,
     Json,
     amounts,
     embedded_object,
+    flag,
     integer,
+    mapping,
     objects,
     read_amounts,
     text,
+    texts,
 )
 
 ZONE_TYPE = "Node"
@@ -27,6 +30,28 @@ class Zone:
     name: str
     capacity: Amounts = field(default_factory=lambda: NOTHING)
     allocatable: Amounts = field(default_factory=lambda: NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class CPUInfo:
+    """What a node's CPUs are, and what of them is switched on."""
+
+    model: str
+    hyper_threading: bool = False
+    turbo: bool = False
+
+
+def read_cpu_info(obj: Json) -> CPUInfo | None:
+    """What a NodeResourceTopology says of the CPUs; None where it says nothing. Raises ObjectError for a malformed annotation."""
+    source = texts(mapping(obj, "metadata"), "annotations", "metadata").get(CPU_BASIC_INFO)
+    if not source:
+        return None
+    declared = embedded_object(source, CPU_BASIC_INFO)
+    return CPUInfo(
+        text(declared, "cpuModel", CPU_BASIC_INFO),
+        flag(declared, "hyperThreadEnabled", CPU_BASIC_INFO),
+        flag(declared, "turboEnabled", CPU_BASIC_INFO),
+    )
 
 
 def is_zone(obj: Json) -> bool:

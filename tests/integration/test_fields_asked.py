@@ -47,6 +47,8 @@ _ALL: dict[str, dict[str, Any]] = {
         "guards": [{"name": "own", "require": False, "reason": "none"}],
     },
     "ContainerHook": {"cpuSpeed": 1.0},
+    "Amplification": {"parameters": {"amplify": True, "ratios": {"value": {"cpu": 1.5}}}, "admission": {"enabled": True}},
+    "NodeReservation": {"enabled": True, "cpu": 1, "memory": "1Gi", "cpus": "0"},
     "MemoryEviction": {
         "lower": "60%", "byPriority": {"highestPriority": 5999},
         "byRequests": {"threshold": "110%", "lower": "100%", "highestPriority": 5999},

@@ -158,6 +158,14 @@ NODE = Record(
             _NODE,
             may_be_missing=True,
         ),
+        *(
+            Fact(f"cpuInfo.{name}", kind, meaning, frozenset({Component.MANAGER}), may_be_missing=True)
+            for name, kind, meaning in (
+                ("model", STRING, "Model of the node's CPUs, by its NodeResourceTopology."),
+                ("hyperThreading", BOOL, "Whether its cores run several threads each."),
+                ("turbo", BOOL, "Whether its cores may run faster than they are rated."),
+            )
+        ),
         Fact(
             "amplification.cpu",
             DOUBLE,

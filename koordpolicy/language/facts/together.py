@@ -9,6 +9,7 @@ _LOADS: Final = frozenset(
 )
 _SYSTEM: Final = frozenset(("usage.system.cpu", "usage.system.memory"))
 _MEASURED: Final = frozenset(("resources.usage",)) | _LOADS | _SYSTEM
+_CPU_INFO: Final = frozenset(f"cpuInfo.{name}" for name in ("model", "hyperThreading", "turbo"))
 _WINDOW: Final = frozenset(("usageThresholds.aggregation", "usageThresholds.window"))
 
 TOGETHER: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
@@ -18,6 +19,7 @@ TOGETHER: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
         ("node", "usage.total.memory"): _MEASURED,
         **{("node", path): _SYSTEM | _LOADS for path in _SYSTEM},
         **{("node", path): _LOADS for path in _LOADS},
+        **{("node", path): _CPU_INFO for path in _CPU_INFO},
         ("node", "usageThresholds.aggregated"): _WINDOW,
         **{("node", path): _WINDOW for path in _WINDOW},
     }

@@ -173,6 +173,17 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "publish.whenChangedBy publish.atLeastEvery publish.normalizeCPU publish.deductThirdParty"
         ),
     ),
+    ("Amplification", _COMPILED, _RULES),
+    (
+        "Amplification",
+        _MANAGED,
+        (
+            "normalization normalization.enabled normalization.ratio normalization.minimum normalization.maximum "
+            "normalization.whenChangedBy resources ratio minimum admission admission.enabled admission.resources"
+        ),
+    ),
+    ("NodeReservation", _COMPILED, _RULES),
+    ("NodeReservation", _MANAGED, "enabled cpu memory cpus applyTo"),
     ("CPUSuppress", _COMPILED, _RULES),
     ("CPUSuppress", _by(Part.MANAGER, Part.SIMULATOR), "enabled mechanism"),
     (

@@ -7,6 +7,7 @@ from typing import Any
 
 from koordpolicy.language.facts.table import Component, Components
 from koordpolicy.language.kinds.admission import ADMITTED, AdmissionRuleSpec, ColocationProfileSpec
+from koordpolicy.language.kinds.amplification import AmplificationSpec
 from koordpolicy.language.kinds.base import PolicySpec, Spec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
 from koordpolicy.language.kinds.burst import CPUBurstSpec
@@ -20,6 +21,7 @@ from koordpolicy.language.kinds.isolation import IsolationSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.quotas import QuotaProfileSpec, QuotaTreeSpec
 from koordpolicy.language.kinds.recommendation import RecommendationSpec
+from koordpolicy.language.kinds.reservation import NodeReservationSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
 from koordpolicy.language.kinds.suppression import CPUSuppressSpec
@@ -166,6 +168,20 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "What containers should request, by what they used.",
                 frozenset({Component.MANAGER}),
                 _roots("workload", "now"),
+            ),
+            Kind(
+                "Amplification",
+                AmplificationSpec,
+                "How fast a node's CPUs are by their model, and how many times over its resources are sold.",
+                frozenset({Component.MANAGER}),
+                _roots("node", "resource", "now"),
+            ),
+            Kind(
+                "NodeReservation",
+                NodeReservationSpec,
+                "What a node keeps for programs outside Kubernetes.",
+                frozenset({Component.MANAGER}),
+                _roots("node", "now"),
             ),
             Kind(
                 "CPUSuppress",

@@ -54,6 +54,14 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             ),
             "-",
         ),
+        "Amplification": (
+            (
+                "a `normalization` that fails leaves the node's annotation as it is; where another value fails, or a ratio is "
+                "too small, the node is not amplified"
+            ),
+            "-",
+        ),
+        "NodeReservation": ("the node's annotation stays as it is", "-"),
         "CPUSuppress": ("as `onMissing` says: what was decided last stays, or CPUs are given back", "-"),
         "CPUEviction": ("the manager leaves the node's NodeSLO as it is", "-"),
         "MemoryEviction": ("the manager leaves the node's NodeSLO as it is", "-"),

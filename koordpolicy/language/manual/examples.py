@@ -89,6 +89,22 @@ _SPECS = {
           parameters:
             cpuReclaim: 50%
     """,
+    "Amplification": """
+        metadata: {name: speeds}
+        spec:
+          parameters:
+            normalize: true
+            turboRatios: {value: {Xeon 8369B: 1.3, Xeon 8269CY: 1.1}}
+            defaultRatio: 1.0
+    """,
+    "NodeReservation": """
+        metadata: {name: storage}
+        spec:
+          match: {nodes: {matchLabels: {pool: storage}}}
+          enabled: true
+          cpu: 4
+          memory: 8Gi
+    """,
     "CPUSuppress": """
         metadata: {name: colocated-pool}
         spec:

@@ -1,19 +1,32 @@
-"""The overcommit controller: node after node, from what is known to what is written."""
+"""The controller of nodes' resources: node after node, from what is known to what is written."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Final
 
-from koordpolicy.algorithms.node_record import node_record
+from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.errors import NotFound
 from koordpolicy.kube.port import Cluster, MergePatch
 from koordpolicy.kube.resources import Resource
+from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.controllers import amplification, node_reservation
+from koordpolicy.manager.controllers.node_change import NodeChange, NodePolicy, together
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate, reads_cluster
 from koordpolicy.model.facts import Record
+
+NODE_POLICIES: Final[Mapping[str, NodePolicy]] = MappingProxyType(
+    {
+        amplification.KIND: amplification.ratios_of,
+        node_reservation.KIND: node_reservation.reservation_of,
+    }
+)
+"""What is decided of a node beside overcommitted resources, by kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +46,26 @@ class Reconciliation:
     node: str
     calculations: Sequence[Calculation]
     plan: NodePlan
+    changes: Mapping[str, NodeChange] = field(default_factory=dict)
+    """What other kinds want of the node."""
 
     @property
     def writes(self) -> tuple[PlannedWrite, ...]:
         """The requests, in order; none when everything is as it should be."""
-        plan = self.plan
+        plan, change = self.plan, together(self.changes)
+        whole = replace(
+            change,
+            annotations={**change.annotations, **plan.annotations},
+            resources={**change.resources, **plan.resources},
+        )
         writes = []
         if plan.zones is not None:
             zones = MergePatch({"zones": list(plan.zones)})
             writes.append(PlannedWrite(resources.NODE_RESOURCE_TOPOLOGIES, self.node, zones))
-        if plan.annotations:
-            metadata = MergePatch({"metadata": {"annotations": dict(plan.annotations)}})
-            writes.append(PlannedWrite(resources.NODES, self.node, metadata))
-        if plan.resources:
-            writes.append(PlannedWrite(resources.NODES, self.node, MergePatch(plan.status_patch), "status"))
+        if whole.metadata_patch:
+            writes.append(PlannedWrite(resources.NODES, self.node, MergePatch(whole.metadata_patch)))
+        if whole.status_patch:
+            writes.append(PlannedWrite(resources.NODES, self.node, MergePatch(whole.status_patch), "status"))
         return tuple(writes)
 
 
@@ -61,11 +80,19 @@ def _unheard(graph: RuleGraph, record: Record, calculations: Sequence[Calculatio
     """Nobody listens."""
 
 
+Told = Callable[[RuleGraph, str, Mapping[str, NodeChange]], None]
+"""Told of what other kinds want of a node, with the graph that was asked and the node's name."""
+
+
+def _untold(graph: RuleGraph, node: str, changes: Mapping[str, NodeChange]) -> None:
+    """Nobody listens."""
+
+
 @dataclass(slots=True)
 class OvercommitController:
     """Decides for each node, from the cluster's objects, by the graph that `policies` gives for it.
 
-    `now` is nanoseconds since 1970. `heard` is told of every decision. It remembers when it settled a node
+    `now` is nanoseconds since 1970. `heard` and `told` are told of every decision. It remembers when it settled a node
     last: a new process settles each once.
     """
 
@@ -73,6 +100,7 @@ class OvercommitController:
     objects: ClusterObjects
     now: Callable[[], int]
     heard: Heard = _unheard
+    told: Told = _untold
     _settled: dict[str, int] = field(default_factory=dict)
 
     def decide(self, name: str) -> Reconciliation | None:
@@ -89,7 +117,13 @@ class OvercommitController:
         topology = self.objects.state.zones[name].raw if sight.zones else None
         settled = self._settled.get(name)
         plan = plan_node(graph, sight.node, record, calculations, topology, settled, now, cluster)
-        return Reconciliation(name, calculations, plan)
+        changes = {
+            kind: _change(policy, graph, sight, record, now)
+            for kind, policy in NODE_POLICIES.items()
+            if graph.subjects(kind)
+        }
+        self.told(graph, name, changes)
+        return Reconciliation(name, calculations, plan, changes)
 
     def cluster_of(self, graph: RuleGraph) -> Record:
         """The record `cluster`, as far as the policies of a graph read it."""
@@ -112,3 +146,10 @@ class OvercommitController:
                 return decided  # gone in the meantime; its deletion is on the way to us
         self.done(decided)
         return decided
+
+
+def _change(policy: NodePolicy, graph: RuleGraph, sight: NodeSight, record: Record, now: int) -> NodeChange:
+    try:
+        return policy(graph, sight, record, now)
+    except CelError as error:
+        return NodeChange(problems=(str(error),))

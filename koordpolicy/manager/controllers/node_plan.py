@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from koordpolicy.algorithms.publish import any_differs, normalized, published
 from koordpolicy.graph import RuleGraph
@@ -38,15 +37,6 @@ class NodePlan:
     def empty(self) -> bool:
         """Whether nothing is to be written."""
         return not self.resources and not self.annotations and self.zones is None
-
-    @property
-    def status_patch(self) -> dict[str, Any]:
-        """A merge patch of the node's status; a resource without an amount goes."""
-        amounts = {
-            name: None if number is None else amount_text(name, number)
-            for name, number in self.resources.items()
-        }
-        return {"status": {"capacity": amounts, "allocatable": amounts}}
 
 
 def plan_node(

@@ -18,6 +18,7 @@ from koordpolicy.kube.resources import (
 from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
 from koordpolicy.manager.webhooks.cluster_profiles import cluster_profiles
 from koordpolicy.manager.webhooks.elastic_quotas import QuotaMutation, QuotaValidation
+from koordpolicy.manager.webhooks.nodes import NodeAmplification, amplified_nodes
 from koordpolicy.manager.webhooks.pod_quotas import PodQuotaAdmission, counted_pods
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
 from koordpolicy.manager.webhooks.policies import PolicyValidation
@@ -94,6 +95,16 @@ WEBHOOKS: Final = (
         (_CREATE, _UPDATE, _DELETE),
         lambda context: QuotaValidation(context).answer,
         reads=(ELASTIC_QUOTAS, PODS),
+    ),
+    Webhook(
+        "mutate-node-status",
+        Phase.MUTATING,
+        (NODES,),
+        (_UPDATE,),
+        lambda context: NodeAmplification(context).answer,
+        subresources=("status",),
+        fail_open=True,  # a kubelet that cannot report is a node that is lost
+        scope=amplified_nodes,
     ),
     Webhook(
         "validate-policy",

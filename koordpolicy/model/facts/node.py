@@ -24,6 +24,7 @@ from koordpolicy.model.node import (
     normalization_ratio,
     physical_allocatable,
 )
+from koordpolicy.model.numa import CPUInfo
 from koordpolicy.model.pod import larger
 from koordpolicy.model.protocol import CPU, EPHEMERAL_STORAGE, PODS
 from koordpolicy.model.reading import NOTHING, Amounts, ObjectError
@@ -104,6 +105,15 @@ def node_facts(
     for path, resource in _FREE:
         record[path] = node.allocatable.get(resource, 0) - requested.get(resource, 0)
     return record
+
+
+def cpu_facts(cpu: CPUInfo) -> Record:
+    """What a node's CPUs are."""
+    return {
+        "cpuInfo.model": cpu.model,
+        "cpuInfo.hyperThreading": cpu.hyper_threading,
+        "cpuInfo.turbo": cpu.turbo,
+    }
 
 
 def metric_facts(metric: NodeMetric, now: int, times: Times) -> Record:

@@ -22,6 +22,7 @@ from koordpolicy.model.facts.node import (
     NodeDemand,
     amount_facts,
     cluster_facts,
+    cpu_facts,
     host_application_facts,
     metric_facts,
     node_facts,
@@ -30,6 +31,7 @@ from koordpolicy.model.facts.node import (
 from koordpolicy.model.facts.pod import class_facts, namespace_facts, pod_facts, pod_usage_facts
 from koordpolicy.model.metric import AggregatedUsage, HostApplicationMetric, NodeMetric
 from koordpolicy.model.node import Node
+from koordpolicy.model.numa import CPUInfo
 from koordpolicy.model.pod import Container, Owner, Pod
 from koordpolicy.model.recommendation import RecommendationObject, Target
 from koordpolicy.model.time import NANOSECONDS
@@ -107,6 +109,7 @@ def whole_node() -> Record:
         "metric.known": True,
         "ownedCPU": 2000,
         "conditions": {"Ready": "True"},
+        **cpu_facts(CPUInfo("Xeon", hyper_threading=True, turbo=True)),
         "hostApplications": [],
         "suppression.byQuota": True,
     }

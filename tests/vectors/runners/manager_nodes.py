@@ -1,14 +1,110 @@
 """Runners of the manager's node resources beyond batch and mid, and of histograms."""
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from koordpolicy.algorithms.histogram import Buckets, ExponentialBuckets, Histogram, LinearBuckets
+from koordpolicy.algorithms.node_record import NodeSight, node_record
+from koordpolicy.language.facts import TIMES
+from koordpolicy.manager.controllers.amplification import ratios_of
+from koordpolicy.manager.controllers.node_change import NodeChange
+from koordpolicy.manager.webhooks.nodes import with_amplification
+from koordpolicy.model.node import raw_allocatable, read_node
+from koordpolicy.model.numa import read_cpu_info
+from koordpolicy.model.protocol import (
+    CPU_BASIC_INFO,
+    CPU_NORMALIZATION_ENABLED,
+    CPU_NORMALIZATION_RATIO,
+    RAW_ALLOCATABLE,
+    RESOURCE_AMPLIFICATION_RATIO,
+)
+from koordpolicy.model.quantity import amount_text
+from koordpolicy.model.reading import amounts, mapping, texts
 from koordpolicy.model.time import NANOSECONDS
 from tests.vectors.compare import EXACT, Comparison
+from tests.vectors.policies import document, graph
 from tests.vectors.runners.runner import Runner
 
 Given = Mapping[str, Any]
+
+
+_MODES = {
+    "baseRatio": "baseRatios",
+    "turboEnabledRatio": "turboRatios",
+    "hyperThreadEnabledRatio": "hyperThreadRatios",
+    "hyperThreadTurboEnabledRatio": "hyperThreadTurboRatios",
+}
+
+
+def cpu_normalization(given: Given) -> Given:
+    strategy = given["strategy"]
+    models = strategy.get("ratioModel", {})
+    parameters: dict[str, Any] = {
+        "normalize": strategy.get("enable", False),
+        **{
+            parameter: {"value": {model: ratios[name] for model, ratios in models.items() if name in ratios}}
+            for name, parameter in _MODES.items()
+        },
+    }
+    if strategy.get("defaultRatio") is not None:
+        parameters["defaultRatio"] = strategy["defaultRatio"]
+    labels = {} if given.get("node_label") is None else {CPU_NORMALIZATION_ENABLED: given["node_label"]}
+    said = json.dumps(dict(given["cpu_basic_info"]))
+    change = _ratios(parameters, labels, {}, {CPU_BASIC_INFO: said})
+    if change.problems:
+        return {"error": True}
+    return {"ratio": change.annotations[CPU_NORMALIZATION_RATIO]}
+
+
+def resource_amplification(given: Given) -> Given:
+    strategy, speed = given["strategy"], given["node_cpu_normalization_ratio"]
+    parameters = {
+        "amplify": strategy.get("enable", False),
+        "ratios": {"value": dict(strategy.get("resourceAmplificationRatio", {}))},
+    }
+    annotations = {RESOURCE_AMPLIFICATION_RATIO: '{"memory":7}'}
+    if speed is not None:
+        annotations[CPU_NORMALIZATION_RATIO] = str(speed)
+    change = _ratios(parameters, {}, annotations, {})
+    written = change.annotations[RESOURCE_AMPLIFICATION_RATIO]
+    return {
+        "error": bool(change.problems),
+        "annotation_after": None if written is None else json.loads(written, parse_float=str),
+    }
+
+
+def _ratios(
+    parameters: Given, labels: Mapping[str, str], annotations: Mapping[str, str], topology: Mapping[str, str]
+) -> NodeChange:
+    compiled = graph(document("Amplification", "strategy", {"parameters": parameters}))
+    node = read_node({"metadata": {"name": "node", "labels": labels, "annotations": annotations}})
+    sight = NodeSight(node, cpu=read_cpu_info({"metadata": {"annotations": topology}}))
+    return ratios_of(compiled, sight, node_record(sight, compiled.catalogue, TIMES, 0), 0)
+
+
+def node_amplification_admission(given: Given) -> Given:
+    annotations = {}
+    if given["ratio_annotation"] is not None:
+        annotations[RESOURCE_AMPLIFICATION_RATIO] = json.dumps(dict(given["ratio_annotation"]))
+    if given["raw_allocatable"] is not None:
+        annotations[RAW_ALLOCATABLE] = json.dumps(_written(given["raw_allocatable"]))
+    old, new = (
+        {"metadata": {"annotations": annotations}, "status": {"allocatable": _written(given[key])}}
+        for key in ("old_allocatable", "new_allocatable")
+    )
+    admitted = with_amplification(
+        new, old, graph().about("Amplification", "", {}).value("admission.resources")
+    )
+    raw = raw_allocatable(texts(mapping(admitted, "metadata"), "annotations"))
+    return {
+        "allocatable": amounts(mapping(admitted, "status"), "allocatable"),
+        "raw_allocatable": raw or None,
+    }
+
+
+def _written(given: Given) -> dict[str, str]:
+    return {name: amount_text(name, number) for name, number in given.items()}
 
 
 def histogram(given: Given) -> Given:
@@ -62,5 +158,8 @@ class _Histograms(Comparison):
 
 
 RUNNERS: Mapping[str, Runner] = {
+    "cpu_normalization": Runner(cpu_normalization),
+    "resource_amplification": Runner(resource_amplification),
+    "node_amplification_admission": Runner(node_amplification_admission),
     "histogram": Runner(histogram, _Histograms(relative=1e-9, only_expected=True)),
 }
