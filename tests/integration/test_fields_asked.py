@@ -33,7 +33,7 @@ _ALL: dict[str, dict[str, Any]] = {
         "labelSuffixes": {"a": "-x"}, "patch": {},
     },
     "AdmissionRule": {"require": False, "enforcement": "warn"},
-    "QuotaTree": {"admission": {"enabled": True}},
+    "QuotaTree": {"admission": {"enabled": True}, "nodeAffinity": True},
     "Overcommit": {"resource": "batch", "zone": {"cpu": 1, "memory": "1Gi"}},
     "CPUSuppress": {"minimum": 1},
     "SchedulingProfile": {
@@ -115,7 +115,14 @@ def _work(policies: RuleGraph) -> None:
             "spec": {"containers": [{"name": "c", "image": "i"}, _GPU]},
         },
     )
-    small.create(resources.ELASTIC_QUOTAS, {"metadata": {"name": "q"}, "spec": {"max": {"cpu": "1"}}})
+    tree = {"quota.scheduling.koordinator.sh/tree-id": "t"}
+    small.create(
+        resources.ELASTIC_QUOTAS, {"metadata": {"name": "q", "labels": tree}, "spec": {"max": {"cpu": "1"}}}
+    )
+    small.create(
+        resources.ELASTIC_QUOTA_PROFILES,
+        {"metadata": {"name": "q", "labels": tree}, "spec": {"quotaName": "r", "nodeSelector": {}}},
+    )
     small.create(
         resources.PODS,
         {

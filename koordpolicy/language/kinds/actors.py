@@ -131,7 +131,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "QuotaTree",
         _by(Part.MANAGER),
         (
-            "admission.workers admission.timeout admission.retries admission.retryJitter admission.longestJitter "
+            "nodeAffinity admission.workers admission.timeout admission.retries admission.retryJitter admission.longestJitter "
             "admission.readAgain"
         ),
     ),

@@ -139,6 +139,16 @@ class QuotaTreeSpec(PolicySpec):
         Value,
         Slot(STRING, "Name of the quota of pods whose quota does not exist.", roots=_POD),
     ] = None
+    node_affinity: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether a new pod is kept to the nodes of its quota's tree: to those that the ElasticQuotaProfile with the id of the "
+            "tree selects, beside what the pod asks for itself.",
+            roots=_POD_IN_QUOTA,
+            default=False,
+        ),
+    ] = None
     admission: Given[QuotaAdmission] = None
     """How pods are held to their quota where they are created."""
 

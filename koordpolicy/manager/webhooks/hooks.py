@@ -9,6 +9,7 @@ from koordpolicy.kube.admission import AdmissionChain, Operation
 from koordpolicy.kube.resources import (
     CLUSTER_COLOCATION_PROFILES,
     CONFIG_MAPS,
+    ELASTIC_QUOTA_PROFILES,
     ELASTIC_QUOTAS,
     NAMESPACES,
     NODES,
@@ -36,7 +37,13 @@ WEBHOOKS: Final = (
         (PODS,),
         (_CREATE,),
         lambda context: PodMutation(context).answer,
-        reads=(NAMESPACES, PRIORITY_CLASSES, CLUSTER_COLOCATION_PROFILES),
+        reads=(
+            NAMESPACES,
+            PRIORITY_CLASSES,
+            CLUSTER_COLOCATION_PROFILES,
+            ELASTIC_QUOTAS,
+            ELASTIC_QUOTA_PROFILES,
+        ),
         scope=mutated_pods,
         scope_here=lambda context, graph: mutated_pods(graph, cluster_profiles(context).requirements(graph)),
     ),

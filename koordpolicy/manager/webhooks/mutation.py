@@ -14,11 +14,25 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.cluster_profiles import Candidates
 from koordpolicy.manager.webhooks.devices import devices
 from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Roots
-from koordpolicy.manager.webhooks.tracing import MutationObserver
+    named = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
+    mutated = devices(graph).rewritten(named, roots)
+    if observer is not None:
+        observer.translated(band, changed, named)
+        observer.devices(named, mutated)
+    placed, tree = _on_its_nodes(mutated, graph, state)
+    return Mutation(placed, tuple(applied), tuple(spared), band if names else "", tuple(failed), tree)
+
+
+def _on_its_nodes(pod: Json, graph: RuleGraph, state: PodContext) -> tuple[Json, str]:
+    """The pod, kept to the nodes of its quota's tree, and the tree: a profile may have put it into that quota."""
+    if state.trees is None or not keeps_to_nodes(graph):
+        return pod, ""
+    namespace = text(mapping(state.namespace, "metadata"), "name", "metadata")
+    return state.trees.kept(pod, graph, roots_of(pod, graph, state), namespace)
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
-from koordpolicy.model.reading import Json
+from koordpolicy.model.reading import Json, mapping, text
 from koordpolicy.model.strategic_merge import PatchError
 
 _CREATE = "CREATE"
@@ -31,6 +45,8 @@ class PodContext:
     namespace: Json
     priority_class: PriorityClasses
     now: int
+    trees: QuotaTreeNodes | None = None
+    """What keeps pods to the nodes of their quotas' trees; None where nothing does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +55,7 @@ class Mutation:
 
     `applied` are the profiles that changed it, `spared` those that match but were not drawn; `failed` are those that could not
     be decided and may be left out, with the reasons. `band` is the band whose resources it requests now, empty when its
-    resources kept their names.
+    resources kept their names; `tree` the quota tree to whose nodes it is kept, empty for none.
     """
 
     pod: Json
@@ -47,6 +63,7 @@ class Mutation:
     spared: tuple[str, ...] = ()
     band: str = ""
     failed: tuple[tuple[str, str], ...] = ()
+    tree: str = ""
 
 
 def mutate(
@@ -89,12 +106,22 @@ def mutate(
         votes.append(vote)
     band = _band(changed, graph.catalogue) if _translates(votes) else ""
     names = band_resources(graph, band)
+<<<<<<< HEAD
     named = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
     mutated = devices(graph).rewritten(named, roots)
     if observer is not None:
         observer.translated(band, changed, named)
         observer.devices(named, mutated)
     return Mutation(mutated, tuple(applied), tuple(spared), band if names else "", tuple(failed))
+=======
+    changed = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
+    tree = ""
+    if state.trees is not None and keeps_to_nodes(graph):
+        namespace = text(mapping(state.namespace, "metadata"), "name", "metadata")
+        changed, tree = state.trees.kept(changed, graph, roots_of(changed, graph, state), namespace)
+    changed = devices(graph).rewritten(changed, roots)
+    return Mutation(changed, tuple(applied), tuple(spared), band if names else "", tuple(failed), tree)
+>>>>>>> bbcbb27 (Keep pods to the nodes of their quota's tree, where policy says so)
 
 
 def _in_profile(name: str, error: Exception) -> str:

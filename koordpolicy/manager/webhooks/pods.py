@@ -14,6 +14,7 @@ from koordpolicy.manager.webhooks.mutation import PodContext, mutate
 from koordpolicy.manager.webhooks.pod_objects import check_size, is_unchanged
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.rules import Rules, Violation
+from koordpolicy.manager.webhooks.tree_affinity import tree_nodes
 from koordpolicy.manager.webhooks.webhook import ByRevision, WebhookContext
 from koordpolicy.model.protocol import CONTROL_PLANE
 from koordpolicy.model.reading import integer, mapping, text
@@ -25,6 +26,7 @@ class PodMutation:
     def __init__(self, context: WebhookContext) -> None:
         self._context = context
         objects = cluster_profiles(context)
+        self._trees = tree_nodes(context)
         self._profiles = ByRevision(context.policies, lambda graph: BothProfiles(Profiles(graph), objects))
 
     def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
@@ -35,7 +37,7 @@ class PodMutation:
             return None
         check_size(request.object)
         graph, profiles = self._profiles()
-        state = PodContext(namespace, self.priority_class, context.now())
+        state = PodContext(namespace, self.priority_class, context.now(), self._trees(request.user))
         mutation = mutate(request.object, profiles, graph, state, context.draw)
         context.observe(request, mutation)
         warnings = tuple(f"profile `{name}` is left out: {problem}" for name, problem in mutation.failed)

@@ -44,6 +44,14 @@ def says_anything(graph: RuleGraph) -> bool:
     return bool(graph.subjects(KIND))
 
 
+def keeps_to_nodes(graph: RuleGraph) -> bool:
+    """Whether policy may keep any pod to the nodes of its tree."""
+    return graph.once(
+        "nodes of quota trees",
+        lambda: says_anything(graph) and bool(graph.about(KIND, "").value_or("nodeAffinity", True)),
+    )
+
+
 def with_defaults(quota: Json, tree: QuotaTree, graph: RuleGraph, request: QuotaRequest) -> Json:
     """A new quota with what policy gives it; the same object where that is nothing. Raises ObjectError, `CelError`."""
     read = read_quota(quota)

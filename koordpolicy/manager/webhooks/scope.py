@@ -16,6 +16,7 @@ from koordpolicy.kube.admission import Operation
 from koordpolicy.manager.webhooks.devices import devices
 from koordpolicy.manager.webhooks.pod_objects import SPOKEN_OF
 from koordpolicy.manager.webhooks.profiles import KIND as PROFILE
+from koordpolicy.manager.webhooks.quotas import keeps_to_nodes
 from koordpolicy.manager.webhooks.rules import KIND as RULE
 from koordpolicy.manager.webhooks.rules import judge_changes_alone, rules_on
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC
@@ -58,13 +59,17 @@ class Scope:
 
 
 def mutated_pods(graph: RuleGraph, beside: Sequence[Sequence[Requirement]] = ()) -> Scope | None:
-    """Pods that a profile may select, and those whose resources agents are told; None for no pods at all.
+    """Pods that a profile may select, those whose resources agents are told, all where trees of quotas have nodes; None
+    for no pods at all.
 
     `beside` is what profiles ask for that are no policies; a pod that one of them may select is held up while nobody answers.
     """
     subjects = graph.subjects(PROFILE)
     alternatives = [one.requirements for subject in subjects for one in graph.selections(PROFILE, subject)]
     alternatives += map(tuple, beside)
+    in_trees = keeps_to_nodes(graph)
+    if in_trees:
+        alternatives.append(())  # any pod may belong to a quota
     announced = announced_resources(graph)
     sorts = devices(graph).resources
     others = (
@@ -79,7 +84,7 @@ def mutated_pods(graph: RuleGraph, beside: Sequence[Sequence[Requirement]] = ())
         namespaces=() if others else common(alternatives, "namespaceObject"),
         objects=() if others else common(alternatives, "pod"),
         condition=_condition(alternatives, others),
-        fail_open=False if beside else fail_open,
+        fail_open=False if beside or in_trees else fail_open,
         timeout=timeout,
     )
 
