@@ -14,21 +14,9 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.cluster_profiles import Candidates
 from koordpolicy.manager.webhooks.devices import devices
 from koordpolicy.manager.webhooks.profiles import ColocationProfileError, PriorityClasses, Roots
-    named = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
-    mutated = devices(graph).rewritten(named, roots)
-    if observer is not None:
-        observer.translated(band, changed, named)
-        observer.devices(named, mutated)
-    placed, tree = _on_its_nodes(mutated, graph, state)
-    return Mutation(placed, tuple(applied), tuple(spared), band if names else "", tuple(failed), tree)
-
-
-def _on_its_nodes(pod: Json, graph: RuleGraph, state: PodContext) -> tuple[Json, str]:
-    """The pod, kept to the nodes of its quota's tree, and the tree: a profile may have put it into that quota."""
-    if state.trees is None or not keeps_to_nodes(graph):
-        return pod, ""
-    namespace = text(mapping(state.namespace, "metadata"), "name", "metadata")
-    return state.trees.kept(pod, graph, roots_of(pod, graph, state), namespace)
+from koordpolicy.manager.webhooks.quotas import keeps_to_nodes
+from koordpolicy.manager.webhooks.tracing import MutationObserver
+from koordpolicy.manager.webhooks.tree_affinity import QuotaTreeNodes
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
@@ -77,8 +65,8 @@ def mutate(
     """The pod with all that policies put into it.
 
     Every question is asked about the pod as submitted, so that one profile does not decide on another.
-    `draw` gives a random number from 0 to below 100 for each matching profile; `observer` is told of each step. Raises ObjectError for what is
-    malformed, ColocationProfileError for what a profile cannot do that is not to be left out, CelError.
+    `draw` gives a random number from 0 to below 100 for each matching profile; `observer` is told of each step.
+    Raises ObjectError for what is malformed, ColocationProfileError for what a profile cannot do that is not to be left out, CelError.
     """
     roots = roots_of(pod, graph, state)
     changed = pod
@@ -106,22 +94,23 @@ def mutate(
         votes.append(vote)
     band = _band(changed, graph.catalogue) if _translates(votes) else ""
     names = band_resources(graph, band)
-<<<<<<< HEAD
     named = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
     mutated = devices(graph).rewritten(named, roots)
     if observer is not None:
         observer.translated(band, changed, named)
         observer.devices(named, mutated)
-    return Mutation(mutated, tuple(applied), tuple(spared), band if names else "", tuple(failed))
-=======
-    changed = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
-    tree = ""
-    if state.trees is not None and keeps_to_nodes(graph):
-        namespace = text(mapping(state.namespace, "metadata"), "name", "metadata")
-        changed, tree = state.trees.kept(changed, graph, roots_of(changed, graph, state), namespace)
-    changed = devices(graph).rewritten(changed, roots)
-    return Mutation(changed, tuple(applied), tuple(spared), band if names else "", tuple(failed), tree)
->>>>>>> bbcbb27 (Keep pods to the nodes of their quota's tree, where policy says so)
+    placed, tree = _on_its_nodes(mutated, graph, state)
+    if observer is not None:
+        observer.placed(mutated, placed)
+    return Mutation(placed, tuple(applied), tuple(spared), band if names else "", tuple(failed), tree)
+
+
+def _on_its_nodes(pod: Json, graph: RuleGraph, state: PodContext) -> tuple[Json, str]:
+    """The pod, kept to the nodes of its quota's tree, and the tree: a profile may have put it into that quota."""
+    if state.trees is None or not keeps_to_nodes(graph):
+        return pod, ""
+    namespace = text(mapping(state.namespace, "metadata"), "name", "metadata")
+    return state.trees.kept(pod, graph, roots_of(pod, graph, state), namespace)
 
 
 def _in_profile(name: str, error: Exception) -> str:

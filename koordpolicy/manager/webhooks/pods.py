@@ -26,7 +26,7 @@ class PodMutation:
     def __init__(self, context: WebhookContext) -> None:
         self._context = context
         objects = cluster_profiles(context)
-        self._trees = tree_nodes(context)
+        self.trees = tree_nodes(context)
         self._profiles = ByRevision(context.policies, lambda graph: BothProfiles(Profiles(graph), objects))
 
     def answer(self, request: AdmissionRequest) -> AdmissionAnswer | None:
@@ -37,7 +37,7 @@ class PodMutation:
             return None
         check_size(request.object)
         graph, profiles = self._profiles()
-        state = PodContext(namespace, self.priority_class, context.now(), self._trees(request.user))
+        state = PodContext(namespace, self.priority_class, context.now(), self.trees(request.user))
         mutation = mutate(request.object, profiles, graph, state, context.draw)
         context.observe(request, mutation)
         warnings = tuple(f"profile `{name}` is left out: {problem}" for name, problem in mutation.failed)

@@ -101,7 +101,8 @@ class Rehearsal:
         if is_exempt(namespace):
             return Mutation(pod)
         check_size(pod)
-        state = PodContext(namespace, self._mutation.priority_class, self._context.now())
+        mutation = self._mutation
+        state = PodContext(namespace, mutation.priority_class, self._context.now(), mutation.trees(""))
         if trace is not None:
             trace.roots = roots_of(pod, self._graph, state)
         return mutate(pod, self._profiles, self._graph, state, self._context.draw, trace)

@@ -14,6 +14,7 @@ from koordpolicy.model.reading import Json
 
 _BAND: Final = "PriorityBand"
 _DEVICES: Final = "DeviceSharing"
+_PLACED: Final = "QuotaTree.nodeAffinity"
 _DERIVE: Final = "requests.derive["
 _EXPAND: Final = "requests.expand["
 _MAPS: Final = (
@@ -46,6 +47,10 @@ class MutationObserver(Protocol):
 
     def devices(self, before: Json, after: Json) -> None:
         """Requests for devices were put in other words."""
+        ...
+
+    def placed(self, before: Json, after: Json) -> None:
+        """The pod was kept to the nodes of its quota's tree."""
         ...
 
 
@@ -105,6 +110,15 @@ class MutationTrace:
                 left = [one for one in left if one not in mine]
                 self._tell(str(key), self._of_decision(str(key)), mine)
         self._tell(_DEVICES, (), left)
+
+    def placed(self, before: Json, after: Json) -> None:
+        """See `MutationObserver.placed`."""
+        self._add(_PLACED, self._rules_of(_PLACED), before, after)
+
+    def _rules_of(self, decision: str) -> tuple[Span, ...]:
+        """Where all rules of a decision stand, whichever decides."""
+        known = [one for key, one in self.graph.decisions.items() if str(key) == decision]
+        return tuple(rule.span for one in known for rule in one.rules)
 
     def _add(self, decision: str, places: tuple[Span, ...], before: Json, after: Json) -> None:
         self._tell(decision, places, _changes(before, after))

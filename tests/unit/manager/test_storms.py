@@ -71,7 +71,8 @@ class Scene:
                 {"metadata": {"name": f"p{at}"}, "spec": {"quotaName": f"root-{at}", "nodeSelector": {}}},
             )
         self.cluster = StormyCluster(self.small, seed, trouble)
-        self.names, self._reconcile = getattr(self, f"_{controller}")()
+        made: tuple[list[str], Reconcile] = getattr(self, f"_{controller}")()
+        self.names, self._reconcile = made
 
     def _overcommit(self) -> tuple[list[str], Reconcile]:
         async def reconcile(name: str) -> bool:

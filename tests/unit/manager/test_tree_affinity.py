@@ -8,7 +8,9 @@ import pytest
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import MergePatch
 from koordpolicy.kube.resources import ELASTIC_QUOTA_PROFILES, ELASTIC_QUOTAS, PODS
+from koordpolicy.manager.webhooks.rehearsal import PictureObjects, Rehearsal
 from koordpolicy.manager.webhooks.scope import mutated_pods
+from koordpolicy.manager.webhooks.tracing import path_text
 from koordpolicy.model.protocol import QUOTA_TREE_ID
 from tests.unit.manager.clusters import SmallCluster, cases
 from tests.vectors.policies import document, graph
@@ -86,3 +88,24 @@ def test_api_servers_ask_about_any_pod_where_trees_have_nodes() -> None:
     kept = mutated_pods(graph(document("QuotaTree", "own", ON)))
     assert kept is not None
     assert (kept.condition, kept.objects, kept.namespaces, kept.fail_open) == ("", (), (), False)
+
+
+def test_an_explanation_names_the_policy_that_keeps_a_pod_to_nodes() -> None:
+    labels = {QUOTA_TREE_ID: "t"}
+    given = profile("nodes", {"matchLabels": {"pool": "a"}})
+    given["metadata"]["namespace"] = "default"
+    objects: dict[Any, Any] = {
+        ELASTIC_QUOTAS: [{"metadata": {"name": "team", "namespace": "default", "labels": labels}}],
+        ELASTIC_QUOTA_PROFILES: [given],
+    }
+    compiled = graph(document("QuotaTree", "own", ON))
+    pod = {
+        "metadata": {"name": "p", "labels": {"quota.scheduling.koordinator.sh/name": "team"}},
+        "spec": {"containers": [{"name": "main", "image": "i"}]},
+    }
+    found = Rehearsal(compiled, PictureObjects(compiled, objects), 0).of(pod)
+    assert (found.refused, found.mutation.tree) == ("", "t")
+    (change,) = found.changes
+    assert change.decision == "QuotaTree.nodeAffinity"
+    assert "overlay/0.yaml" in {place.file for place in change.places}
+    assert "nodeAffinity" in path_text(change.changes[0])
