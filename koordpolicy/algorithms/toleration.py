@@ -13,6 +13,9 @@ NO_SCHEDULE: Final = "NoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 
+OF_CONDITIONS: Final = "node.kubernetes.io/"
+"""How keys of taints begin that Kubernetes sets by the conditions of a node, and takes away again."""
+
 UNTOLERATED: Final = "node(s) had untolerated taint(s)"
 CORDONED: Final = "node(s) were unschedulable"
 

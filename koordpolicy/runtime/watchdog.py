@@ -22,6 +22,7 @@ LIMIT: Final = 2.0
 _LOOK: Final = 0.25
 _FRAMES: Final = 8
 _ENDED: Final = 1
+_NO_TURN: Final = "it was stopped, had no processor, or was in one operation in C"
 _PROGRAM: Final = "<koordpolicy "
 """How the file names of generated programs begin; the module's name says which decision they answer."""
 
@@ -64,8 +65,15 @@ class Watchdog:
             self._deadline = monotonic() + seconds
 
     def _watch(self) -> None:
+        looked = monotonic()
         while not self._over.wait(_LOOK):
             now = monotonic()
+            if now - looked > LIMIT + _LOOK:
+                # Whoever kept this thread from looking kept the loop, too: what it does now is not to blame.
+                self._metrics.add("koordpolicy_event_loop_held_total")
+                LOG.warning("the process had no turn for %.1f s: %s", now - looked, _NO_TURN)
+                self._last = now
+            looked = now
             if not self._held and now - self._last > self._limit:
                 self._held = True
                 self._metrics.add("koordpolicy_event_loop_held_total")

@@ -10,6 +10,7 @@ from koordpolicy.algorithms import node_affinity, toleration
 from koordpolicy.algorithms.normalize import Scores
 from koordpolicy.cluster.nodes import TAINTS, NodeView, taints_of
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.node import Taint
 from koordpolicy.model.placement import Placement
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.plugins.base import PAUSE, PLACE, ROWS, SPEC, Plugin, RefusedNodes
@@ -88,7 +89,7 @@ def uncordoned(_pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> I
 def tolerations(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> Iterator[str | None]:
     """The single taints that keep the pod away."""
     tolerated = pod.placement.tolerations
-    found: Counter[str] = Counter()
+    found: Counter[Taint] = Counter()
     for at, row in enumerate(nodes.rows, 1):
         if at % ROWS == 0:
             yield PAUSE
@@ -100,12 +101,13 @@ def tolerations(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> I
             and not toleration.tolerated(tolerated, taint)
         ]
         if len(bad) == 1:
-            taint = bad[0]
-            found[
-                f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
-            ] += 1
-    for taint_text, count in found.most_common(_LISTED):
-        yield f"{count} would take it if the pod tolerated {taint_text}"
+            found[bad[0]] += 1
+    for taint, count in found.most_common(_LISTED):
+        text = f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+        if taint.key.startswith(toleration.OF_CONDITIONS):
+            yield f"{count} would take it once Kubernetes takes {text} away, which says how the node is"
+        else:
+            yield f"{count} would take it if the pod tolerated {text}"
 
 
 def labels(pod: PodView, _parameters: Parameters, nodes: RefusedNodes) -> Iterator[str | None]:

@@ -142,3 +142,30 @@ def test_a_loop_that_was_held_for_a_while_goes_on_and_that_is_counted(
     held, on = (record.getMessage() for record in caplog.records)
     assert "test_a_loop_that_was_held_for_a_while_goes_on_and_that_is_counted" in held
     assert on.startswith("the event loop goes on after 1.")
+
+
+_BEATING = """
+import logging, sys, time
+from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.watchdog import Watchdog
+
+logging.basicConfig(stream=sys.stdout)
+metrics = Metrics("test")
+with Watchdog(metrics) as watchdog:
+    while not metrics.value("koordpolicy_event_loop_held_total"):
+        print("beat", flush=True)
+        watchdog.beat()
+        time.sleep(0.05)
+"""
+
+
+def test_a_process_that_was_stopped_for_a_while_does_not_blame_what_it_was_doing() -> None:
+    with subprocess.Popen([sys.executable, "-c", _BEATING], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "beat\n"
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(3.0)
+        process.send_signal(signal.SIGCONT)
+        said, _ = process.communicate(timeout=60)
+    assert "the process had no turn for" in said
+    assert "is held" not in said
