@@ -1,31 +1,43 @@
-"""`koordpolicy export`: policies as the configuration that Koordinator reads."""
+"""`koordpolicy export`: policies as the configuration that Koordinator reads, or as admission policies of API servers."""
 
 import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.exchange.documents import Taken
 from koordpolicy.graph.exchange.exporting import export
 from koordpolicy.graph.exchange.scheduling_export import export_scheduler
 from koordpolicy.language.documents.writing import yaml_text
+from koordpolicy.manager.native.rules import native_rules
+from koordpolicy.manager.webhooks.configuration import NO_CONTROL_PLANE
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Write the objects, and tell what they do not say."""
     graph = graph_of(arguments.paths, arguments.compiler)
+    if arguments.scheduler and arguments.admission_policies:
+        raise CannotRunError("--scheduler and --admission-policies are two exports: give one of them")
     if arguments.scheduler:
         config, table = export_scheduler(graph)
         if config is None:
             raise CannotRunError("there is no SchedulingProfile in these policies")
+        left = _left(table)
         text = json_text(config, indent=2) if arguments.output == "json" else yaml_text([config])
     else:
-        exported = export(graph, arguments.config_namespace)
-        table = exported.table
+        objects, left = (
+            _admission_policies(graph)
+            if arguments.admission_policies
+            else _configuration(graph, arguments.config_namespace)
+        )
         text = (
-            json_text({"apiVersion": "v1", "kind": "List", "items": exported.objects}, indent=2)
+            json_text({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2)
             if arguments.output == "json"
-            else yaml_text(exported.objects)
+            else yaml_text(objects)
         )
     if arguments.write is None:
         terminal.print(text.rstrip("\n"))
@@ -35,7 +47,27 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         except OSError as error:
             raise CannotRunError(f"`{arguments.write}` cannot be written: {error.strerror}") from None
         terminal.say(f"wrote {arguments.write}")
-    left = [row for row in table if row.reason]
-    for row in left:
-        terminal.say(f"not written: {row.source}: {row.reason}")
+    for what, reason in left:
+        terminal.say(f"not written: {what}: {reason}")
     return FINDINGS if left else OK
+
+
+_Left = list[tuple[str, str]]
+"""What is not written, each with the reason."""
+
+
+def _left(table: Sequence[Taken]) -> _Left:
+    return [(row.source, row.reason) for row in table if row.reason]
+
+
+def _configuration(graph: RuleGraph, namespace: str) -> tuple[Sequence[Mapping[str, Any]], _Left]:
+    exported = export(graph, namespace)
+    return exported.objects, _left(exported.table)
+
+
+def _admission_policies(graph: RuleGraph) -> tuple[Sequence[Mapping[str, Any]], _Left]:
+    found = native_rules(graph, (NO_CONTROL_PLANE,))
+    objects = [one for policy in found.policies.values() for one in (policy.object(), policy.binding())]
+    return objects, [
+        (f"{one.target} ({one.place})" if one.place else one.target, one.reason) for one in found.staying
+    ]

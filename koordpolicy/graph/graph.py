@@ -155,6 +155,11 @@ class RuleGraph:
         return MappingProxyType(self._matches)
 
     @property
+    def overridden(self) -> frozenset[DecisionKey]:
+        """The decisions that exceptions override, in force or not."""
+        return frozenset(self._exceptional.decisions)
+
+    @property
     def is_watched(self) -> bool:
         """Whether somebody sees what its programs are asked."""
         return self._around is not None

@@ -10,6 +10,7 @@ from koordpolicy.cli.bundle import find_pack
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compiler
+from tests.conftest import REPOSITORY
 
 CONFIG = {
     "apiVersion": "v1",
@@ -102,3 +103,15 @@ def test_a_scheduler_there_and_back(tmp_path: Path, compiler: Compiler, within: 
     (profile,) = json.loads(out)["profiles"]
     (arguments,) = [one["args"] for one in profile["pluginConfig"] if one["name"] == "LoadAwareScheduling"]
     assert arguments["usageThresholds"] == {"cpu": 55}
+
+
+def test_admission_policies_are_exported_with_what_keeps_others_back(compiler: Compiler) -> None:
+    code, out, err = run(
+        compiler, "export", str(REPOSITORY / "policies"), "--admission-policies", "-o", "json"
+    )
+    objects = [(one["kind"], one["metadata"]["name"]) for one in json.loads(out)["items"]]
+    assert ("ValidatingAdmissionPolicy", "whole-cpus.koordpolicy.io") in objects
+    assert ("ValidatingAdmissionPolicyBinding", "whole-cpus.koordpolicy.io") in objects
+    assert "AdmissionRule/pod-quota-is-leaf (" in err
+    assert "it reads `quota.known`, which the object does not say" in err
+    assert code == 1

@@ -20,6 +20,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the KubeSchedulerConfiguration of the scheduling profiles instead of objects of the cluster",
     )
+    parser.add_argument(
+        "--admission-policies",
+        action="store_true",
+        help="write admission policies for API servers in place of Koordinator's configuration: what holds with no webhook",
+    )
     parser.add_argument("-w", "--write", metavar="FILE", type=Path, help="write into a file")
     parser.add_argument(
         "-o",
@@ -32,6 +37,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
 
 USAGE = Usage(
     _add,
-    "What could not be written is told beside it. Exit code: 0 well, 1 something could not be written, 2 could not run.",
+    "What could not be written is told beside it, with the reason. Exit code: 0 well, 1 something could not be written, 2 could"
+    " not run.",
     compiles=True,
 )

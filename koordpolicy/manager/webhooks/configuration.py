@@ -72,7 +72,7 @@ def _entry(webhook: Webhook, scope: Scope, address: Address, bundle: str) -> dic
         ],
         "failurePolicy": "Ignore" if fail_open else "Fail",
         "matchPolicy": "Equivalent",
-        "namespaceSelector": _selector((*(_spared(address) if namespaced else ()), *scope.namespaces)),
+        "namespaceSelector": _selector((*(spared(address) if namespaced else ()), *scope.namespaces)),
         "objectSelector": _selector(scope.objects),
         "sideEffects": "NoneOnDryRun",
         "timeoutSeconds": min(max(scope.timeout, _SHORTEST), _LONGEST),
@@ -84,10 +84,14 @@ def _entry(webhook: Webhook, scope: Scope, address: Address, bundle: str) -> dic
     return entry
 
 
-def _spared(address: Address) -> tuple[Expression, ...]:
-    """Namespaces that must never wait for us: what brings us back after a failure lives there."""
+NO_CONTROL_PLANE: Final[Expression] = {"key": CONTROL_PLANE, "operator": "DoesNotExist"}
+"""Namespaces that policies on pods may speak of."""
+
+
+def spared(address: Address) -> tuple[Expression, ...]:
+    """Which namespaces may wait for us; in the others lives what brings us back after a failure."""
     return (
-        {"key": CONTROL_PLANE, "operator": "DoesNotExist"},
+        NO_CONTROL_PLANE,
         {"key": _NAMESPACE_NAME, "operator": "NotIn", "values": [address.namespace]},
     )
 

@@ -29,7 +29,7 @@ _MOST_KEYS: Final = 50
 TIMEOUT: Final = 10
 """Seconds, as Kubernetes has it by default."""
 
-_CHANGES: Final = " || ".join(
+CHANGES: Final = " || ".join(
     (
         'request.operation != "UPDATE"',
         "object.spec != oldObject.spec",
@@ -107,7 +107,7 @@ def validated_pods(graph: RuleGraph) -> Scope | None:
         operations,
         namespaces=common(alternatives, "namespaceObject"),
         objects=common(alternatives, "pod"),
-        condition=_CHANGES if changes else _condition(alternatives, ()),
+        condition=CHANGES if changes else _condition(alternatives, ()),
         fail_open=fail_open,
         timeout=timeout,
     )

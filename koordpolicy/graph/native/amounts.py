@@ -1,0 +1,39 @@
+"""What pods request, as CEL over their JSON: whole numbers, rounded and limited as `model.amounts` and `model.quantity` say.
+
+Kubernetes' quantities have no multiplication and tell no remainder, so that one with a fraction is read from its text. That is
+canonical, and an API server rounds the amounts of pods up to thousandths before it asks anybody: digits, and `m` or `e-3`.
+"""
+
+from typing import Final
+
+from koordpolicy.language.cel.escapes import quote_string
+from koordpolicy.model.protocol import CPU
+from koordpolicy.model.quantity import INT64_MAX
+
+_HALF: Final = 2**32
+"""Sums are taken in two halves, so that one beyond int64 is noticed before it fails."""
+
+
+def amount_of(text: str, resource: str) -> str:
+    """The amount that a quantity's text stands for: millicores of cpu, whole units of all else, rounded up."""
+    return f"{amounts_of(f'[{text}]', resource)}[0]"
+
+
+def amounts_of(texts: str, resource: str) -> str:
+    """The same for each text of a list."""
+    digits = "q.find('^[0-9]+')"
+    if resource == CPU:
+        most, whole, part = f"{INT64_MAX}m", "quantity(q).asInteger() * 1000", f"int({digits})"
+    else:
+        most, whole = str(INT64_MAX), "quantity(q).asInteger()"
+        part = f"{digits}.size() > 3 ? int({digits}.substring(0, {digits}.size() - 3)) + 1 : 1"
+    return (
+        f"{texts}.map(q, quantity(q).compareTo(quantity({quote_string(most)})) >= 0 ? {INT64_MAX}"
+        f" : quantity(q).isInteger() ? {whole} : {part})"
+    )
+
+
+def total(amounts: str) -> str:
+    """The sum of a list of amounts, at most the end of int64."""
+    high = f"l.map(a, a / {_HALF}).sum() + l.map(a, a % {_HALF}).sum() / {_HALF}"
+    return f"[{amounts}].map(l, {high} >= {2**31} ? {INT64_MAX} : l.sum())[0]"
