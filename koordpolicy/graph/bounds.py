@@ -1,14 +1,16 @@
 """Bounds of values that would do harm or nothing at all outside them, though their type and slot take any."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 from types import MappingProxyType
+from typing import Final
 
 from koordpolicy.graph.notation import show
 from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.language.cel.permitted import Permitted
-from koordpolicy.language.cel.types import DURATION, PERCENT, Type
+from koordpolicy.language.cel.types import BANDWIDTH, CPU, DURATION, MEMORY, PERCENT, Type
 from koordpolicy.language.cel.values import Duration
 from koordpolicy.language.kinds import Slot
 
@@ -56,6 +58,10 @@ def _share(kind: str, field: str, why: str, *, low: float = 0.0, low_fits: bool 
 
 def _time(kind: str, field: str, why: str, *, low: float = 0.0, low_fits: bool = False) -> Range:
     return Range(kind, field, DURATION, why, low=low, low_fits=low_fits)
+
+
+def _amount(kind: str, field: str, type: Type, why: str) -> Range:
+    return Range(kind, field, type, why, low=0.0)
 
 
 RANGES: tuple[Range, ...] = (
@@ -125,18 +131,95 @@ RANGES: tuple[Range, ...] = (
             ("cache.bandwidth", "it is a share of the bandwidth"),
         )
     ),
+    _amount("CPUSuppress", "minimum", CPU, "nobody uses less than nothing"),
+    _amount("Isolation", "memory.pageCache.size", MEMORY, "nothing is smaller than nothing"),
+    _amount("SystemTuning", "networkBandwidth", BANDWIDTH, "nothing carries less than nothing"),
+    _time("SystemTuning", "idleSaverWatermark", "the kernel takes no time below nothing", low_fits=True),
+    *(
+        Range(
+            kind,
+            "timeout",
+            DURATION,
+            "the API server waits no other time",
+            low=1_000 * _MILLISECOND,
+            high=30_000 * _MILLISECOND,
+        )
+        for kind in ("AdmissionRule", "ColocationProfile")
+    ),
+    _time("QuotaTree", "admission.timeout", "every pod would be refused"),
+    _time("QuotaTree", "admission.retryJitter", "no pause is shorter than none", low_fits=True),
+    _time("QuotaTree", "admission.longestJitter", "no pause is shorter than none", low_fits=True),
+    _time("QuotaProfile", "interval", "the manager would do nothing else"),
+    _time("QuotaProfile", "retryAfter", "no pause is shorter than none", low_fits=True),
+    *(
+        _time("SchedulingProfile", field, "no time is shorter than none", low_fits=True)
+        for field in (
+            "queue.initialBackoff",
+            "queue.maximumBackoff",
+            "queue.confirmWithin",
+            "estimator.holdAfterScheduled",
+            "estimator.holdAfterInitialized",
+            "load.filter.window",
+            "load.score.window",
+            "preemption.lookAhead",
+            "diagnosis.renewAfter",
+            "diagnosis.slowDecision",
+        )
+    ),
+    _time("SchedulingProfile", "queue.retryAfter", "the scheduler would do nothing else"),
+    _time("SchedulingProfile", "diagnosis.slice", "nothing would be found out"),
+    _share("SchedulingProfile", "diagnosis.share", "it is a share of the scheduler's time"),
+    _share("SchedulingProfile", "preemption.search.share", "it is a share of the nodes"),
+    _share("Rollout", "steps[*].shadow.sample", "it is a share of the decisions"),
+    _share("Rollout", "steps[*].canary.share", "it is a share of the nodes"),
+    _time("Rollout", "steps[*].hold", "no time is shorter than none", low_fits=True),
+    _time("Rollout", "guards[*].patience", "no time is shorter than none", low_fits=True),
+    _time("Rollout", "every", "the guards would be looked at all the time"),
+    *(
+        one
+        for resource, type in (("cpu", CPU), ("memory", MEMORY))
+        for one in (
+            _time("Recommendation", f"{resource}.halfLife", "no sample would count"),
+            *(
+                _share("Recommendation", f"{resource}.{percentile}", "it is a percentile")
+                for percentile in ("lower", "target", "upper")
+            ),
+            Range("Recommendation", f"{resource}.margin", PERCENT, "it is added", low=0.0),
+            Range(
+                "Recommendation",
+                f"{resource}.buckets.growth",
+                PERCENT,
+                "no bucket would be larger",
+                low=0.0,
+                low_fits=False,
+            ),
+            *(
+                _amount("Recommendation", f"{resource}.{field}", type, "nobody uses less than nothing")
+                for field in ("buckets.first", "buckets.most", "minimum", "maximum")
+            ),
+        )
+    ),
+    _time("Recommendation", "history.confidentAfter", "no time is shorter than none", low_fits=True),
+    _time("Recommendation", "history.forgetAfter", "everything would be forgotten at once"),
+    _time("Recommendation", "checkpoint.interval", "one checkpoint would follow the other"),
+    _time("Recommendation", "publish.interval", "the manager would do nothing else"),
+    _time("Recommendation", "publish.atLeastEvery", "every recommendation would be written all the time"),
+    _share("Recommendation", "publish.whenChangedBy", "no change would ever be written"),
     _time("Overcommit", "onMissing.after", "every metric would count as missing"),
     _time("Overcommit", "publish.atLeastEvery", "every node would be written all the time"),
     _share("Overcommit", "publish.whenChangedBy", "no change would ever be written"),
 )
-"""What the values of the built-in kinds must lie between."""
+"""What the values of the built-in kinds must lie between; `[*]` stands for the entry of any name."""
+
+_NAME: Final = re.compile(r"\[[^\]]*\]")
 
 _BY_FIELD: Mapping[tuple[str, str], Range] = MappingProxyType({(one.kind, one.field): one for one in RANGES})
 
 
 def range_of(key: DecisionKey, type: Type) -> Range | None:
     """The range of a decision's value of this type; None where any will do, as for a parameter that counts otherwise."""
-    bounds = _BY_FIELD.get((key.kind, key.field))
+    field = _NAME.sub("[*]", key.field) if "[" in key.field else key.field
+    bounds = _BY_FIELD.get((key.kind, field))
     if bounds is None or not key.field.startswith("parameters."):
         return bounds
     return bounds if bounds.type in (type, *type.params) else None
