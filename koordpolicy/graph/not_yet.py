@@ -1,12 +1,11 @@
 """What documents set and nothing in a cluster acts on yet: told as notes, which fail no check."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.graph.state import Unit
 from koordpolicy.language.kinds.actors import Actor, awaited
-from koordpolicy.language.kinds.rollout import RolloutSpec
 
 
 def not_yet(units: Iterable[Unit]) -> Diagnostics:
@@ -25,26 +24,7 @@ def not_yet(units: Iterable[Unit]) -> Diagnostics:
                     _message(f"{unit.kind.name}.{field}", actor),
                     severity=Severity.NOTE,
                 )
-        _note_canaries(unit, found)
     return found
-
-
-def _note_canaries(unit: Unit, found: Diagnostics) -> None:
-    """The first canary of a rollout that placements take part in: they do not go ahead."""
-    if not isinstance(unit.spec, RolloutSpec) or (unit.spec.kinds and _PLACING not in unit.spec.kinds):
-        return
-    for at, step in enumerate(unit.spec.steps):
-        if step.canary is not None:
-            found.add(
-                "KP312",
-                unit.document.positions.key(("spec", "steps", at, "canary")),
-                "no canary places pods yet: the old revision does until the last step ends",
-                severity=Severity.NOTE,
-            )
-            return
-
-
-_PLACING: Final = "SchedulingProfile"
 
 
 def _is_set(data: Any, path: tuple[str, ...]) -> bool:

@@ -60,8 +60,17 @@ class BindingCycles:
     def begin(self, framework: Framework) -> None:
         """Go on by a profile from now on; who waits for a permit is asked about again."""
         self._framework = framework
+        self.go_along(None)
         self._reservations.begin(framework.profile)
         self._reconsider((), ())
+
+    def go_along(self, framework: Framework | None) -> None:
+        """Let another profile, beside the one that decides, place the pods that its decisions are about; None for no more."""
+        self._ahead = framework
+        self._reservations.go_along(None if framework is None else framework.profile)
+
+    def _by(self, decision: PodDecision) -> Framework:
+        return self._ahead if decision.ahead and self._ahead is not None else self._framework
 
     # --- before the queue -------------------------------------------------------------------------
 
@@ -138,7 +147,8 @@ class BindingCycles:
         """What a pod's claims had to have written is so: the time begins in which the cluster is to confirm it."""
         account = self._ledger.assumed(decision.pod)
         if account is not None and account.decision is decision:
-            within = self._framework.profile.confirm_within(self._framework.cycle(account.view).records)
+            framework = self._by(decision)
+            within = framework.profile.confirm_within(framework.cycle(account.view).records)
             self._ledger.bind(account, self._site.clock() + within if within else None)
 
     def take_back(self, account: Account) -> None:
@@ -239,7 +249,7 @@ class BindingCycles:
                 continue
             view = account.view
             try:
-                cycle = self._framework.cycle(view)
+                cycle = self._by(account.decision).cycle(view)
                 refused, until = self._reservations.permit(cycle, account, names)
                 if refused is not None:
                     self._end_wait(account, account.decision, refused)
@@ -293,6 +303,6 @@ class BindingCycles:
 
     def _bind(self, account: Account, cycle: Cycle) -> None:
         """A pod may be written. The time in which it is to be confirmed begins when its claims are `written`."""
-        within = self._framework.profile.confirm_within(cycle.records)
+        within = cycle.profile.confirm_within(cycle.records)
         timed = within and not any(claim.prebind for claim in account.claims)
         self._ledger.bind(account, self._site.clock() + within if timed else None)

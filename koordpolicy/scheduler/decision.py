@@ -104,7 +104,7 @@ class PodDecision:
     what went wrong where the cycle itself failed, `problem` the same as text. `digest` is the graph's. `preemption` is who goes for
     a pod that found no node; `remark` is why nobody does, `promised` the node that it
     waits for others to leave, `advice` what would help it. `claims` is what plugins took for it, by filter. `route` is the way on which another shard gets
-    it, empty when it goes home, None when it stays where it is.
+    it, empty when it goes home, None when it stays where it is. `ahead` says that a revision decided that is on its way.
     """
 
     pod: PodKey
@@ -122,6 +122,7 @@ class PodDecision:
     route: tuple[int, ...] | None = None
     digest: str = field(default="", compare=False)
     claims: Mapping[str, object] = field(default_factory=lambda: NO_CLAIMS)
+    ahead: bool = False
 
     @property
     def problem(self) -> str:

@@ -29,17 +29,21 @@ _BEST: Final = 3
 """Nodes whose scores an entry shows, the chosen one first."""
 _OPEN: Final = 4096
 """Entries that wait to hear what came of their decisions; more are written without that."""
+_REVISIONS: Final = 4
+"""Revisions whose questions are known at once; two decide while one is rolled out."""
 _FIELDS: Final = ("enabled", "require", "reason", "value", "weight", "normalize", "plugin")
 
 
 class PlacementLog:
-    """Writes placements down. `graph` gives the graph that decides, `revision_of` what people call it by its digest."""
+    """Writes placements down. `graph` gives the graph of a digest as far as it decides here, else the one that does;
+    `revision_of` is what people call it.
+    """
 
     def __init__(
         self,
         log: DecisionLog,
         profile: str,
-        graph: Callable[[], RuleGraph],
+        graph: Callable[[str], RuleGraph],
         revision_of: Callable[[str], str],
     ) -> None:
         self._log = log
@@ -47,7 +51,7 @@ class PlacementLog:
         self._graph = graph
         self._revision_of = revision_of
         self._open: dict[str, dict[str, Any]] = {}
-        self._asked: tuple[str, tuple[str, ...]] = ("", ())
+        self._asked: dict[str, tuple[str, ...]] = {}
 
     def decided(
         self, cycle: Cycle, evaluation: Evaluation | None, table: NodeTable, decision: PodDecision
@@ -131,7 +135,7 @@ class PlacementLog:
         self, cycle: Cycle, digest: str, table: NodeTable | None = None, node: str = ""
     ) -> dict[str, Any]:
         """The rules of the profile that decided on this pod, on its node where it has one, and what they read."""
-        graph = self._graph()
+        graph = self._graph(digest)
         if graph.digest != digest:
             return provenance_shown((), ())  # another revision decides by now
         records: dict[str, Any] = dict(cycle.records)
@@ -154,7 +158,8 @@ class PlacementLog:
 
     def _names(self, graph: RuleGraph) -> tuple[str, ...]:
         """What a profile's steps ask of policy, where some rule speaks of it; found once a revision."""
-        if self._asked[0] != graph.digest:
+        found = self._asked.get(graph.digest)
+        if found is None:
             target = self._name
             found = tuple(
                 str(key)
@@ -163,5 +168,7 @@ class PlacementLog:
                 and key.field.startswith(("filters[", "scores["))
                 and (key.field.rpartition(".")[2] in _FIELDS or ".parameters." in key.field)
             )
-            self._asked = graph.digest, found
-        return self._asked[1]
+            if len(self._asked) >= _REVISIONS:
+                self._asked.clear()
+            self._asked[graph.digest] = found
+        return found

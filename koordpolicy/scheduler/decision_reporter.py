@@ -34,12 +34,14 @@ class Audience:
 
 
 class DecisionReporter:
-    """Tells of the decisions by one profile of `graph`, the revision that decides; `log` writes some of them down."""
+    """Tells of the decisions by one profile. `graph` gives the revision of a digest as far as it decides here, else the one that
+    does; `log` writes some of them down.
+    """
 
     def __init__(
         self,
         audience: Audience,
-        graph: Callable[[], RuleGraph],
+        graph: Callable[[str], RuleGraph],
         profile: str,
         log: PlacementLog | None = None,
     ) -> None:
@@ -68,7 +70,7 @@ class DecisionReporter:
         if result == "scheduled":
             message = f"Successfully assigned {'/'.join(decision.pod)} to {decision.node}"
             recorder.record(about, _SCHEDULED, message, action="Binding")
-            lacking = not_enforced(settled.pod, self._graph())
+            lacking = not_enforced(settled.pod, self._graph(decision.digest))
             if lacking:
                 message = f"Placed without what is not yet enforced: {', '.join(lacking)}"
                 recorder.record(about, "NotEnforced", message, type="Warning", action="Scheduling")
@@ -105,7 +107,7 @@ class DecisionReporter:
         for refusals in decision.refusals:
             if refusals.error:
                 step = f"filter:{refusals.filter}"
-                place = place_of(self._graph(), self._profile, step)
+                place = place_of(self._graph(decision.digest), self._profile, step)
                 text = f"{refusals.error} (filter `{refusals.filter}`, {place})"
                 found = troubles.add(
                     self._decision, decision.digest, text, rule=step, place=place, example=example

@@ -130,11 +130,11 @@ class WaitlistDiagnosis:
     """Finds out about the pods of a waitlist.
 
     `cycle` and `decided` are the scheduler's own: a pod with its facts, and what follows for it now; None as
-    answers where the cycle itself fails.
+    answers where the cycle itself fails. `adviser` gives who advises on it.
     """
 
     def __init__(
-        self, limits: Limits, adviser: Adviser, waitlist: Waitlist, table: NodeTable, clock: Callable[[], int],
+        self, limits: Limits, adviser: Callable[[Cycle], Adviser], waitlist: Waitlist, table: NodeTable, clock: Callable[[], int],
         cycle: Callable[[PodView], Cycle],
         decided: Callable[[Cycle], tuple[Evaluation | None, PodDecision]],
     ) -> None:  # fmt: skip
@@ -279,7 +279,7 @@ class WaitlistDiagnosis:
         """The advice for a pod; None where it cannot be given."""
         cycle, now = self._cycle(self._waitlist.pods[key]), self._clock()
         try:
-            kind = likeness(cycle)
+            kind = likeness(cycle) + (b"+" if last.ahead else b"")
         except (CelError, ParameterError, ObjectError):
             return None
         known = self._known.get(kind)
@@ -296,7 +296,7 @@ class WaitlistDiagnosis:
             self._reconsider(key)
             return None
         self._spent, self._counting = self.evaluations, Evaluations(self.limits.evaluations)
-        found = yield from self._adviser.pieces(cycle, evaluation, self._table, self._counting)
+        found = yield from self._adviser(cycle).pieces(cycle, evaluation, self._table, self._counting)
         advice = tuple(one.text for one in found)
         self._known[kind] = _Known(now, _reasons(decision.refusals), advice)
         self._known.move_to_end(kind)

@@ -33,8 +33,9 @@ from koordpolicy.scheduler.unsupported import unsupported
 
 
 class Framework:
-    """The profile `name` of a graph over the cluster's `state`, whose nodes and pods are to come. `clock` gives nanoseconds since 1970,
-    `more` are facts of nodes that are kept whether the profile reads them or not.
+    """The profile `name` of a graph `over` the cluster's state, whose nodes and pods are to come; or over the framework of another
+    revision: then it works on that one's nodes and pods, and classes, estimates and loads are that one's, too. `clock` gives
+    nanoseconds since 1970, `more` are facts of nodes that are kept whether the profile reads them or not.
 
     Raises ProfileError when the graph has no such profile.
     """
@@ -44,7 +45,7 @@ class Framework:
         graph: RuleGraph,
         name: str,
         role: Role,
-        state: ClusterState,
+        over: "ClusterState | Framework",
         ledger: Ledger,
         selection: HostSelection,
         clock: Callable[[], int],
@@ -53,11 +54,15 @@ class Framework:
         self.profile = role.profile(graph, name)
         self.graph = graph
         self.limits: Final = Limits.of(graph, name)
-        self.load: Final = LoadPolicy(graph, name)
-        self.cache: Final = ClusterCache(self.load, graph.catalogue, self.profile.node_facts | more, state)
+        self.load: LoadPolicy
+        self.cache: ClusterCache
+        if isinstance(over, Framework):
+            self.load, self.cache, self._catalogue = over.load, over.cache, over.graph.catalogue
+        else:
+            self.load, self._catalogue = LoadPolicy(graph, name), graph.catalogue
+            self.cache = ClusterCache(self.load, self._catalogue, self.profile.node_facts | more, over)
         self.post_filters: Final = PostFilters(graph, self.profile, self.cache, ledger, selection.draw)
         self.adviser: Final = Adviser(graph, name, self.limits.evaluations)
-        self._catalogue = graph.catalogue
         self._shard = role.shard
         self._ledger = ledger
         self._selection = selection

@@ -50,8 +50,8 @@ class Hints:
 
         def helps(key: PodKey) -> bool:
             decision = last.get(key)
-            if decision is None or decision.problem:
-                return True
+            if decision is None or decision.problem or decision.ahead:
+                return True  # of another profile than this one nothing is known
             refusing = frozenset(refusals.filter for refusals in decision.refusals)
             if event is Event.NODE_CHANGED and changed is not None and not self._undoes(refusing, changed):
                 return False

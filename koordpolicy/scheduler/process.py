@@ -18,6 +18,7 @@ from koordpolicy.model.table import NodeTable
 from koordpolicy.runtime.clock import monotonic_ns, now_ns, processor_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.http.serving import Endpoint, serve
+from koordpolicy.runtime.policies.gating import RolloutStage
 from koordpolicy.runtime.policies.live import Unfit
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.scheduler.cycle import Cycle
@@ -32,7 +33,7 @@ from koordpolicy.scheduler.extender.steps import OWN, restricted_to
 from koordpolicy.scheduler.loop import IN_FLIGHT, SchedulingLoop
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.scheduler.role import Role
-from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, OnDecided, Scheduler
+from koordpolicy.scheduler.scheduler import DEFAULT_PROFILE, Ahead, OnDecided, Scheduler
 from koordpolicy.scheduler.shadow import Observed, PlacementShadow
 from koordpolicy.scheduler.shards import Shard
 from koordpolicy.scheduler.watched import follow_policies, watch
@@ -130,7 +131,9 @@ def _log(component: RunningComponent, choice: Choice) -> PlacementLog | None:
     """The log of this profile's decisions, where an operator wants one."""
     if component.log is None:
         return None
-    return PlacementLog(component.log, choice.profile, lambda: component.live.graph, component.revision_of)
+    return PlacementLog(
+        component.log, choice.profile, lambda digest: _graph_of(component, digest), component.revision_of
+    )
 
 
 def _observed(component: RunningComponent) -> Observed | None:
@@ -139,6 +142,22 @@ def _observed(component: RunningComponent) -> Observed | None:
     if stage is None or candidate is None or stage.observer is None:
         return None
     return stage.observer, candidate.graph.at(Timestamp(now_ns()))
+
+
+def _ahead(component: RunningComponent) -> Ahead | None:
+    """The revision of a rollout and the pods that it places by now."""
+    stage, candidate = component.live.stage, component.live.candidate
+    if stage is None or candidate is None or stage.pods is None:
+        return None
+    return candidate.graph.at(Timestamp(now_ns())), stage.pods
+
+
+def _graph_of(component: RunningComponent, digest: str) -> RuleGraph:
+    """The candidate's graph where it is that one's digest, else the one that decides."""
+    candidate = component.live.candidate
+    if candidate is not None and candidate.graph.digest == digest:
+        return candidate.graph.at(Timestamp(now_ns()))
+    return component.live.graph
 
 
 def _each_of(hears: Sequence[OnDecided]) -> OnDecided:
@@ -163,14 +182,16 @@ class Running:
             choice.role(),
             keep=self.scheduler.keep_facts,
             kept=lambda: self.scheduler.kept_facts,
+            deciding=lambda: self.scheduler.profile,
             clock=monotonic_ns,
         )
         hears = [self.shadow.decided] if log is None else [log.decided, self.shadow.decided]
         self.scheduler.on_decided = _each_of(hears)
+        self.scheduler.ahead = lambda: _ahead(component)
         metrics = component.process.metrics
         reporter = DecisionReporter(
             Audience(metrics, component.counts, component.troubles, component.recorder),
-            lambda: component.live.graph,
+            lambda digest: _graph_of(component, digest),
             choice.profile,
             log,
         )
@@ -234,7 +255,7 @@ class Running:
         await self._watch.synced()
         end = follow_policies(self._component, self.scheduler, self.loop.wake)
         self.shadow.begun()
-        unobserved = self._component.live.subscribe_stage(lambda _: self.shadow.begun())
+        unobserved = self._component.live.subscribe_stage(self._staged)
         try:
             async with Tasks() as tasks:
                 tasks.start("diagnose", self._diagnosing.run())
@@ -243,6 +264,10 @@ class Running:
             unobserved()
             end()
             await self.loop.drain(_DRAIN)
+
+    def _staged(self, _: RolloutStage | None) -> None:
+        self.shadow.begun()
+        self.loop.wake()
 
 
 class Answering:

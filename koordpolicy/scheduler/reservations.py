@@ -4,6 +4,7 @@ Each plugin has one state for a scheduler, made when it is first needed; it outl
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -49,6 +50,27 @@ class PluginHost:
         self._reservations.reconsider(self._reservations.names(self._plugin), pods)
 
 
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """The steps of a profile whose plugins have something to say here."""
+
+    steps: tuple[Step, ...] = ()
+    reserving: tuple[tuple[Step, Plugin], ...] = ()
+    permitting: tuple[tuple[Step, Plugin], ...] = ()
+    events: frozenset[Event] = frozenset()
+
+    @classmethod
+    def of(cls, profile: Profile) -> "_Asked":
+        found = [(step, step.plugin) for step in profile.filters if step.plugin is not None]
+        permitting = tuple((step, one) for step, one in found if one.permit is not None)
+        return cls(
+            profile.filters,
+            tuple((step, one) for step, one in found if one.reserve is not None),
+            permitting,
+            frozenset().union(*(one.helped_by for _, one in permitting)),
+        )
+
+
 class Reservations:
     """The plugins of one scheduler that reserve or permit, with their states."""
 
@@ -65,29 +87,37 @@ class Reservations:
         self.reconsider = reconsider
         self.gate_events: frozenset[Event] = frozenset()
         """The events after which a gate may be open."""
-        self.events: frozenset[Event] = frozenset()
-        """The events after which a pod that waits may be permitted."""
         self._states: list[tuple[Plugin, Any]] = []
-        self._steps: tuple[Step, ...] = ()
+        self._asked = _Asked()
+        self._ahead: tuple[Profile, _Asked] | None = None
         self._adopting: tuple[tuple[str, Plugin], ...] = ()
-        self._reserving: tuple[tuple[Step, Plugin], ...] = ()
-        self._permitting: tuple[tuple[Step, Plugin], ...] = ()
         self._gating: tuple[tuple[Step, Plugin], ...] = ()
 
     def begin(self, profile: Profile) -> None:
         """Ask the plugins of a profile from now on."""
         found = [(step, step.plugin) for step in profile.filters if step.plugin is not None]
-        self._steps = profile.filters
-        self._reserving = tuple((step, one) for step, one in found if one.reserve is not None)
-        self._permitting = tuple((step, one) for step, one in found if one.permit is not None)
+        self._asked = _Asked.of(profile)
         self._gating = tuple((step, one) for step, one in found if one.gate is not None)
         self.gate_events = frozenset().union(*(one.helped_by for _, one in self._gating))
         self._adopting = tuple((step.name, one) for step, one in found if one.adopt is not None)
-        self.events = frozenset().union(*(one.helped_by for _, one in self._permitting))
+
+    def go_along(self, profile: Profile | None) -> None:
+        """Ask those of another profile about the pods that it places; None for no more."""
+        self._ahead = None if profile is None else (profile, _Asked.of(profile))
+
+    @property
+    def events(self) -> frozenset[Event]:
+        """The events after which a pod that waits may be permitted."""
+        return self._asked.events if self._ahead is None else self._asked.events | self._ahead[1].events
 
     def names(self, plugin: Plugin) -> frozenset[str]:
-        """The filters of the profile that are this plugin."""
-        return frozenset(step.name for step in self._steps if step.plugin is plugin)
+        """The filters that are this plugin."""
+        steps = self._asked.steps if self._ahead is None else (*self._asked.steps, *self._ahead[1].steps)
+        return frozenset(step.name for step in steps if step.plugin is plugin)
+
+    def _of(self, cycle: Cycle) -> _Asked:
+        ahead = self._ahead
+        return ahead[1] if ahead is not None and cycle.profile is ahead[0] else self._asked
 
     # --- gates ------------------------------------------------------------------------------------
 
@@ -116,7 +146,7 @@ class Reservations:
         What was taken before a refusal or an error stands in the account.
         """
         nodes: NodeView | None = None
-        for step, plugin in _concerned(cycle, self._reserving):
+        for step, plugin in _concerned(cycle, self._of(cycle).reserving):
             if nodes is None:
                 nodes = NodeView(table, np.array([table.index(account.node)]), cycle.state)
             assert plugin.reserve is not None
@@ -156,10 +186,11 @@ class Reservations:
 
         With `names` only these filters are asked, of those that it waits for. Raises CycleProblem.
         """
-        if not self._permitting and not account.permits:
+        permitting = self._of(cycle).permitting
+        if not permitting and not account.permits:
             return None, None
         until = account.until if account.stage == Stage.WAITING else None
-        for step, plugin in _concerned(cycle, self._permitting):
+        for step, plugin in _concerned(cycle, permitting):
             if names is not None and (step.name not in names or step.name not in account.permits):
                 continue
             assert plugin.permit is not None
@@ -176,7 +207,7 @@ class Reservations:
                 until = said.until if until is None else min(until, said.until)
             else:
                 self._ledger.permit(account, step.name, None)
-        for name in account.permits.keys() - {step.name for step, _ in self._permitting}:
+        for name in account.permits.keys() - {step.name for step, _ in permitting}:
             self._ledger.permit(account, name, None)  # another revision has no such filter
         return None, until if account.permits else None
 
@@ -186,7 +217,7 @@ class Reservations:
         """What is shown of the plugins' states, by filter."""
         return {
             step.name: step.plugin.status(self._state(step.plugin))
-            for step in self._steps
+            for step in self._asked.steps
             if step.plugin is not None and step.plugin.status is not None
         }
 

@@ -13,7 +13,7 @@ says how an object is now, `remove_...` that it is gone. Values come from the re
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -49,6 +49,9 @@ DEFAULT_PROFILE = "koord-scheduler"
 Clock = Callable[[], int]
 """The time in nanoseconds since 1970."""
 
+
+Ahead = tuple[RuleGraph, Callable[[str, Mapping[str, str]], bool]]
+"""A revision that places some pods, and which: by `NAMESPACE/NAME` and labels."""
 
 OnDecided = Callable[[Cycle, Evaluation | None, NodeTable, PodDecision], None]
 """Told of a decision with what it was made of; None where the cycle itself failed."""
@@ -95,6 +98,11 @@ class Scheduler:
         self._waitlist.gate = self._binding.gate
         self.on_decided: OnDecided | None = None
         """Hears of each decision on a pod of the queue while the nodes are as they were evaluated."""
+        self.ahead: Callable[[], Ahead | None] = lambda: None
+        """The revision on its way that places some pods already, and which."""
+        self._going: Ahead | None = None
+        self._beside: Framework | None = None
+        self._useless: RuleGraph | None = None
         self._more: frozenset[str] = frozenset()
         self._begin(graph, profile)
 
@@ -106,11 +114,73 @@ class Scheduler:
         self.profile, self.cache = framework.profile, framework.cache
         self._waitlist.begin(self.profile, Hints(self.profile, self.cache), framework.records)
         self._binding.begin(framework)
-        apart = EvaluationCache()  # so that what decisions remember stays as it is
+        self._beside = self._useless = None
+        # Apart from decisions, so that what these remember stays as it is.
+        own, others = EvaluationCache(), EvaluationCache()
         self.diagnosis = WaitlistDiagnosis(
-            framework.limits, framework.adviser, self._waitlist, self.cache.table, self._clock, framework.cycle,
-            lambda cycle: framework.decided(cycle, apart),
+            framework.limits, lambda cycle: self._asked(cycle).adviser, self._waitlist, self.cache.table, self._clock,
+            lambda view: self._framework_of(view.pod).cycle(view),
+            lambda cycle: self._asked(cycle).decided(cycle, own if self._asked(cycle) is framework else others),
         )  # fmt: skip
+
+    def _asked(self, cycle: Cycle) -> Framework:
+        """Whose profile a cycle asks."""
+        beside = self._beside
+        return beside if beside is not None and cycle.profile is beside.profile else self.framework
+
+    def _framework_of(self, pod: Pod) -> Framework:
+        """By which revision a pod is placed."""
+        beside, going = self._beside, self._going
+        if beside is None or going is None or not going[1]("/".join(pod.key), pod.labels):
+            return self.framework
+        return beside
+
+    def _go_along(self) -> None:
+        """See which revision places which pods from now on; not while a decision is made."""
+        going = self.ahead()
+        if going is not None and going[0] is self._useless:
+            going = None
+        if going is None:
+            if self._going is not None:
+                self._going = self._beside = None
+                self._binding.go_along(None)
+                self._try_others_again()
+            return
+        before, self._going = self._going, going
+        if self._beside is None or self._beside.graph is not going[0]:
+            self._beside = self._framework_beside(going[0])
+            if self._beside is None:
+                self._useless = going[0]
+            self._binding.go_along(self._beside)
+        if before is None or before[1] is not going[1]:
+            self._try_others_again()
+
+    def _framework_beside(self, graph: RuleGraph) -> Framework | None:
+        """That of another revision; None for one that says the same to a scheduler."""
+        if not differs_for(Component.SCHEDULER, self.framework.graph, graph):
+            return None
+        try:
+            self.keep_facts(self._role.profile(graph, self.profile.name).node_facts)
+            return Framework(
+                graph,
+                self.profile.name,
+                self._role,
+                self.framework,
+                self.ledger,
+                self._selection,
+                self._clock,
+            )
+        except Exception:
+            # The one that decides is not stopped by another one.
+            LOG.exception("no pod is placed by a revision on its way: internal error, please report")
+            return None
+
+    def _try_others_again(self) -> None:
+        """Pods that one revision refused and that the other one is to place now are tried again."""
+        for key, last in list(self._waitlist.last.items()):
+            view = self._waitlist.pods.get(key)
+            if view is not None and last.ahead != (self._framework_of(view.pod) is self._beside):
+                self._waitlist.reconsider(key)
 
     def replace_graph(self, graph: RuleGraph) -> None:
         """Go on with another revision: everything known stays, everything decided by policy is asked anew.
@@ -318,6 +388,7 @@ class Scheduler:
 
     def schedule_next(self) -> tuple[PodDecision, Pod] | None:
         """The same, one step at a time, with the pod as it was decided on: it may have to wait for a permit yet."""
+        self._go_along()
         ended = self._binding.next()
         if ended is not None:
             return ended
@@ -336,14 +407,17 @@ class Scheduler:
     def _run_cycle(self, view: PodView) -> PodDecision:
         """A decision on a pod that has left the queue, and what follows from it."""
         key = view.pod.key
-        cycle = self.framework.cycle(view)
-        evaluation, decision = self.framework.decided(cycle)
+        framework = self._framework_of(view.pod)
+        cycle = framework.cycle(view)
+        evaluation, decision = framework.decided(cycle)
+        if framework is not self.framework:
+            decision = replace(decision, ahead=True)
         if self.on_decided is not None:
             self.on_decided(cycle, evaluation, self.cache.table, decision)
         if decision.placed:
             return self._binding.reserve(cycle, decision)
         if evaluation is not None:
-            decision = self.framework.without_node(cycle, evaluation, decision)
+            decision = framework.without_node(cycle, evaluation, decision)
         decision = replace(decision, promised=self.ledger.promised_to(key) or "")
         if self._diagnosing:
             decision = self.diagnosis.refused(decision)
@@ -353,8 +427,9 @@ class Scheduler:
     def _undo(self, view: PodView, problem: Exception) -> PodDecision:
         """A decision after a failure somewhere in a cycle: nothing of the cycle holds, and the pod comes again."""
         self.ledger.give_up(view.pod.key)
-        self.framework.forget_answers()
-        decision = self.framework.problem(view.pod, problem)
+        framework = self._framework_of(view.pod)
+        framework.forget_answers()
+        decision = replace(framework.problem(view.pod, problem), ahead=framework is not self.framework)
         self._waitlist.failed(view, decision)
         return decision
 

@@ -31,10 +31,11 @@ Observed: TypeAlias = tuple[DecisionObserver, RuleGraph]
 
 
 class PlacementShadow:
-    """Makes placements of one profile by the candidate too, while a stage of its rollout wants that.
+    """Makes placements of one profile by the candidate too, while a stage of its rollout wants that; and by the revision that decides
+    those that the candidate carries out.
 
     `observed` gives who wants that and the candidate's graph, None where nobody does. `keep` is told which facts of nodes the
-    candidate reads, before it is asked; `kept` says which there are. `clock` gives nanoseconds, for spans.
+    candidate reads, before it is asked; `kept` says which there are. `deciding` gives the profile that decides. `clock` gives nanoseconds, for spans.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class PlacementShadow:
         *,
         keep: Callable[[frozenset[str]], None],
         kept: Callable[[], frozenset[str]],
+        deciding: Callable[[], Profile],
         clock: Callable[[], int],
     ) -> None:
         self._observed = observed
@@ -53,6 +55,7 @@ class PlacementShadow:
         self._role = role
         self._keep = keep
         self._kept = kept
+        self._deciding = deciding
         self._clock = clock
         self._made: tuple[RuleGraph, Profile | None] | None = None
 
@@ -68,13 +71,18 @@ class PlacementShadow:
     ) -> None:
         """A decision has fallen: see `Scheduler.on_decided`. Whatever goes wrong here, the decision stands."""
         observed = self._observed()
-        if observed is None or evaluation is None:
+        if observed is None:
             return
         observer, graph = observed
+        if evaluation is None:
+            if decision.ahead and decision.problem:
+                self._note_failure(observer, cycle, table, decision)
+            return
         if not observer.wants(self._name):
             return
         try:
-            self._compare(observer, self._profile(graph), cycle, evaluation, table, decision)
+            other = self._deciding() if decision.ahead else self._profile(graph)
+            self._compare(observer, other, cycle, evaluation, table, decision)
         except Exception:
             LOG.exception("a placement of %s cannot be compared", "/".join(decision.pod))
             observer.drop()
@@ -110,17 +118,26 @@ class PlacementShadow:
             best = rows  # which of them were seen is chance
         agree = not error and (table.index(decision.node) in best if decision.placed else not len(best))
         names = sorted(table.name(int(row)) for row in best)[:_SHOWN]
+        ours, others = decision.node or NOWHERE, error or ", ".join(names) or NOWHERE
+        took, would_take = between - started, ended - between
+        if decision.ahead:  # the other one is the revision that decides
+            ours, others, took, would_take = others, ours, would_take, took
+        failed = bool(error) and not decision.ahead
         observer.note(
-            DecisionComparison(
-                self._name,
-                decision.node or NOWHERE,
-                error or ", ".join(names) or NOWHERE,
-                agree,
-                bool(error),
-                between - started,
-                ended - between,
-                {"pod": "/".join(decision.pod)},
-            )
+            DecisionComparison(self._name, ours, others, agree, failed, took, would_take, _facts(decision))
+        )
+
+    def _note_failure(
+        self, observer: DecisionObserver, cycle: Cycle, table: NodeTable, decision: PodDecision
+    ) -> None:
+        """The candidate was to place a pod and could not decide: it counts, unless the revision that decides cannot either."""
+        try:
+            evaluate(Cycle(self._deciding(), cycle.view, cycle.records, cycle.state), table)
+        except Exception as problem:  # noqa: BLE001  # whatever it is, both fail
+            LOG.debug("both revisions fail on %s: %s", "/".join(decision.pod), problem)
+            return
+        observer.note(
+            DecisionComparison(self._name, "", decision.problem, False, True, 0, 0, _facts(decision))
         )
 
     def _profile(self, graph: RuleGraph) -> Profile | None:
@@ -131,3 +148,7 @@ class PlacementShadow:
             except ProfileError:
                 self._made = graph, None
         return self._made[1]
+
+
+def _facts(decision: PodDecision) -> dict[str, str]:
+    return {"pod": "/".join(decision.pod)}

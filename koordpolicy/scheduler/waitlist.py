@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, TypeAlias
 
 from koordpolicy.algorithms.backoff import backoff
-from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.events import EVERY_EVENT, Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.facts import Record
@@ -184,6 +184,8 @@ class Waitlist:
         """The events that can help a pod: those that can help against any of its refusals."""
         if decision.problem or decision.route is not None:
             return frozenset()
+        if decision.ahead:
+            return EVERY_EVENT  # the filters that refuse it are not of this profile
         refusing = {refusals.filter for refusals in decision.refusals}
         found = {Event.NODE_ADDED}
         for step in self._profile.filters:

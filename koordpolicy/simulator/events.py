@@ -69,4 +69,4 @@ class SimulatedReports:
 
     def reporter_of(self, profile: str) -> DecisionReporter:
         """What tells of those by one profile."""
-        return DecisionReporter(self._audience, lambda: self._graph, profile)
+        return DecisionReporter(self._audience, lambda _: self._graph, profile)

@@ -12,6 +12,7 @@ from koordpolicy.runtime.rollout.state import Phase, RolloutProgress, to_json
 
 _SECOND = 10**9
 _SHORT = 12
+_PLACING = "SchedulingProfile"
 
 
 def table(found: Iterable[FoundRollout], now: int, width: int) -> Iterator[str]:
@@ -108,7 +109,7 @@ def planned(plan: RolloutPlan, reasons: Mapping[str, str], width: int) -> Iterat
     total = sum(step.hold for step in plan.steps)
     waits = any(step.until_resumed for step in plan.steps)
     for number, step in enumerate(plan.steps, 1):
-        yield from paragraph(f"{number}. {step.name}: {_does(step)}, {_lasts(step)}", width, 0, 3)
+        yield from paragraph(f"{number}. {step.name}: {_does(step, plan.kinds)}, {_lasts(step)}", width, 0, 3)
     end = ", and as long as somebody waits to resume it" if waits else ""
     yield from paragraph(f"then everywhere, after {span(total)} at the earliest{end}", width)
     if plan.guards:
@@ -134,6 +135,7 @@ def plan_data(plan: RolloutPlan, reasons: Mapping[str, str]) -> dict[str, object
                 "untilResumed": step.until_resumed,
                 "sample": step.sample,
                 "nodes": None if step.nodes is None else _selector(step.nodes),
+                "pods": None if step.pods is None else _selector(step.pods),
                 "share": step.share,
             }
             for step in plan.steps
@@ -150,15 +152,22 @@ def plan_data(plan: RolloutPlan, reasons: Mapping[str, str]) -> dict[str, object
     }
 
 
-def _does(step: RolloutStep) -> str:
+def _does(step: RolloutStep, kinds: frozenset[str]) -> str:
+    """What a step does, of the changes that go by it: one of `kinds` at least, of any where it is empty."""
     parts = []
     if step.has_canary:
-        where = "nodes" if step.nodes is None else f"nodes with {_selector(step.nodes)}"
-        share = "" if step.share is None else f"{step.share:g}% of "
-        parts.append(f"decides on {share or 'all '}{where}")
+        share = "all " if step.share is None else f"{step.share:g}% of "
+        if step.of_nodes and kinds != {_PLACING}:
+            parts.append(f"decides on {share}nodes{_those(step.nodes)}")
+        if step.of_pods and (not kinds or _PLACING in kinds):
+            parts.append(f"places {share}pods{_those(step.pods)}")
     if step.sample:
         parts.append(f"is asked beside the old one on {step.sample:g}% of decisions")
     return " and ".join(parts) or "waits"
+
+
+def _those(selector: LabelSelector | None) -> str:
+    return "" if selector is None else f" with {_selector(selector)}"
 
 
 def _lasts(step: RolloutStep) -> str:

@@ -30,12 +30,20 @@ def rollouts(state: State) -> None:
 
 
 def _idle(state: State) -> None:
-    """Steps by which no node goes ahead and nothing is compared, before any node has."""
+    """Steps by which nothing goes ahead and nothing is compared, before anything has."""
     for step in _steps(state):
         at = f"steps[{step}]"
         shadow, canary = _said(state, step)
         share, sample = _percent(state, f"{at}.canary.share"), _percent(state, f"{at}.shadow.sample")
-        selects = canary is not None and canary.nodes is not None
+        selects = canary is not None and (canary.nodes is not None or canary.pods is not None)
+        if canary is not None and shadow is None and _is_of_others(state, canary):
+            what = "pods" if canary.nodes is not None else "nodes"
+            problem, help = f"lets no {what} go ahead", f"select `{what}`, or give a share alone"
+            place = _place(state, step)
+            state.found.add(
+                "KP706", place, f"the step `{step}` {problem}", help=help, severity=Severity.WARNING
+            )
+            continue
         if canary is not None and (selects or share is None or share[1] > 0):
             return  # some go ahead, and what follows may be to wait for how they do
         if canary is not None and share is not None:
@@ -49,6 +57,20 @@ def _idle(state: State) -> None:
         state.found.add(
             "KP706", place, f"the step `{step}` {problem}", help=help, severity=Severity.WARNING
         )  # fmt: skip
+
+
+def _is_of_others(state: State, canary: Canary) -> bool:
+    """Whether a canary selects nodes alone where all that goes by steps is how pods are placed, or the other way round."""
+    specs = [unit.spec for unit in state.units if isinstance(unit.spec, RolloutSpec)]
+    kinds = {kind for spec in specs for kind in spec.kinds}
+    if not kinds or any(not spec.kinds for spec in specs):
+        return False
+    if canary.pods is None:
+        return canary.nodes is not None and kinds == {_PLACING}
+    return canary.nodes is None and _PLACING not in kinds
+
+
+_PLACING = "SchedulingProfile"
 
 
 def _said(state: State, step: str) -> tuple[Shadow | None, Canary | None]:
@@ -107,7 +129,7 @@ def _shares(state: State) -> None:
         for unit in state.units
         if isinstance(unit.spec, RolloutSpec)
         for step in unit.spec.steps
-        if step.canary is not None and step.canary.nodes is not None
+        if step.canary is not None and (step.canary.nodes is not None or step.canary.pods is not None)
     }
     known = {step: found for step, found in _constant_shares(state) if step not in selecting}
     before: tuple[str, Rule, float] | None = None

@@ -300,9 +300,9 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "Rollout",
         _ROLLED,
         "kinds steps steps[].name steps[].shadow steps[].shadow.sample steps[].shadow.keep steps[].canary "
-        "steps[].canary.nodes steps[].canary.share steps[].hold steps[].untilResumed guards guards[].name guards[].match "
+        "steps[].canary.nodes steps[].canary.pods steps[].canary.share steps[].hold steps[].untilResumed guards guards[].name guards[].match "
         "guards[].match.condition guards[].require guards[].reason guards[].patience guards[].action every "
-        + " ".join(f"steps[].canary.nodes.{field}" for field in _SELECTOR.split()),
+        + " ".join(f"steps[].canary.{of}.{field}" for of in ("nodes", "pods") for field in _SELECTOR.split()),
     ),
     ("PolicyException", _COMPILED, f"{_MATCH} precedence owner reason from expires overrides"),
     ("Invariant", _PROVED, "decisions where require raised"),

@@ -33,31 +33,35 @@ class Shadow(PolicyModel):
 
 
 class Canary(PolicyModel):
-    """Which nodes the new revision decides about, besides those of earlier steps. Both parts must hold.
+    """What the new revision decides about, besides what it does since earlier steps: nodes, and which pods its SchedulingProfile places.
 
-    Pods are placed by the old revision until the last step ends.
+    A share alone is one of all nodes and one of all pods. Where only one of the two is selected, the step lets none of the
+    other go ahead. Queue, back-off, classes and estimates of pods are the old revision's until the last step ends, as is all
+    that an extender answers.
     """
 
     nodes: Given[LabelSelector] = None
     """Only nodes with these labels."""
+    pods: Given[LabelSelector] = None
+    """Only pods with these labels."""
     share: Annotated[
         Value,
         Slot(
             PERCENT,
-            "Share of these nodes. A node's place is found from its name: who is among 10 % is among 20 %.",
+            "Share of these nodes, and of these pods. A place is found from the name: who is among 10 % is among 20 %.",
         ),
     ] = None
 
 
 class Step(PolicyModel):
-    """One step. Without `canary` the new revision decides about no further nodes."""
+    """One step. Without `canary` the new revision decides about no further nodes and pods."""
 
     name: ItemName
     """Name of the step."""
     shadow: Given[Shadow] = None
     """The new revision is asked beside the old one, and differences are counted."""
     canary: Given[Canary] = None
-    """The new revision decides about some nodes."""
+    """The new revision decides about some nodes and pods."""
     hold: Annotated[Value, Slot(DURATION, "How long the step lasts, at least.")] = None
     until_resumed: Annotated[
         Value,

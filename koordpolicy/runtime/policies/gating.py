@@ -12,7 +12,7 @@ from koordpolicy.model.policy_revision import InstanceState
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 
 GoesAhead: TypeAlias = Callable[[str, Mapping[str, str]], bool]
-"""Whether a candidate decides about a node, by the node's name and labels."""
+"""Whether a candidate decides about a node, by the node's name and labels; places a pod, by `NAMESPACE/NAME` and labels."""
 
 Observe: TypeAlias = Callable[[RuleGraph, RuleGraph], tuple[RuleGraph, RuleGraph]]
 """The active graph and the candidate's, equal in all their answers, which tell somebody what they are asked.
@@ -59,7 +59,8 @@ class RolloutStage:
     """How far a candidate is let go, for now.
 
     `nodes` says which nodes it decides about, None where there are none. `here` says whether it decides where nobody asks
-    about a certain node, as in the process of a node that goes ahead. `observe` is for decisions that graphs are asked,
+    about a certain node, as in the process of a node that goes ahead. `pods` says which pods it places, None where there are
+    none; whoever places pods asks both graphs. `observe` is for decisions that graphs are asked,
     `observer` for those that are made of many. `state` and `message` are how people see it.
     """
 
@@ -67,6 +68,7 @@ class RolloutStage:
     here: bool = False
     observe: Observe | None = None
     observer: DecisionObserver | None = None
+    pods: GoesAhead | None = None
     state: InstanceState = InstanceState.SHADOW
     message: str = "the revision is being rolled out"
 

@@ -133,7 +133,7 @@ class LivePolicies:
         self._graph_for: Callable[[str, Mapping[str, str]], RuleGraph] | None = None
         self._on_active: list[Callable[[ActiveRevision], None]] = []
         self._on_rejected: list[Callable[[RejectedRevision], None]] = []
-        self._on_stage: list[Callable[[RolloutStage], None]] = []
+        self._on_stage: list[Callable[[RolloutStage | None], None]] = []
 
     def __getattr__(self, name: str) -> RuleGraph:
         # Reached only while `graph` is not set, so that reading it costs nothing more afterwards.
@@ -162,8 +162,8 @@ class LivePolicies:
         self._on_rejected.append(callback)
         return lambda: self._on_rejected.remove(callback)
 
-    def subscribe_stage(self, callback: Callable[[RolloutStage], None]) -> Callable[[], None]:
-        """Tell of each stage of a candidate, on the loop. Gives the way to end it."""
+    def subscribe_stage(self, callback: Callable[[RolloutStage | None], None]) -> Callable[[], None]:
+        """Tell of each stage of a candidate, on the loop, and by None that it is held back no more. Gives the way to end it."""
         self._on_stage.append(callback)
         return lambda: self._on_stage.remove(callback)
 
@@ -306,17 +306,22 @@ class LivePolicies:
         before, self.stage = self.stage, stage
         if before is None or not stage.decides_like(before):
             self._swap()
+        self._tell_stage(stage)
+
+    def _release(self) -> None:
+        """Hold nothing back any more: the active revision decides everywhere."""
+        held, self.candidate, self.stage = self.stage, None, None
+        if self.active is not None:
+            self._swap()
+        if held is not None:
+            self._tell_stage(None)
+
+    def _tell_stage(self, stage: RolloutStage | None) -> None:
         for tell in tuple(self._on_stage):
             try:
                 tell(stage)
             except Exception:
                 LOG.exception("a listener failed on a stage")
-
-    def _release(self) -> None:
-        """Hold nothing back any more: the active revision decides everywhere."""
-        self.candidate = self.stage = None
-        if self.active is not None:
-            self._swap()
 
     def _swap(self) -> None:
         """Let decide what decides at this moment, by the active revision, the candidate and its stage."""

@@ -1,16 +1,17 @@
-"""Which nodes go ahead: by their labels, and by a place that depends on nothing but their name."""
+"""Which nodes and pods go ahead: by their labels, and by a place that depends on nothing but their name."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from koordpolicy.model.labels import LabelSelector
 from koordpolicy.runtime.rollout.plan import RolloutStep
 
 
 @lru_cache(maxsize=65_536)
-def place_of(node: str) -> float:
-    """A node's place from 0 to just below 100, the same for ever: whoever is within 10 % is within 20 %."""
-    return int.from_bytes(hashlib.sha256(node.encode()).digest()[:8], "big") / 2**64 * 100.0
+def place_of(name: str) -> float:
+    """A node's or pod's place from 0 to just below 100, the same for ever: whoever is within 10 % is within 20 %."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big") / 2**64 * 100.0
 
 
 def goes_ahead(steps: Iterable[RolloutStep], node: str, labels: Mapping[str, str]) -> bool:
@@ -18,11 +19,19 @@ def goes_ahead(steps: Iterable[RolloutStep], node: str, labels: Mapping[str, str
 
     Who is ahead stays ahead: each change between revisions is one that the node's workloads feel.
     """
-    return any(_of_step(step, node, labels) for step in steps)
+    return any(step.of_nodes and _within(step, step.nodes, node, labels) for step in steps)
 
 
-def _of_step(step: RolloutStep, node: str, labels: Mapping[str, str]) -> bool:
-    if not step.has_canary or (step.nodes is not None and not step.nodes.matches(labels)):
+def pod_goes_ahead(steps: Iterable[RolloutStep], pod: str, labels: Mapping[str, str]) -> bool:
+    """Whether the new revision places a pod (`NAMESPACE/NAME`), in the same way.
+
+    By name, not by uid: a pod of a StatefulSet that comes again is placed by the same revision.
+    """
+    return any(step.of_pods and _within(step, step.pods, pod, labels) for step in steps)
+
+
+def _within(step: RolloutStep, selector: LabelSelector | None, name: str, labels: Mapping[str, str]) -> bool:
+    if selector is not None and not selector.matches(labels):
         return False
     # The hash rounds to 100 only for names that nobody will find; all must still be all.
-    return step.share is None or step.share >= 100.0 or place_of(node) < step.share
+    return step.share is None or step.share >= 100.0 or place_of(name) < step.share

@@ -19,7 +19,7 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.metrics.table import MetricKind
 from koordpolicy.runtime.policies.gating import Admission, GoesAhead, RolloutStage
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
-from koordpolicy.runtime.rollout.canary import goes_ahead
+from koordpolicy.runtime.rollout.canary import goes_ahead, pod_goes_ahead
 from koordpolicy.runtime.rollout.changes import Changes, changes
 from koordpolicy.runtime.rollout.judging import Baseline, Gathered, increase, judge, rollout_facts
 from koordpolicy.runtime.rollout.machine import Seen, advance, begin, supersede
@@ -261,14 +261,19 @@ class RolloutGate:
 
     def _stage_of(self, comparison: Comparison, steps: tuple[RolloutStep, ...]) -> RolloutStage:
         nodes: GoesAhead | None = None
-        if any(step.has_canary for step in steps):
+        pods: GoesAhead | None = None
+        if any(step.of_nodes for step in steps):
             nodes = partial(goes_ahead, steps)
+        if any(step.of_pods for step in steps):
+            pods = partial(pod_goes_ahead, steps)
         context = self._context
         return RolloutStage(
             nodes,
             here=bool(context.node) and goes_ahead(steps, context.node, context.labels()),
             observe=comparison.observe if steps[-1].sample > 0.0 else None,
-            observer=comparison if steps[-1].sample > 0.0 else None,
+            # Of pods that the new revision places it is told in any case what only that one fails on.
+            observer=comparison if steps[-1].sample > 0.0 or pods is not None else None,
+            pods=pods,
         )
 
     def _ahead(self, steps: tuple[RolloutStep, ...]) -> bool:

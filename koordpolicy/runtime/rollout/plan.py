@@ -20,8 +20,8 @@ class RolloutStep:
     """One step. Times in nanoseconds, shares in percent points.
 
     `sample` is the share of decisions on which both revisions are asked, `keep` how many differing answers are
-    kept. The new revision decides about the nodes that `nodes` selects, as far as their place is below `share`;
-    where both are None, about none.
+    kept. The new revision decides about the nodes that `nodes` selects, and places the pods that `pods` selects, as far
+    as their place is below `share`. A share alone is of all nodes and of all pods.
     """
 
     name: str
@@ -31,11 +31,22 @@ class RolloutStep:
     keep: int = 0
     nodes: LabelSelector | None = None
     share: float | None = None
+    pods: LabelSelector | None = None
+
+    @property
+    def of_nodes(self) -> bool:
+        """Whether the new revision decides about some nodes."""
+        return self.nodes is not None or (self.share is not None and self.pods is None)
+
+    @property
+    def of_pods(self) -> bool:
+        """Whether the new revision places some pods."""
+        return self.pods is not None or (self.share is not None and self.nodes is None)
 
     @property
     def has_canary(self) -> bool:
-        """Whether the new revision decides about some nodes."""
-        return self.nodes is not None or self.share is not None
+        """Whether the new revision decides about anything."""
+        return self.of_nodes or self.of_pods
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +110,7 @@ class _Questions:
         keep = self.about.value(f"{at}.shadow.keep") if shadow is not None else 0
         share = self.about.value(f"{at}.canary.share") if canary is not None else None
         nodes = canary.nodes if canary is not None else None
+        pods = canary.pods if canary is not None else None
         return RolloutStep(
             name,
             max(0, hold.ns) if isinstance(hold, Duration) else 0,
@@ -107,6 +119,7 @@ class _Questions:
             int(keep or 0),
             None if nodes is None else _selector(nodes),
             None if share is None else _percent(share),
+            None if pods is None else _selector(pods),
         )
 
     def guard(self, name: str) -> RolloutGuard:

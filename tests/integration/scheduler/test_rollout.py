@@ -7,6 +7,7 @@ from typing import Any
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.runtime.rollout.canary import place_of
 from tests.integration.runtime import managers
 from tests.integration.scheduler.sites import Site, profile
 
@@ -105,6 +106,57 @@ def test_a_guard_returns_to_the_old_revision(site: Site) -> None:
         assert scheduler.status["policies"]["rejected"]["reason"] == "GuardRefused"
         assert active(scheduler.status) == before
         assert set(placed(site, ["p-2"]).values()) == {"empty"}
+
+
+def test_a_canary_places_its_share_of_pods_until_it_is_aborted(site: Site) -> None:
+    """Which pods go ahead follows from their names alone."""
+    few = {"name": "few", "canary": {"share": "50%"}, "hold": "1s", "untilResumed": True}
+    site.write("rollout.yaml", rollout([few]))
+    two_nodes(site)
+    names = [f"q-{at}" for at in range(8)]
+    expected = {name: "busy" if place_of(f"default/{name}") < 50 else "empty" for name in names}
+    assert set(expected.values()) == {"busy", "empty"}
+    with site.scheduler(
+        "s1", "--decision-log", str(site.folder / "log"), "--decision-log-every", "1"
+    ) as scheduler:
+        assert set(placed(site, names[:2]).values()) == {"empty"}
+        before = active(scheduler.status)
+        site.write("packing.yaml", PACKING)
+        site.eventually(lambda: standing(site).get("phase") == "Paused", "the canary waits to be resumed")
+        site.eventually(lambda: placed(site, names) == expected, "each pod is placed by its revision")
+        entries = [json.loads(line) for line in (site.folder / "log").read_text().splitlines()]
+        told = {entry["subject"]["pod"]: entry["revision"] for entry in entries[-len(names) :]}
+        assert len(set(told.values())) == 2, "the log names the revision that placed a pod"
+        assert {told[f"default/{name}"] for name, node in expected.items() if node == "busy"} == {
+            standing(site)["revision"]
+        }
+        out = io.StringIO()
+        kubeconfig = str(site.access.kubeconfig())
+        assert main(["rollout", "abort", "--kubeconfig", kubeconfig], Terminal(out, out)) == 0, out.getvalue()
+        site.eventually(lambda: standing(site)["phase"] == "Aborted", "somebody ends it")
+        site.eventually(
+            lambda: set(placed(site, names).values()) == {"empty"}, "all go where they went before"
+        )
+        assert active(scheduler.status) == before
+
+
+def test_a_canary_whose_decisions_fail_is_turned_back_by_itself(site: Site) -> None:
+    few = {"name": "few", "canary": {"pods": {"matchLabels": {"try": "it"}}}, "hold": "10m"}
+    sound = {"name": "sound", "require": {"cel": "rollout.failures == 0"}, "reason": "decisions fail"}
+    site.write("rollout.yaml", rollout([few], sound))
+    two_nodes(site)
+    failing = {"name": "own", "value": 1, "weight": {"cel": "1 / (pod.labels.size() - 1)"}}
+    with site.scheduler("s1"):
+        assert set(placed(site, ["before"]).values()) == {"empty"}
+        site.write("failing.yaml", profile({"scores": [failing]}))
+        site.eventually(lambda: standing(site).get("stepName") == "few", "the canary begins")
+        site.pod("tried", "100m", metadata={"labels": {"try": "it"}})
+        assert set(placed(site, ["others"]).values()) == {"empty"}, "others are placed meanwhile"
+        site.eventually(lambda: standing(site)["phase"] == "Aborted", "the guard ends it")
+        assert "decisions fail" in standing(site)["message"]
+        site.eventually(
+            lambda: site.where().get("tried") == "empty", "and the pod is placed by the old revision"
+        )
 
 
 def test_with_a_manager_both_go_the_same_way(site: Site) -> None:

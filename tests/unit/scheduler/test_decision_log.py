@@ -35,7 +35,7 @@ class Logged:
         self.log = DecisionLog(self.out, self.metrics, "scheduler", every=every)
         self.scheduler = Scheduler(GRAPH, lambda: START, explained=0, refusals=False)
         self.placements = PlacementLog(
-            self.log, PROFILE, lambda: GRAPH, lambda digest: f"revision of {digest}"
+            self.log, PROFILE, lambda _: GRAPH, lambda digest: f"revision of {digest}"
         )
         self.scheduler.on_decided = self.placements.decided
         for number in range(nodes):

@@ -94,7 +94,7 @@ def _told(
             now=lambda: NOW,
         )
         audience = Audience(metrics, DecisionCounts(metrics), troubles, recorder)
-        reporter = DecisionReporter(audience, policies, "koord-scheduler")
+        reporter = DecisionReporter(audience, lambda _: policies(), "koord-scheduler")
         binding = Binding(decided.key, decided.uid if uid else "", "n0")
         plan = binding if prebind is None else Prebind(binding, (prebind,))
         decision = PodDecision(decided.key, decided.uid, "n0", 2, 2)

@@ -35,9 +35,10 @@ spec:
 """
 
 
-def graph_of(confirm: str = "0s") -> RuleGraph:
+def graph_of(confirm: str = "0s", licences: int = 2) -> RuleGraph:
+    policy = (POLICY % confirm).replace("perNamespace: 2", f"perNamespace: {licences}")
     compiler = Compiler({PACK.name: PACK}.get, plugins={**NAMES, "Licences": NAME})
-    compilation = compiler.compile(Layer("overlay", {"overlay/own.yaml": POLICY % confirm}))
+    compilation = compiler.compile(Layer("overlay", {"overlay/own.yaml": policy}))
     assert compilation.graph is not None, [one.message for one in compilation.found]
     return compilation.graph
 
@@ -314,3 +315,24 @@ def test_a_pod_that_somebody_else_has_bound_elsewhere_has_its_claims_made_anew()
     account = world.scheduler.ledger.get(("default", "a"))
     assert account is not None
     assert (account.node, account.stage) == (other, Stage.CONFIRMED)
+
+
+def test_a_revision_on_its_way_takes_from_the_same_state_by_its_own_parameters() -> None:
+    world, more = Licensed(), graph_of(licences=3)
+
+    def ahead(pod: str, _: object) -> bool:
+        return pod.startswith("default/new")
+
+    world.scheduler.ahead = lambda: (more, ahead)
+    assert [world.place(name).placed for name in ("a", "b", "c")] == [True, True, False]
+    assert [world.place(name).placed for name in ("new-a", "new-b")] == [True, False]
+    assert world.taken == 3
+    world.scheduler.remove_pod(("default", "new-a"))
+    assert world.taken == 2
+    world.licences.reachable = False
+    world.pass_time(60)
+    assert world.names() == ["c"], "which finds no licence"
+    assert [key[1] for key in world.scheduler.ledger.waiting] == ["new-b"]
+    world.licences.reachable = True
+    world.licences.host.reconsider()
+    assert "new-b" in world.names(), "it is permitted by the revision that placed it"

@@ -34,6 +34,7 @@ def shadowed(candidate: RuleGraph, sample: float = 100.0) -> tuple[World, Compar
         Role(),
         keep=scheduler.keep_facts,
         kept=lambda: scheduler.kept_facts,
+        deciding=lambda: scheduler.profile,
         clock=count(1).__next__,
     )
     shadow.begun()

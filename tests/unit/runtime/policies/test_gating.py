@@ -108,7 +108,7 @@ def test_each_stage_decides_where_it_says_until_the_gate_has_spoken() -> None:
         door, source = Door(), FixedSource("memory", tree(1))
         live = live_of(source, gate=door)
         told: list[int] = []
-        stages: list[RolloutStage] = []
+        stages: list[RolloutStage | None] = []
         async with running(live.run()):
             await until(live.ready.is_set)
             source.give(tree(2))

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.model.labels import parse_selector
-from koordpolicy.runtime.rollout.canary import goes_ahead, place_of
+from koordpolicy.runtime.rollout.canary import goes_ahead, place_of, pod_goes_ahead
 from koordpolicy.runtime.rollout.plan import RolloutStep
 
 NAMES = st.text(min_size=1, max_size=40)
@@ -62,3 +62,28 @@ def test_who_is_ahead_stays_ahead() -> None:
     assert goes_ahead([pool, few], "node-1", {"pool": "web"})
     assert goes_ahead([pool, few], "node-2", {})
     assert not goes_ahead([pool, few], "node-1", {})
+
+
+def test_a_share_alone_is_of_nodes_and_of_pods_and_a_selector_of_one_leaves_the_other() -> None:
+    labels, one = {"team": "web"}, parse_selector("team=web")
+    cases = {
+        "share": (RolloutStep("s", 0, share=100.0), True, True),
+        "nodes": (RolloutStep("s", 0, nodes=one), True, False),
+        "pods": (RolloutStep("s", 0, pods=one), False, True),
+        "nodes of a share": (RolloutStep("s", 0, nodes=one, share=100.0), True, False),
+        "pods of a share": (RolloutStep("s", 0, pods=one, share=100.0), False, True),
+        "both": (RolloutStep("s", 0, nodes=one, pods=one, share=100.0), True, True),
+        "none": (RolloutStep("s", 0, share=0.0), False, False),
+        "others": (RolloutStep("s", 0, pods=parse_selector("team=db")), False, False),
+    }
+    for name, (step, node, pod) in cases.items():
+        said = goes_ahead([step], "node-1", labels), pod_goes_ahead([step], "default/p", labels)
+        assert said == (node, pod), name
+
+
+def test_a_share_of_pods_is_about_that_share_and_grows() -> None:
+    pods = [f"default/p-{number}" for number in range(5_000)]
+    few, more = ({pod for pod in pods if pod_goes_ahead([of_share(share)], pod, {})} for share in (5.0, 25.0))
+    assert few < more
+    assert abs(len(few) / 50 - 5.0) < 1.5
+    assert abs(len(more) / 50 - 25.0) < 2.5
