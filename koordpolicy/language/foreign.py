@@ -13,8 +13,11 @@ from koordpolicy.diagnostics.nearest import nearest
 from koordpolicy.language.documents import Document, read_documents
 from koordpolicy.language.kinds import API_VERSION, KINDS
 
-_OURS: Final = re.compile(r"""apiversion["']?\s*:\s*["']?\S*koord""", re.IGNORECASE)
-"""Even in a file that cannot be read: it speaks of our kinds."""
+_OURS: Final = re.compile(
+    r"""apiversion["']?\s*:\s*["']?(?!(?:slo|config|quota|scheduling|analysis)\.koordinator\.sh/)\S*koord""",
+    re.IGNORECASE,
+)
+"""Even in a file that cannot be read: it speaks of our kinds. Koordinator's objects do not, though kinds of both are called alike."""
 
 _TEMPLATE: Final = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _GROUP: Final = API_VERSION.partition("/")[0]

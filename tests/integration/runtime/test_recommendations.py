@@ -1,5 +1,6 @@
 """Recommendations as they run in a cluster: a manager with its shipped role, on a real API server."""
 
+import io
 import json
 import signal
 import time
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.cli.main import main
+from koordpolicy.cli.terminal import Terminal
 from tests.integration.runtime.managers import NODE, Site, make_site
 from tests.parts.apiserver import ApiServer
 from tests.parts.deployed import install
@@ -133,6 +136,12 @@ def test_it_is_recommended_what_was_used_and_the_next_leader_goes_on(site: Site)
         assert conditions == {"NoObjectsMatched": "False", "LowConfidence": "True"}
         bounds = json.loads(_found(site)["metadata"]["annotations"]["koordpolicy.io/recommended-bounds"])
         assert bounds["app"]["lower"]["cpu"] == bounds["app"]["upper"]["cpu"] == "593m"
+        out = io.StringIO()
+        config = str(site.access.kubeconfig())
+        assert main(["recommend", "--kubeconfig", config, "-n", "default"], Terminal(out, io.StringIO())) == 0
+        assert ["Deployment/web", "app", "cpu", "-", "593m", "593m", "593m", "-", "*"] in [
+            line.split() for line in out.getvalue().splitlines()
+        ]
         reported_until("the history is kept", "500m", lambda: "app" in _history(site))
         since = _history(site)["app"]["since"]
         assert manager.status["containers"] == 1

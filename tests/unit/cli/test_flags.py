@@ -17,6 +17,7 @@ LETTERS = {
     "-g": "--given",
     "-h": "--help",
     "-k": "--filter",  # tests by name, as pytest has it
+    "-n": "--namespace",  # as kubectl has it
     "-o": "--output",  # a format, never a file
     "-p": "--policies",
     "-s": "--snapshot",

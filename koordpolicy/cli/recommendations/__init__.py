@@ -1,0 +1,1 @@
+"""What `koordpolicy recommend` finds, shows, and writes."""
