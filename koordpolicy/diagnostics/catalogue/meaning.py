@@ -291,10 +291,12 @@ MEANING: tuple[Code, ...] = (
         "class and band that admission refuses",
         severity=Severity.WARNING,
         explanation="""
-            A ColocationProfile gives pods a QoS class and a priority band that a rule of admission, of the pack or of the bundle, does not let through together.
+            A ColocationProfile gives pods a QoS class and a priority band that a rule of admission, of the pack or of the bundle, does
+            not let through together: all pods that it is applied to, those that an arm of an expression is about, or those that
+            have no class, where it says a band alone. Of some pods one is shown.
             """,
         why="""
-            Every pod that the profile is applied to is refused: nothing it selects can be created.
+            These pods are refused: nothing of the kind can be created.
             """,
         example="""
             apiVersion: koordpolicy.io/v1alpha1
