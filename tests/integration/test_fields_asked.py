@@ -30,7 +30,7 @@ from tests.vectors.policies import document, graph
 _ALL: dict[str, dict[str, Any]] = {
     "ColocationProfile": {
         "labels": {"a": "b"}, "annotations": {"a": "b"}, "copyLabels": {"a": "c"}, "copyAnnotations": {"a": "c"},
-        "labelSuffixes": {"a": "-x"}, "patch": {},
+        "labelSuffixes": {"a": "-x"}, "patch": {}, "reservations": True,
     },
     "AdmissionRule": {"require": False, "enforcement": "warn"},
     "QuotaTree": {"admission": {"enabled": True}, "nodeAffinity": True},
@@ -119,6 +119,7 @@ def _work(policies: RuleGraph) -> None:
     small.create(
         resources.ELASTIC_QUOTAS, {"metadata": {"name": "q", "labels": tree}, "spec": {"max": {"cpu": "1"}}}
     )
+    small.create(resources.RESERVATIONS, {"metadata": {"name": "r"}, "spec": {"template": {"spec": {}}}})
     small.create(
         resources.ELASTIC_QUOTA_PROFILES,
         {"metadata": {"name": "q", "labels": tree}, "spec": {"quotaName": "r", "nodeSelector": {}}},

@@ -110,6 +110,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "copyLabels copyAnnotations labelSuffixes patch resourceTranslation failurePolicy timeout"
         ),
     ),
+    ("ColocationProfile", _by(Part.MANAGER), "reservations"),
     ("AdmissionRule", _COMPILED, _RULES),
     (
         "AdmissionRule",

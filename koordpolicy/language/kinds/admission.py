@@ -79,6 +79,16 @@ class ColocationProfileSpec(PolicySpec):
             default="Matched",
         ),
     ] = None
+    reservations: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether new Reservations get it, too, which `pod` stands for then: by their labels, with the spec of their template. "
+            "Labels, annotations, class and sub-priority go to the Reservation, scheduler and priority class to its template, the "
+            "patch to the whole; resources keep their names. One that asks for labels of a namespace selects none.",
+            default=False,
+        ),
+    ] = None
     failure_policy: Annotated[
         Value,
         Slot(

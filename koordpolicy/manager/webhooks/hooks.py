@@ -15,6 +15,7 @@ from koordpolicy.kube.resources import (
     NODES,
     PODS,
     PRIORITY_CLASSES,
+    RESERVATIONS,
 )
 from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
 from koordpolicy.manager.webhooks.cluster_profiles import cluster_profiles
@@ -23,6 +24,7 @@ from koordpolicy.manager.webhooks.nodes import NodeAmplification, amplified_node
 from koordpolicy.manager.webhooks.pod_quotas import PodQuotaAdmission, counted_pods
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
 from koordpolicy.manager.webhooks.policies import PolicyValidation
+from koordpolicy.manager.webhooks.reservations import ReservationMutation, mutated_reservations
 from koordpolicy.manager.webhooks.scope import Scope, mutated_pods, validated_pods
 from koordpolicy.manager.webhooks.slo_config import ConfigValidation, labelled_config
 from koordpolicy.manager.webhooks.webhook import Phase, Webhook, WebhookContext
@@ -46,6 +48,15 @@ WEBHOOKS: Final = (
         ),
         scope=mutated_pods,
         scope_here=lambda context, graph: mutated_pods(graph, cluster_profiles(context).requirements(graph)),
+    ),
+    Webhook(
+        "mutate-reservation",
+        Phase.MUTATING,
+        (RESERVATIONS,),
+        (_CREATE,),
+        lambda context: ReservationMutation(context).answer,
+        reads=(PRIORITY_CLASSES,),
+        scope=mutated_reservations,
     ),
     Webhook(
         "validate-pod",

@@ -40,6 +40,10 @@ class ColocationProfile:
         """Whether it is in use and selects this pod. Raises `CelError` where that cannot be told."""
         return any(one.holds(roots) for one in self.selections) and bool(self._about(roots).value("enabled"))
 
+    def reserves(self, roots: Roots) -> bool:
+        """Whether it applies to Reservations."""
+        return bool(self._about(roots).value("reservations"))
+
     def takes(self, draw: float, roots: Roots) -> bool:
         """Whether a pod that it matches gets it, for a random number from 0 to below 100."""
         about = self._about(roots)

@@ -89,6 +89,21 @@ def mutated_pods(graph: RuleGraph, beside: Sequence[Sequence[Requirement]] = ())
     )
 
 
+def profile_scope(graph: RuleGraph, subjects: Collection[str]) -> Scope | None:
+    """Objects that one of these profiles may select by their labels when they are created; None without any profile."""
+    if not subjects:
+        return None
+    alternatives = [one.requirements for subject in subjects for one in graph.selections(PROFILE, subject)]
+    fail_open, timeout = _failing(graph, PROFILE, subjects)
+    return Scope(
+        frozenset({Operation.CREATE}),
+        objects=common(alternatives, "pod"),
+        condition=_condition(alternatives, ()),
+        fail_open=fail_open,
+        timeout=timeout,
+    )
+
+
 def validated_pods(graph: RuleGraph) -> Scope | None:
     """Pods that a rule in use may concern; None for no pods at all."""
     subjects = rules_on(graph, "pods")
