@@ -93,8 +93,17 @@ def _on_cluster(
         terminal.say(f"{name} is unreadable: {reason}")
     if len(estate.unreadable) > _SHOWN:
         terminal.say(f"{len(estate.unreadable) - _SHOWN} more objects are unreadable")
+    # With the webhooks, which few differences need.
+    admissions = import_module("koordpolicy.cli.admissions")
     return OnCluster(
-        Path(file).name, snapshot.taken_text, len(snapshot.nodes), len(snapshot.pods), found, later, failed
+        Path(file).name,
+        snapshot.taken_text,
+        len(snapshot.nodes),
+        len(snapshot.pods),
+        found,
+        later,
+        failed,
+        admissions.changed_admissions(sides, snapshot, difference),
     )
 
 

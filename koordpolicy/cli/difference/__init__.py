@@ -5,7 +5,14 @@ from types import MappingProxyType
 
 from koordpolicy.cli.difference.json import render_json
 from koordpolicy.cli.difference.markdown import render_markdown
-from koordpolicy.cli.difference.shown import FailedOn, LaterOnCluster, OnCluster, ShownDifference
+from koordpolicy.cli.difference.shown import (
+    AdmissionKind,
+    FailedOn,
+    LaterOnCluster,
+    OnAdmission,
+    OnCluster,
+    ShownDifference,
+)
 from koordpolicy.cli.difference.text import render_text
 
 RENDERERS: Mapping[str, Callable[[ShownDifference], str]] = MappingProxyType(
@@ -13,4 +20,12 @@ RENDERERS: Mapping[str, Callable[[ShownDifference], str]] = MappingProxyType(
 )
 """Every format by its name."""
 
-__all__ = ["RENDERERS", "FailedOn", "LaterOnCluster", "OnCluster", "ShownDifference"]
+__all__ = [
+    "RENDERERS",
+    "AdmissionKind",
+    "FailedOn",
+    "LaterOnCluster",
+    "OnAdmission",
+    "OnCluster",
+    "ShownDifference",
+]

@@ -107,6 +107,7 @@ def _cluster(cluster: OnCluster) -> dict[str, Any]:
         "failedEvaluations": [
             {**asdict(one.rule), "inOld": one.old, "inNew": one.new} for one in cluster.failed
         ],
+        "admission": None if cluster.admission is None else asdict(cluster.admission),
     }
 
 

@@ -9,6 +9,8 @@ from koordpolicy.cli.difference.shown import (
     PROVED,
     OnCluster,
     ShownDifference,
+    admission_kind_text,
+    admission_text,
     applies_to,
     failed_text,
     failed_title,
@@ -170,6 +172,11 @@ def _cluster(cluster: OnCluster) -> Iterator[str]:
         f"**On {_code(cluster.file)}**: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {_plain(cluster.taken)}"
     )
     yield from _all_affected(cluster.affected)
+    if cluster.admission is not None:
+        yield ""
+        yield _plain(admission_text(cluster.admission))
+        yield ""
+        yield from (f"- {_plain(admission_kind_text(one))}" for one in cluster.admission.kinds)
     for later in cluster.later:
         if later.affected:
             yield ""

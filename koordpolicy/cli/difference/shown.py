@@ -34,10 +34,29 @@ class FailedOn:
 
 
 @dataclass(frozen=True, slots=True)
+class AdmissionKind:
+    """One way in which admission changes: in words, for how many pods, and some of them by name."""
+
+    what: str
+    count: int
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OnAdmission:
+    """How the pods of a snapshot would be admitted, were they created anew: of `total` pods `changed` otherwise than before."""
+
+    total: int
+    changed: int
+    kinds: tuple[AdmissionKind, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class OnCluster:
     """The snapshot that both revisions were asked on: its name, its time, its size, how decisions came out, what failed.
 
-    `later` are the moments at which exceptions begin or end, as in the difference.
+    `later` are the moments at which exceptions begin or end, as in the difference; `admission` is None where nothing changed
+    that it is decided by.
     """
 
     file: str
@@ -47,6 +66,7 @@ class OnCluster:
     affected: tuple[Affected, ...]
     later: tuple[LaterOnCluster, ...] = ()
     failed: tuple[FailedOn, ...] = ()
+    admission: OnAdmission | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +189,17 @@ def same_text(found: tuple[Affected, ...]) -> str:
 def untold(found: tuple[Affected, ...]) -> list[Affected]:
     """Those of which no change was seen, though not everything could be asked about."""
     return sorted((one for one in found if one.untold), key=lambda one: one.decision)
+
+
+def admission_text(found: OnAdmission) -> str:
+    """How many pods it is about."""
+    return f"admission: {found.changed:,} of {found.total:,} pods change, as they would be created anew"
+
+
+def admission_kind_text(one: AdmissionKind) -> str:
+    """`refused from now on: 2, as shop/a, shop/b`."""
+    more = ", ..." if one.count > len(one.names) else ""
+    return f"{one.what}: {one.count:,}, as {', '.join(one.names)}{more}"
 
 
 def in_order(found: tuple[Affected, ...]) -> list[Affected]:

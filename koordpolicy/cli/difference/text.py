@@ -9,6 +9,8 @@ from koordpolicy.cli.difference.shown import (
     PROVED,
     OnCluster,
     ShownDifference,
+    admission_kind_text,
+    admission_text,
     applies_to,
     failed_text,
     failed_title,
@@ -165,6 +167,10 @@ class _Text:
             f"on {safe(cluster.file)}: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {cluster.taken}", _BOLD
         )
         yield from self._all_affected(cluster.affected)
+        if cluster.admission is not None:
+            yield from self._wrapped(admission_text(cluster.admission), 4, "  ")
+            for kind in cluster.admission.kinds:
+                yield from self._wrapped(admission_kind_text(kind), 10, "      ")
         for later in cluster.later:
             if later.affected:
                 yield f"  {from_when(later)}, on the same nodes and pods"
