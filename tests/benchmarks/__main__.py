@@ -24,6 +24,7 @@ from tests.benchmarks import (
     reloading,
     scheduling,
     starting,
+    webhook,
 )
 from tests.benchmarks.measure import Row, table
 
@@ -47,6 +48,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("access", "an evaluation brought up to date about some nodes, beside one of all", access.run),
     Benchmark("preemption", "decisions on pods for which others have to go, in memory", preemption.run),
     Benchmark("client", "lists, watches and bindings at a real API server, CPU of the client", client.run),
+    Benchmark("webhook", "reviews of pods over TLS in an open loop, at a manager of its own", webhook.run),
     Benchmark("drain", "a backlog on a real API server, beside kube-scheduler", drain.run),
     Benchmark("drain-profile", "where our scheduler's CPU goes in the largest backlog", drain.profile),
 )

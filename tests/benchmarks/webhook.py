@@ -1,0 +1,205 @@
+"""Webhooks: reviews of pods at a manager of its own process, over TLS, in an open loop.
+
+Reviews are sent when they are due, whether earlier ones are answered or not, and their time counts from then: with the
+same policies, and one profile or a thousand of which one matches.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import ssl
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from tests.benchmarks.measure import Row, as_installed
+from tests.conftest import REPOSITORY
+from tests.integration.runtime.managers import BUNDLE
+from tests.integration.webhooks.site import documents, policy
+from tests.parts import Missing
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import apply, install
+from tests.parts.processes import Running, free_port
+
+PROFILES = (1, 1_000)
+RATE = 300
+"""Reviews a second of which times and CPU are told."""
+SECONDS = 20.0
+CONNECTIONS = 32
+LIMIT = 0.010
+"""Seconds that 99 of 100 reviews may take at the highest rate."""
+_STEP = 1.3
+_PROBE = 6.0
+_MOST = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What came of reviews: their times in seconds, sorted, and the CPU of the manager for each."""
+
+    times: list[float]
+    cpu: float
+
+    def share(self, part: float) -> float:
+        """The time within which that part of all was answered."""
+        return self.times[min(int(len(self.times) * part), len(self.times) - 1)]
+
+
+def run() -> Iterable[Row]:
+    """Rows of milliseconds, with the highest rate that keeps to the limit."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            with ApiServer(Path(folder) / "server") as server:
+                install(server.access)
+                apply(server.access, documents("deploy/manager/webhooks.yaml"))
+                return [_row(server, Path(folder), count) for count in PROFILES]
+        except Missing as missing:
+            return [{"profiles": f"skipped: {missing}"}]
+
+
+def _row(server: ApiServer, folder: Path, count: int) -> Row:
+    with _manager(server, folder / str(count), count) as (manager, port):
+        asyncio.run(_sent(port, RATE, 3.0, manager.pid))  # what is made once is made
+        found = asyncio.run(_sent(port, RATE, SECONDS, manager.pid))
+        highest, rate = 0.0, float(RATE)
+        while rate < _MOST and asyncio.run(_sent(port, rate, _PROBE, manager.pid)).share(0.99) < LIMIT:
+            highest, rate = rate, rate * _STEP
+    return {
+        "profiles": count,
+        "reviews/s": RATE,
+        "CPU ms a review": found.cpu * 1e3,
+        "p50 ms": found.share(0.5) * 1e3,
+        "p99 ms": found.share(0.99) * 1e3,
+        "most/s with p99 < 10 ms": round(highest),
+    }
+
+
+@contextmanager
+def _manager(server: ApiServer, folder: Path, count: int) -> Iterator[tuple[Running, int]]:
+    """A manager that serves webhooks, once it is ready."""
+    policies = folder / "policies"
+    policies.mkdir(parents=True)
+    (policies / "koordpolicy.yaml").write_text(BUNDLE, "utf-8")
+    for number in range(count):
+        spec = {
+            "match": {"pods": {"matchLabels": {"app": f"job-{number}"}}},
+            "qosClass": "BE",
+            "labels": {"drawn": "in"},
+            "schedulerName": "koord-scheduler",
+        }
+        (policies / f"{number}.yaml").write_text(policy("ColocationProfile", f"p{number}", spec), "utf-8")
+    port = free_port()
+    command = [
+        sys.executable, "-m", "koordpolicy.cli", "manager", "--policies", str(policies),
+        "--kubeconfig", str(server.kubeconfig("koordpolicy-manager")), "--http", "off", "--instance", f"m{count}",
+        "--webhook", f"127.0.0.1:{port}", "--webhook-url", f"https://localhost:{port}",
+    ]  # fmt: skip
+    environment = {**as_installed(), "PYTHONPATH": str(REPOSITORY)}
+    with Running(command, folder / "log", environment=environment) as running:
+        running.ready(lambda: asyncio.run(_answers(port)), 180)
+        yield running, port
+
+
+async def _answers(port: int) -> bool:
+    try:
+        async with _session(port) as session, session.post("/mutate-pod", data=_review()) as answer:
+            return answer.status == 200
+    except (OSError, aiohttp.ClientError):
+        return False
+
+
+async def _sent(port: int, rate: float, seconds: float, pid: int) -> Measured:
+    """Send reviews at a rate for so long."""
+    body, times = _review(), []
+    async with _session(port) as session:
+
+        async def one(due: float) -> None:
+            async with session.post("/mutate-pod?timeout=10s", data=body) as answer:
+                told = await answer.json()
+            times.append(time.perf_counter() - due)
+            assert "drawn" in base64.b64decode(told["response"]["patch"]).decode()
+
+        cpu, began = _cpu(pid), time.perf_counter()
+        tasks = []
+        for number in range(int(rate * seconds)):
+            due = began + number / rate
+            wait = due - time.perf_counter()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            tasks.append(asyncio.ensure_future(one(due)))
+        await asyncio.gather(*tasks)
+        spent = _cpu(pid) - cpu
+    return Measured(sorted(times), spent / len(times))
+
+
+def _session(port: int) -> aiohttp.ClientSession:
+    trust = ssl.create_default_context()
+    trust.check_hostname, trust.verify_mode = False, ssl.CERT_NONE  # a certificate that it made itself
+    connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=trust)
+    headers = {"Content-Type": "application/json"}
+    return aiohttp.ClientSession(f"https://127.0.0.1:{port}", connector=connector, headers=headers)
+
+
+def _cpu(pid: int) -> float:
+    """Seconds of CPU that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _review() -> bytes:
+    """A pod as a Deployment's controller creates it, with what an API server fills in."""
+    mount = {"mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": "token", "readOnly": True}
+    container: dict[str, Any] = {
+        "name": "main",
+        "image": "job:1",
+        "command": ["/bin/job", "--once"],
+        "env": [{"name": f"VARIABLE_{number}", "value": "x" * 20} for number in range(10)],
+        "resources": {
+            "requests": {"cpu": "500m", "memory": "1Gi"},
+            "limits": {"cpu": "1", "memory": "2Gi"},
+        },
+        "volumeMounts": [mount],
+        "terminationMessagePath": "/dev/termination-log",
+        "terminationMessagePolicy": "File",
+        "imagePullPolicy": "IfNotPresent",
+    }
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "generateName": "job-7d4b9c9b5f-",
+            "namespace": "default",
+            "labels": {"app": "job-0", "pod-template-hash": "7d4b9c9b5f"},
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "job", "uid": "u"}],
+        },
+        "spec": {
+            "containers": [container],
+            "volumes": [{"name": "token", "projected": {"sources": [{"serviceAccountToken": {"path": "token"}}]}}],
+            "restartPolicy": "Always",
+            "serviceAccountName": "default",
+            "schedulerName": "default-scheduler",
+            "tolerations": [{"key": "node.kubernetes.io/not-ready", "operator": "Exists"}],
+            "priority": 0,
+        },
+    }  # fmt: skip
+    request = {
+        "uid": "705ab4f5-6393-11e8-b7cc-42010a800002",
+        "kind": {"group": "", "version": "v1", "kind": "Pod"},
+        "resource": {"group": "", "version": "v1", "resource": "pods"},
+        "operation": "CREATE",
+        "namespace": "default",
+        "userInfo": {"username": "system:serviceaccount:kube-system:replicaset-controller"},
+        "object": pod,
+        "oldObject": None,
+        "dryRun": False,
+    }
+    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
+    return json.dumps(review).encode()

@@ -1,0 +1,218 @@
+"""Managers that die, stop, disagree or lose their certificate, while pods are created on a real API server."""
+
+import base64
+import http.client
+import json
+import signal
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.runtime.managers import Manager
+from tests.integration.webhooks.load import Load
+from tests.integration.webhooks.site import WebhookSite, make_webhook_site, pod, policy
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.fixtures import need
+from tests.parts.processes import free_port
+from tests.parts.proxy import Proxy
+
+LABELS = {"app": "spark"}
+PROFILE = policy(
+    "ColocationProfile", "spark", {"match": {"pods": {"matchLabels": LABELS}}, "labels": {"drawn": "in"}}
+)
+SECRET = "/api/v1/namespaces/koordpolicy-system/secrets/koordpolicy-webhook-cert"
+
+
+@pytest.fixture(scope="module")
+def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    need(pytestconfig, "etcd", "kube-apiserver")
+    with ApiServer(tmp_path_factory.mktemp("failures")) as server:
+        install(server.access)
+        yield server
+
+
+@pytest.fixture
+def site(server: ApiServer, tmp_path: Path) -> WebhookSite:
+    made = make_webhook_site(server.access, tmp_path)
+    made.write("spark.yaml", PROFILE)
+    return made
+
+
+@contextmanager
+def two(site: WebhookSite, *more: str) -> Iterator[tuple[Manager, Manager, Proxy, ExitStack]]:
+    """Two managers behind one address, as behind a Service; what is on the stack is stopped at the end."""
+    ports = free_port(), free_port()
+    with Proxy(*ports) as proxy, ExitStack() as stack:
+        site.port = proxy.port
+        first, second = (
+            stack.enter_context(site.serving(f"m{port}", "--webhook-drain", "3s", *more, port=port))
+            for port in ports
+        )
+        site.eventually(lambda: drawn(site), "pods that policies change")
+        yield first, second, proxy, stack
+
+
+def drawn(site: WebhookSite) -> bool:
+    """Whether a pod is changed now."""
+    probe = Load(site.access, LABELS)
+    probe.run(1, 1)
+    return probe.admitted == 1 and not probe.unchanged
+
+
+def under_load(site: WebhookSite, labels: dict[str, str]) -> tuple[Load, threading.Thread, threading.Event]:
+    """A load that goes on until its event is set."""
+    load, enough = Load(site.access, labels), threading.Event()
+    thread = threading.Thread(target=load.run, args=(0, 4), kwargs={"until": enough}, daemon=True)
+    thread.start()
+    return load, thread, enough
+
+
+def test_one_of_two_is_killed(site: WebhookSite) -> None:
+    """Nothing is wrongly admitted, and all that can fail is what the killed one was asked in that moment."""
+    clients, load = 4, Load(site.access, LABELS)
+    with two(site) as (first, _, _, _):
+        thread = threading.Thread(target=load.run, args=(3000, clients), daemon=True)
+        thread.start()
+        site.eventually(lambda: load.count > 300, "load")
+        first.running.kill()
+        thread.join(300)
+        assert load.count == 3000
+        assert load.unchanged == 0
+        assert len(load.failed) <= clients, load.failed
+        assert all("failed calling webhook" in words for _, words in load.failed), load.failed
+
+
+def test_one_of_two_is_stopped(site: WebhookSite) -> None:
+    """It answers what it was asked, and whoever still comes; then nobody is led to it any more."""
+    with two(site) as (first, second, proxy, _):
+        load, thread, enough = under_load(site, LABELS)
+        site.eventually(lambda: load.count > 100, "load")
+        first.running.signal(signal.SIGTERM)
+        # As endpoints of a Service: one that is told to stop gets no new connections a little later.
+        proxy.targets = [int(second.name.removeprefix("m"))]
+        site.eventually(lambda: not first.running.running, "an end")
+        more = load.count + 100
+        site.eventually(lambda: load.count > more, "load")
+        enough.set()
+        thread.join(60)
+        assert (load.failed, load.unchanged) == ([], 0)
+
+
+def test_with_none_left_the_failure_policy_holds(site: WebhookSite) -> None:
+    with site.serving("m1") as manager:
+        site.eventually(lambda: drawn(site), "pods that policies change")
+        manager.running.kill()
+        status, told = site.create(pod("held-up", LABELS))
+        assert status == 500, told
+        assert "failed calling webhook" in told["message"]
+        # What no policy speaks of, and what brings us back, does not wait for us.
+        ours = pod("manager", LABELS)
+        assert (
+            site.access.request("POST", "/api/v1/namespaces/koordpolicy-system/pods?dryRun=All", ours)[0]
+            == 201
+        )
+    spec = {**json.loads(PROFILE)["spec"], "failurePolicy": "Ignore"}
+    site.write("spark.yaml", policy("ColocationProfile", "spark", spec))
+    # All profiles have to say so, the pack's own as well.
+    site.write(
+        "pack.yaml", policy("ColocationProfile", "colocation-profile-example", {"failurePolicy": "Ignore"})
+    )
+    with site.serving("m2") as manager:
+        site.eventually(
+            lambda: (
+                [one["failurePolicy"] for one in site.entries("mutating") if "pod" in one["name"]]
+                == ["Ignore"]
+            ),
+            "a policy that passes over",
+        )
+        manager.running.kill()
+        load = Load(site.access, LABELS)
+        load.run(3, 1)
+        refused = [words for _, words in load.failed if "mutate-pod" in words]
+        assert refused == []
+
+
+def test_certificates_are_rotated_under_load(site: WebhookSite) -> None:
+    with two(site, "--webhook-cert-lifetime", "12s"):
+        load, thread, enough = under_load(site, LABELS)
+        seen = {serving(site)}
+
+        def rotated() -> bool:
+            seen.add(serving(site))
+            return len(seen) > 3
+
+        site.eventually(rotated, "three new certificates")
+        enough.set()
+        thread.join(60)
+        assert load.count > 20
+        assert (load.failed, load.unchanged) == ([], 0)
+
+
+def serving(site: WebhookSite) -> bytes:
+    """The certificate that all replicas share now."""
+    data = site.access.request("GET", SECRET)[1].get("data", {})
+    return base64.b64decode(data.get("tls.crt", ""))
+
+
+def test_a_certificate_that_expires_while_the_leader_is_gone_is_renewed_by_the_next(
+    site: WebhookSite,
+) -> None:
+    with two(site, "--webhook-cert-lifetime", "12s") as (first, second, _, _):
+        site.eventually(lambda: first.leads or second.leads, "a leader")
+        leader = first if first.leads else second
+        leader.running.kill()
+        before = serving(site)
+        site.eventually(lambda: serving(site) not in (before, b""), "a certificate of the next leader")
+        site.eventually(lambda: drawn(site), "pods that policies change")
+
+
+def test_replicas_say_by_which_revision_they_answer(site: WebhookSite, tmp_path: Path) -> None:
+    """Each has policies of its own here, as while a sync reaches one before the other."""
+    other = tmp_path / "other"
+    other.mkdir()
+    for file in site.policies.iterdir():
+        (other / file.name).write_bytes(file.read_bytes())
+    changed = json.loads(PROFILE)
+    changed["spec"]["labels"] = {"drawn": "otherwise"}
+    (other / "spark.yaml").write_text(json.dumps(changed), "utf-8")
+    with ExitStack() as stack:
+        ports = [free_port(), free_port()]
+        site.port = ports[0]
+        stack.enter_context(site.serving("m1", port=ports[0]))
+        stack.enter_context(site.serving("m2", "--policies", str(other), port=ports[1]))
+        told = [reviewed(port) for port in ports]
+    patches = [json.loads(base64.b64decode(one["patch"]))[0]["value"] for one in told]
+    assert [str(one) for one in patches] == ["in", "otherwise"]
+    revisions = [one["auditAnnotations"]["revision"] for one in told]
+    assert all(revisions)
+    assert revisions[0] != revisions[1]
+
+
+def reviewed(port: int) -> Any:
+    """What a manager itself says of a pod."""
+    review = {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "u",
+            "operation": "CREATE",
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "namespace": "default",
+            "userInfo": {"username": "jane"},
+            "object": pod("p", LABELS),
+        },
+    }
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+    connection.request("POST", "/mutate-pod", json.dumps(review), {"Content-Type": "application/json"})
+    try:
+        return json.loads(connection.getresponse().read())["response"]
+    finally:
+        connection.close()
