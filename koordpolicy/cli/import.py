@@ -8,6 +8,7 @@ from typing import Any, Final
 from koordpolicy.cli.bundle import OWN, find_pack, graph_of, graph_of_files
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
 from koordpolicy.cli.exchange import read_objects, table_data, table_text
+from koordpolicy.cli.live_configuration import cluster_objects
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import Compiler, Layer
@@ -21,12 +22,18 @@ _ROOT: Final = "koordpolicy.yaml"
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Import, write, and tell."""
-    objects = read_objects(arguments.files)
+    if bool(arguments.files) == arguments.from_cluster:
+        raise CannotRunError("name files with objects, or `--from-cluster`: one of the two")
+    objects = (
+        cluster_objects(arguments.kubeconfig, arguments.context, arguments.namespace, terminal)
+        if arguments.from_cluster
+        else read_objects(arguments.files)
+    )
     imported = import_objects(objects, graph_of([], arguments.compiler))
     compiler = arguments.compiler or Compiler(find_pack)
     imported = without_refused(imported, lambda documents: compiler.compile(Layer(OWN, files_of(documents))))
     if not imported.documents and not imported.table:
-        raise CannotRunError("there is nothing of Koordinator's configuration in these files")
+        raise CannotRunError(f"there is nothing of Koordinator's configuration in {_place(arguments)}")
     if arguments.output == "json":
         terminal.print(json_text(table_data(imported.table), indent=2))
     else:
@@ -40,6 +47,10 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.say(f"the policies do not compile as they are; mend them by hand:\n{error}")
         return FINDINGS
     return OK
+
+
+def _place(arguments: argparse.Namespace) -> str:
+    return f"namespace `{arguments.namespace}`" if arguments.from_cluster else "these files"
 
 
 def _write(directory: Path, imported: Imported, terminal: Terminal) -> None:

@@ -11,6 +11,8 @@ from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import Compiler
 from tests.conftest import REPOSITORY
+from tests.parts.deployed import install
+from tests.parts.shared import SharedServer
 
 CONFIG = {
     "apiVersion": "v1",
@@ -115,3 +117,31 @@ def test_admission_policies_are_exported_with_what_keeps_others_back(compiler: C
     assert "AdmissionRule/pod-quota-is-leaf (" in err
     assert "it reads `quota.known`, which the object does not say" in err
     assert code == 1
+
+
+def test_from_a_live_cluster(apiserver: SharedServer, tmp_path: Path, compiler: Compiler) -> None:
+    install(apiserver)
+    path = "/api/v1/namespaces"
+    apiserver.request("POST", path, {"metadata": {"name": "imported-from"}})
+    status, answer = apiserver.request("POST", f"{path}/imported-from/configmaps", CONFIG)
+    assert status < 300, answer
+    config = ("--kubeconfig", str(apiserver.kubeconfig()))
+    bundle = tmp_path / "bundle"
+    code, out, err = run(
+        compiler, "import", "--from-cluster", "-n", "imported-from", *config, "--write", str(bundle)
+    )
+    assert code == 0, err
+    assert "cpu-burst-config.nodeStrategies[0] (front).policy\n  -> CPUBurst.policy" in out
+    assert (bundle / "koordpolicy.yaml").exists()
+    config = ("--kubeconfig", str(apiserver.kubeconfig("koordpolicy-scheduler")))
+    _, _, err = run(compiler, "import", "--from-cluster", "-n", "imported-from", *config)
+    assert "not read: configmaps: " in err
+
+
+def test_files_or_a_cluster(tmp_path: Path, compiler: Compiler) -> None:
+    given = tmp_path / "config.json"
+    given.write_text(json.dumps(CONFIG))
+    for words in ((), (str(given), "--from-cluster")):
+        code, _, err = run(compiler, "import", *words)
+        assert code == 2
+        assert "one of the two" in err

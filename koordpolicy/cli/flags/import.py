@@ -9,11 +9,27 @@ from koordpolicy.cli.command import Usage
 def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "files",
-        nargs="+",
+        nargs="*",
         metavar="FILE",
         help="objects as `kubectl get -o yaml` prints them: the ConfigMap slo-controller-config, "
         "ClusterColocationProfiles; a scheduler's KubeSchedulerConfiguration",
     )
+    parser.add_argument(
+        "--from-cluster",
+        action="store_true",
+        help="read them from a live cluster, its ConfigMaps from `--namespace`",
+    )
+    parser.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        default="koordinator-system",
+        help="where Koordinator is installed (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--kubeconfig", metavar="FILE", help="how to reach the cluster (default: as kubectl does)"
+    )
+    parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig (default: its own)")
     parser.add_argument(
         "-w",
         "--write",
