@@ -25,6 +25,11 @@ _MOST_SETTLE = 60 * 10**9
 def webhooks_of(arguments: argparse.Namespace) -> WebhookOptions | None:
     """How the flags say that webhooks are served, None where they are not. Raises `CannotRunError`."""
     if arguments.webhook == "off":
+        if arguments.native_admission:
+            raise CannotRunError(
+                f"--native-admission needs {WEBHOOK}: the manager has to decide what API servers cannot;"
+                " without one, `koordpolicy export --admission-policies` writes what they can"
+            )
         return None
     host, port = host_and_port(WEBHOOK, arguments.webhook, " or `off`")
     url = arguments.webhook_url
@@ -46,6 +51,7 @@ def webhooks_of(arguments: argparse.Namespace) -> WebhookOptions | None:
         arguments.webhook_ca_file,
         arguments.webhook_client_ca_file,
         _duration("--webhook-drain", arguments.webhook_drain, least=0) / 10**9,
+        arguments.native_admission,
     )
 
 

@@ -114,6 +114,10 @@ LEASES: Final = Resource(
 )
 MUTATING_WEBHOOKS: Final = _admission("mutatingwebhookconfigurations", "MutatingWebhookConfiguration")
 VALIDATING_WEBHOOKS: Final = _admission("validatingwebhookconfigurations", "ValidatingWebhookConfiguration")
+VALIDATING_POLICIES: Final = _admission("validatingadmissionpolicies", "ValidatingAdmissionPolicy")
+VALIDATING_POLICY_BINDINGS: Final = _admission(
+    "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"
+)
 TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False)
 SUBJECT_ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False

@@ -12,8 +12,9 @@ from koordpolicy.kube.mirror import Handler, Mirror
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES, Resource
 from koordpolicy.manager.controllers.webhook_configurations import WebhookConfigurations, believed
+from koordpolicy.manager.native.keeping import NativePolicies
 from koordpolicy.manager.webhooks.certificates import CertificateSettings, SharedCertificate
-from koordpolicy.manager.webhooks.configuration import Address
+from koordpolicy.manager.webhooks.configuration import Address, spared
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.manager.webhooks.server import LIMITS, WebhookServer
 from koordpolicy.manager.webhooks.telling import AdmissionReporter
@@ -36,7 +37,8 @@ class WebhookOptions:
 
     `endpoint` is where; with `tls` its files are served, otherwise a pair that all replicas share. `authority` is a file with
     the bundle to inject when the files are given, `clients` one with the CA of those who may ask, None for everyone. Once
-    the process is told to stop, it answers for `drain` seconds more whoever still comes.
+    the process is told to stop, it answers for `drain` seconds more whoever still comes. With `native`, API servers decide by
+    themselves what they can.
     """
 
     endpoint: Endpoint
@@ -45,6 +47,7 @@ class WebhookOptions:
     authority: Path | None = None
     clients: Path | None = None
     drain: float = 0.0
+    native: bool = False
 
 
 class MirroredObjects:
@@ -112,12 +115,14 @@ class ServedWebhooks:
         )
         self._shared: SharedCertificate | None = None
         self._authority: Callable[[], bytes] = lambda: b""
+        self._native = NativePolicies(component.cluster, spared(options.address), enabled=options.native)
         self.configurations = WebhookConfigurations(
             component.cluster,
             lambda: live.graph,
             served,
             options.address,
             self._bundle,
+            self._native,
             component.backoff(initial=0.2, longest=10.0),
         )
         live.subscribe(lambda _: self.configurations.again())
@@ -152,12 +157,14 @@ class ServedWebhooks:
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""
-        trouble = self.configurations.trouble
+        trouble, native = self.configurations.trouble, self._native
         return {
             "webhooks": {
                 "serving": not self._waiting(),
                 "configurationsWritten": self.configurations.written,
                 **({"configurationsTrouble": trouble} if trouble else {}),
+                "admissionPoliciesWritten": native.written,
+                **({"admissionPolicyTroubles": native.troubles} if native.troubles else {}),
             }
         }
 

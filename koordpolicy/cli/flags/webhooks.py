@@ -56,6 +56,12 @@ def add_webhook_flags(parser: Flags) -> None:
         help="how long a certificate of our own holds; renewed when a third of it is left (2160h, which is 90 days)",
     )
     parser.add_argument(
+        "--native-admission",
+        action="store_true",
+        help="keep ValidatingAdmissionPolicies for the admission rules that API servers can decide by themselves, and serve the"
+        " webhooks for the rest alone (Kubernetes 1.34 or newer)",
+    )
+    parser.add_argument(
         "--webhook-drain",
         metavar="DURATION",
         default="5s",

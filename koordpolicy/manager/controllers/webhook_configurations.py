@@ -1,4 +1,7 @@
-"""Keeps both webhook configurations as the policies that decide now want them. The leader does."""
+"""Keeps both webhook configurations as the policies that decide now want them, beside what API servers decide by themselves.
+
+The leader does. A rule leaves the webhook once its admission policy is there and settled, and comes back before that goes.
+"""
 
 import asyncio
 import base64
@@ -12,6 +15,7 @@ from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError, NotFound
 from koordpolicy.kube.port import Cluster, MergePatch, Object
 from koordpolicy.kube.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
+from koordpolicy.manager.native.keeping import NativePolicies
 from koordpolicy.manager.webhooks.configuration import CONFIGURATION, Address, configurations
 from koordpolicy.manager.webhooks.webhook import Phase, Webhook
 
@@ -23,7 +27,10 @@ LOOK: Final = 10.0
 
 
 class WebhookConfigurations:
-    """Both configurations. `authority` gives the bundle to inject; where it is empty, what others inject is left there."""
+    """Both configurations. `authority` gives the bundle to inject; where it is empty, what others inject is left there.
+
+    `native` keeps what API servers decide by themselves.
+    """
 
     def __init__(
         self,
@@ -32,6 +39,7 @@ class WebhookConfigurations:
         webhooks: Sequence[Webhook],
         address: Address,
         authority: Callable[[], bytes],
+        native: NativePolicies,
         backoff: Backoff,
     ) -> None:
         self.written = 0
@@ -42,6 +50,7 @@ class WebhookConfigurations:
         self._webhooks = webhooks
         self._address = address
         self._authority = authority
+        self._native = native
         self._backoff = backoff
         self._changed = asyncio.Event()
 
@@ -73,7 +82,9 @@ class WebhookConfigurations:
 
     async def keep(self) -> None:
         """Write what differs. Raises KubeError; NotFound says which configuration has to be applied first."""
-        wanted = configurations(self._graph(), self._webhooks, self._address, self._authority())
+        graph = self._graph()
+        native = await self._native.in_force(graph)
+        wanted = configurations(graph, self._webhooks, self._address, self._authority(), native)
         for phase, resource in RESOURCES.items():
             try:
                 found = await self._cluster.get(resource, CONFIGURATION)
@@ -89,6 +100,7 @@ class WebhookConfigurations:
                 await self._cluster.patch(resource, CONFIGURATION, patch)
                 self.written += 1
                 LOG.info("%s `%s` was written", resource.kind, CONFIGURATION)
+        await self._native.write(graph)
 
 
 async def believed(cluster: Cluster) -> bytes | None:

@@ -46,19 +46,21 @@ class Staying:
 
 @dataclass(frozen=True, slots=True)
 class NativeRules:
-    """The rules of a revision that an API server decides, by name, and those that it does not.
+    """The rules of a revision that an API server decides, by name, those that it does not, and `idle` ones.
 
-    One that is never in use is in neither.
+    An idle rule refuses nothing, so that nobody has to be asked about it.
     """
 
     policies: Mapping[str, Policy]
     staying: tuple[Staying, ...]
+    idle: frozenset[str]
 
 
 def native_rules(graph: RuleGraph, spared: Sequence[Expression]) -> NativeRules:
     """All rules. `spared` are lines of a selector that namespaces have to meet to be asked about at all."""
     policies: dict[str, Policy] = {}
     staying: list[Staying] = []
+    idle: set[str] = set()
     for name in graph.subjects(KIND):
         rule = _Rule(graph, name)
         try:
@@ -66,9 +68,11 @@ def native_rules(graph: RuleGraph, spared: Sequence[Expression]) -> NativeRules:
         except NotNative as why:
             staying.append(Staying(f"{KIND}/{name}", rule.place, str(why)))
             continue
-        if policy is not None:
+        if policy is None:
+            idle.add(name)
+        else:
             policies[name] = policy
-    return NativeRules(policies, tuple(staying))
+    return NativeRules(policies, tuple(staying), frozenset(idle))
 
 
 class _Rule:

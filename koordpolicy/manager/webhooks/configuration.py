@@ -37,13 +37,21 @@ class Address:
 
 
 def configurations(
-    graph: RuleGraph, webhooks: Sequence[Webhook], address: Address, authority: bytes
+    graph: RuleGraph,
+    webhooks: Sequence[Webhook],
+    address: Address,
+    authority: bytes,
+    native: frozenset[str] = frozenset(),
 ) -> dict[Phase, list[dict[str, Any]]]:
-    """The `webhooks` of each configuration; one that policies have nothing to say for is left out."""
+    """The `webhooks` of each configuration; one that policies have nothing to say for is left out.
+
+    `native` are the admission rules that API servers decide by themselves.
+    """
     bundle = base64.b64encode(authority).decode()
     found: dict[Phase, list[dict[str, Any]]] = {phase: [] for phase in Phase}
     for webhook in webhooks:
-        scope = webhook.scope(graph)
+        beside = webhook.scope_beside
+        scope = beside(graph, native) if beside is not None and native else webhook.scope(graph)
         if scope is not None:
             found[webhook.phase].append(_entry(webhook, scope, address, bundle))
     return found

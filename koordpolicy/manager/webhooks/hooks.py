@@ -67,6 +67,7 @@ WEBHOOKS: Final = (
         subresources=("", "resize", "ephemeralcontainers"),
         reads=(NAMESPACES, ELASTIC_QUOTAS),
         scope=validated_pods,
+        scope_beside=validated_pods,
     ),
     Webhook(
         "admit-pod-to-quota",

@@ -104,9 +104,9 @@ def profile_scope(graph: RuleGraph, subjects: Collection[str]) -> Scope | None:
     )
 
 
-def validated_pods(graph: RuleGraph) -> Scope | None:
-    """Pods that a rule in use may concern; None for no pods at all."""
-    subjects = rules_on(graph, "pods")
+def validated_pods(graph: RuleGraph, native: frozenset[str] = frozenset()) -> Scope | None:
+    """Pods that a rule in use may concern, those left out that API servers decide by themselves; None for no pods at all."""
+    subjects = [one for one in rules_on(graph, "pods") if one not in native]
     operations = frozenset(
         Operation(one) for subject in subjects for one in graph.about(RULE, subject).value("operations")
     )

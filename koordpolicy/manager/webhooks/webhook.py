@@ -114,6 +114,8 @@ class Webhook:
     serves: Callable[[WebhookContext], bool] = always
     scope_here: Callable[[WebhookContext, RuleGraph], Scope | None] | None = None
     """The scope in a process, where more is asked about than policies say; None where that is `scope`."""
+    scope_beside: Callable[[RuleGraph, frozenset[str]], Scope | None] | None = None
+    """The scope where API servers decide these rules by themselves; None where that changes nothing."""
 
     @property
     def path(self) -> str:

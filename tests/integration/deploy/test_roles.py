@@ -58,6 +58,8 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("escalate", "clusterroles.rbac.authorization.k8s.io", "", NONE),
     ("impersonate", "users", "", NONE),
     ("patch", "validatingwebhookconfigurations.admissionregistration.k8s.io", "", NONE),
+    ("create", "validatingadmissionpolicies.admissionregistration.k8s.io", "", ("manager",)),
+    ("delete", "validatingadmissionpolicybindings.admissionregistration.k8s.io", "", ("manager",)),
     ("create", "serviceaccounts/token", SYSTEM_NAMESPACE, NONE),
     ("create", "tokenreviews.authentication.k8s.io", "", ("scheduler", "manager")),
     ("create", "subjectaccessreviews.authorization.k8s.io", "", ("scheduler", "manager")),

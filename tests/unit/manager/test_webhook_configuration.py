@@ -168,3 +168,20 @@ def test_updates_that_change_nothing_for_rules_are_not_asked_about() -> None:
     )
     of_users = document("AdmissionRule", "b", {"require": {"cel": "user != 'jane'"}})
     assert "matchConditions" not in entries(rule, of_users)["validate-pod"]
+
+
+def test_what_api_servers_decide_by_themselves_is_not_asked_about() -> None:
+    compiled = graph_without_pack(
+        json.dumps(rule("a", operations=["CREATE"], match=pods(app="spark"), timeout="20s")),
+        json.dumps(rule("b", operations=["UPDATE"])),
+    )
+    webhooks = [one for one in WEBHOOKS if one.name == "validate-pod"]
+
+    def asked(*native: str) -> list[tuple[list[str], int]]:
+        found = configurations(compiled, webhooks, ADDRESS, b"CA", frozenset(native))[Phase.VALIDATING]
+        return [(one["rules"][0]["operations"], one["timeoutSeconds"]) for one in found]
+
+    assert asked() == [(["CREATE", "UPDATE"], 20)]
+    assert asked("a") == [(["UPDATE"], 10)]
+    assert asked("b") == [(["CREATE"], 20)]
+    assert asked("a", "b") == []

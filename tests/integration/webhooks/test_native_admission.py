@@ -1,0 +1,123 @@
+"""Rules that API servers decide by themselves, kept by a manager: they hold when it is gone, and the webhook is asked about the rest."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.integration.webhooks.site import (
+    CONFIGURATIONS,
+    WebhookSite,
+    make_webhook_site,
+    pod,
+    policy,
+)
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.fixtures import need
+
+KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+FLAG = "--native-admission"
+
+
+@pytest.fixture(scope="module")
+def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
+    need(pytestconfig, "etcd", "kube-apiserver", "kubectl")
+    with ApiServer(tmp_path_factory.mktemp("native")) as server:
+        install(server.access)
+        yield server
+
+
+@pytest.fixture
+def site(server: ApiServer, tmp_path: Path) -> WebhookSite:
+    site = make_webhook_site(server.access, tmp_path)
+    # The one rule of the pack about pods that looks at other objects.
+    site.write("quota.yaml", policy("AdmissionRule", "pod-quota-is-leaf", {"enabled": False}))
+    return site
+
+
+def team(**spec: Any) -> str:
+    return policy(
+        "AdmissionRule",
+        "team",
+        {"require": {"cel": "'team' in pod.labels"}, "message": "say whose it is", **spec},
+    )
+
+
+def objects(site: WebhookSite, kind: str) -> dict[str, dict[str, Any]]:
+    found = site.access.request("GET", f"{CONFIGURATIONS}/{kind}")[1]["items"]
+    return {one["metadata"]["name"]: one for one in found}
+
+
+def names(site: WebhookSite) -> list[str]:
+    return [one["name"] for one in site.entries("validating")]
+
+
+def test_a_rule_moves_to_the_api_server_holds_without_us_and_comes_back(site: WebhookSite) -> None:
+    site.write("team.yaml", team())
+    with site.serving("m1", FLAG):
+        site.eventually(lambda: "team.koordpolicy.io" in objects(site, KINDS[1]), "a binding")
+        site.eventually(
+            lambda: "validate-pod.koordpolicy.io" not in names(site), "a webhook for the rest alone"
+        )
+        versions = {
+            name: one["metadata"]["resourceVersion"]
+            for kind in KINDS
+            for name, one in objects(site, kind).items()
+        }
+        status, body = site.create(pod("a"))
+        assert status == 403
+        assert "'team.koordpolicy.io' denied request: team: say whose it is" in body["message"]
+    status, body = site.create(pod("b"))  # nobody serves the webhook now
+    assert (status, "team: say whose it is" in body["message"]) == (403, True)
+    assert site.create(pod("c", {"team": "x"}))[0] == 201
+
+    with site.serving("m2", FLAG):
+        # What is there as it should be is not written again.
+        site.eventually(
+            lambda: "validate-pod.koordpolicy.io" in names(site), "the webhook until all is settled"
+        )
+        site.eventually(
+            lambda: "validate-pod.koordpolicy.io" not in names(site), "a webhook for the rest alone"
+        )
+        assert versions == {
+            name: one["metadata"]["resourceVersion"]
+            for kind in KINDS
+            for name, one in objects(site, kind).items()
+        }
+        # A rule that an API server cannot decide comes back, and its policy goes.
+        site.write("team.yaml", team(enforcement={"cel": "pod.band == 'free' ? 'warn' : 'enforce'"}))
+        site.eventually(lambda: "validate-pod.koordpolicy.io" in names(site), "the webhook again")
+        site.eventually(lambda: "team.koordpolicy.io" not in objects(site, KINDS[0]), "no policy")
+        # An API server lets go of a policy in its own time; until then it refuses as well.
+        site.eventually(
+            lambda: "admission webhook" in site.create(pod("d"))[1]["message"], "the webhook's refusal"
+        )
+        # One that somebody has changed is mended.
+        path = f"{CONFIGURATIONS}/{KINDS[1]}/whole-cpus.koordpolicy.io"
+        changed = objects(site, KINDS[1])["whole-cpus.koordpolicy.io"]
+        changed["spec"]["validationActions"] = ["Audit"]
+        assert site.access.request("PUT", path, changed)[0] == 200
+        site.eventually(
+            lambda: site.access.request("GET", path)[1]["spec"]["validationActions"] == ["Deny"], "it mended"
+        )
+
+
+def test_policies_of_others_stay_and_ours_go_with_the_flag(site: WebhookSite) -> None:
+    site.write("team.yaml", team())
+    spec = {"policyName": "theirs"}
+    theirs = {"metadata": {"name": "team.koordpolicy.io"}, "spec": {**spec, "validationActions": ["Audit"]}}
+    assert site.access.request("POST", f"{CONFIGURATIONS}/{KINDS[1]}", theirs)[0] == 201
+    with site.serving("m3", FLAG) as manager:
+        site.eventually(lambda: "whole-cpus.koordpolicy.io" in objects(site, KINDS[1]), "bindings")
+        site.eventually(
+            lambda: "team.koordpolicy.io" in manager.status["webhooks"].get("admissionPolicyTroubles", {}),
+            "trouble",
+        )
+        assert objects(site, KINDS[1])["team.koordpolicy.io"]["spec"]["policyName"] == "theirs"
+        status, body = site.create(pod("e"))
+        assert (status, "team: say whose it is" in body["message"]) == (403, True)
+    with site.serving("m4"):
+        site.eventually(lambda: not objects(site, KINDS[0]), "no policies")
+        assert list(objects(site, KINDS[1])) == ["team.koordpolicy.io"]
