@@ -274,7 +274,7 @@ class RecommendationController:
             wrong = (Condition(UNSUPPORTED, True, "Unreadable", found.reason),)
             if not is_due(obj, {}, wrong, 0.0, 2**63, now):
                 return RecommendationPlan(None, None)
-            return RecommendationPlan(None, status_of({}, wrong, mapping(obj, "status"), now))
+            return RecommendationPlan(None, status_of({}, wrong, obj, now))
         workload = workload_facts(found)
         try:
             if not is_enabled(graph, workload, now):
@@ -286,7 +286,7 @@ class RecommendationController:
             return RecommendationPlan(None, None)
         conditions = self._conditions(key, keeping, now)
         due = is_due(obj, amounts, conditions, keeping.share, keeping.at_least, now)
-        status = status_of(amounts, conditions, mapping(obj, "status"), now) if due else None
+        status = status_of(amounts, conditions, obj, now) if due else None
         return RecommendationPlan(self._metadata(obj, key, amounts, due, due or checkpoint), status)
 
     def _metadata(

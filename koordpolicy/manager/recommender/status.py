@@ -20,6 +20,7 @@ from koordpolicy.model.reading import (
     texts,
 )
 from koordpolicy.model.time import time_text
+from koordpolicy.model.unreadable import Unreadable, readable
 
 NO_OBJECTS: Final = "NoObjectsMatched"
 LOW_CONFIDENCE: Final = "LowConfidence"
@@ -51,8 +52,9 @@ def quantity_text(resource: str, amount: int) -> str:
 def status_of(
     containers: Mapping[str, Amounts3], conditions: Sequence[Condition], before: Json, now: int
 ) -> dict[str, Any]:
-    """The status, which follows one that was `before`: conditions keep the time of their last change."""
-    known = {text(one, "type"): one for one in objects(before, "conditions", "status")}
+    """The status of an object that was `before`: conditions keep the time of their last change, where that can be read."""
+    read = readable(_changes, before)
+    known = {} if isinstance(read, Unreadable) else read
     return {
         "podStatus": {
             "containerStatuses": [
@@ -71,10 +73,16 @@ def status_of(
     }
 
 
-def _plain(condition: Condition, before: Json | None, now: int) -> dict[str, Any]:
-    since = (
-        "" if before is None or before.get("status") != condition.word else text(before, "lastTransitionTime")
-    )
+def _changes(obj: Json) -> dict[str, tuple[str, str]]:
+    """By condition, its status and since when it has that. Raises ObjectError."""
+    return {
+        text(one, "type"): (text(one, "status"), text(one, "lastTransitionTime"))
+        for one in objects(mapping(obj, "status"), "conditions", "status")
+    }
+
+
+def _plain(condition: Condition, before: tuple[str, str] | None, now: int) -> dict[str, Any]:
+    since = "" if before is None or before[0] != condition.word else before[1]
     return {
         "type": condition.type,
         "status": condition.word,

@@ -366,10 +366,16 @@ def test_buckets_that_cannot_be_are_told_and_leave_what_there_is(site: Site) -> 
     site.report(50, web_1_a="500m")
     site.reconcile()
     targets = site.targets()
-    site.small.graph = graph(document("Recommendation", "own", {"cpu": {"buckets": {"growth": "0%"}}}))
+    site.small.graph = graph(
+        document(
+            "Recommendation",
+            "own",
+            {"cpu": {"buckets": {"growth": {"cel": "percent(workload.container.size() - 3)"}}}},
+        )
+    )
     site.report(5, web_1_a="4")
     assert not site.reconcile()
-    assert "larger than the one before" in site.told[-1]
+    assert "write more than 0%" in site.told[-1]
     assert site.targets() == targets
 
 
