@@ -69,7 +69,10 @@ class NativePolicies:
         if not self._enabled:
             try:
                 await self._look()
-            except Forbidden as error:  # by roles of before, which knew no such policies either
+            except (
+                Forbidden,
+                NotFound,
+            ) as error:  # roles or a server of before, with no such policies either
                 LOG.info("whether there are admission policies of an earlier run cannot be told: %s", error)
                 self._gone = True
                 return
