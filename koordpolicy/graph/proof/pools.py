@@ -1,6 +1,7 @@
 """Values worth trying for a fact: what it is compared with and what lies beside that, usual and extreme ones."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import permutations
 from typing import Any, Final
 
 from koordpolicy.graph.analysis.facts import RAISED, USUAL_TEXTS, bounds_of, choices_of, fact_at, record_of
@@ -26,7 +27,10 @@ _BASE: Final = 1_767_225_600 * NANOS  # 2026-01-01T00:00:00Z, a Thursday
 _DAY: Final = 86_400 * NANOS
 _LONGEST: Final = 400
 _MOST_SIZES: Final = 12
+_MOST_AFFIXES: Final = 4
 _TEXTS: Final = ("", "a", "b", "other", "true", "false")
+_RESOURCES: Final = ("cpu", "memory")
+"""Keys of maps of amounts where the expressions name none but go through them: what they compare has to meet in some."""
 
 
 class Pools:
@@ -43,6 +47,7 @@ class Pools:
             {max(0, n + d) for n in reads.integers for d in (-1, 0, 1) if 0 <= n <= _LONGEST}
         )
         self._sizes = self._sizes[:_MOST_SIZES]
+        self._resources = () if reads.keys else _resources(reads)
         self._texts = list(dict.fromkeys(self._all_texts()))
         self._numbers = list(self._all_numbers())
 
@@ -83,7 +88,8 @@ class Pools:
         return made + [made[-1]] * (count - distinct) if made else made
 
     def _map(self, rng: Draws, root: str, path: str, kind: Type) -> dict[Any, Any]:
-        keys = [key for key in self.reads.keys if rng.share() < 0.6]
+        named = self._resources if kind.params[1].is_number else self.reads.keys
+        keys = [key for key in named or self.reads.keys if rng.share() < 0.6]
         if rng.share() < 0.1:
             keys.append(rng.choice(self._texts))
         if self._sizes and rng.share() < 0.05:
@@ -180,15 +186,26 @@ class Pools:
         yield from self.reads.texts
         for affix in self.reads.affixes:
             yield from (affix, affix + "a", "a" + affix, "a" + affix + "b")
+        # A text may have to begin with one and end with another.
+        for begin, end in permutations(list(self.reads.affixes)[:_MOST_AFFIXES], 2):
+            yield begin + end
         for pattern in self.reads.patterns:
             yield from (example_of(pattern, repeated) for repeated in (1, 2))
             yield from _as_long(pattern, self._sizes)
         yield from ("x" * size for size in self._sizes)
         yield from (str(number) for number in list(self.reads.integers)[:8])
         yield from self.reads.keys
+        yield from self._resources
         for texts in self._named.values():
             yield from texts
         yield from _TEXTS
+
+
+def _resources(reads: Reads) -> tuple[str, ...]:
+    """The keys of maps of amounts, where any is read."""
+    kinds = (value_type_of(root, path) for root, path in reads.facts)
+    amounts = any(kind is not None and kind.name == "map" and kind.params[1].is_number for kind in kinds)
+    return _RESOURCES if amounts else ()
 
 
 _CLASSES: Final = {"d": "7", "w": "a", "s": " ", "b": "", "D": "a", "W": "-", "S": "a"}
