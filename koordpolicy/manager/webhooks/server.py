@@ -9,6 +9,7 @@ import asyncio
 import inspect
 import logging
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Final, Protocol
 
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Handler
@@ -125,6 +126,7 @@ class WebhookServer:
 _ALLOWED: Final = AdmissionAnswer()
 
 
+@lru_cache(maxsize=64)
 def _seconds(said: str) -> float:
     """How long a decision may take, of the duration that the API server waits for it."""
     try:
