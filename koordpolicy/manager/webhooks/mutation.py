@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.profile import apply_profile
@@ -20,10 +21,14 @@ from koordpolicy.manager.webhooks.tree_affinity import QuotaTreeNodes
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
-from koordpolicy.model.reading import Json, mapping, text
+from koordpolicy.model.reading import Json, ObjectError, mapping, text
 from koordpolicy.model.strategic_merge import PatchError
 
 _CREATE = "CREATE"
+_MOST_COST: Final = 100_000
+"""What the profiles of a pod may cost together, in containers that one of them looks at: a quarter of a second."""
+_PROFILE_COST: Final = 30
+"""What one costs beside the containers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +79,17 @@ def mutate(
     spared: list[str] = []
     votes: list[tuple[str, bool]] = []
     failed: list[tuple[str, str]] = []
+    size = _PROFILE_COST + len(roots["pod"]["containers"])
+    cost = 0
     for profile in profiles.candidates(roots):
         try:
             if not profile.matches(roots):
                 continue
+            cost += size
+            if cost > _MOST_COST:
+                raise ObjectError(
+                    f"more than {_MOST_COST // size} profiles select this pod, too many for its number of containers"
+                )
             taken = profile.takes(draw(), roots)
             effect = profile.effect(roots, state.priority_class) if taken else None
             after = changed if effect is None else apply_profile(changed, effect)

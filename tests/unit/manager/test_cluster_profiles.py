@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy.kube.admission import AdmissionRequest, Operation
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.known import FixedObjects
 from koordpolicy.kube.memory import Store
@@ -14,8 +15,10 @@ from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES as PROFILES
 from koordpolicy.kube.resources import PODS
 from koordpolicy.manager.webhooks.cluster_profiles import BothProfiles, ClusterProfiles
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.manager.webhooks.pods import PodMutation
 from koordpolicy.manager.webhooks.profiles import Profiles
 from koordpolicy.manager.webhooks.webhook import WebhookContext
+from koordpolicy.model.reading import ObjectError
 from tests.unit.manager.clusters import SmallCluster
 from tests.unit.manager.test_profiles import LABELS, SELECTORS, holds
 from tests.vectors.policies import document, graph
@@ -179,3 +182,22 @@ def test_api_servers_ask_about_pods_that_objects_select() -> None:
     widest = here.scope(compiled)
     assert widest is not None
     assert (widest.condition, widest.objects) == ("", ())
+
+
+@pytest.mark.parametrize(
+    ("profiles", "containers", "admitted"), [(50, 1000, True), (120, 1000, False), (120, 1, True)]
+)
+def test_what_profiles_cost_together_ends(profiles: int, containers: int, admitted: bool) -> None:
+    """Each of them may look at every container of the pod, and other reviews wait for it."""
+    patch = {"spec": {"containers": [{"name": "c0", "image": "other"}]}}
+    objects = [profile(f"p{number}", selector=SPARK, patch=patch) for number in range(profiles)]
+    compiled = graph()
+    context = WebhookContext(lambda: compiled, FixedObjects({PROFILES: objects}), lambda: 0, lambda: 0.0)
+    large = pod(app="spark")
+    large["spec"]["containers"] = [{"name": f"c{number}", "image": "i"} for number in range(containers)]
+    request = AdmissionRequest(Operation.CREATE, PODS, "", "default", "p", large, None)
+    if admitted:
+        assert PodMutation(context).answer(request) is not None
+        return
+    with pytest.raises(ObjectError, match="more than 97 profiles select this pod"):
+        PodMutation(context).answer(request)
