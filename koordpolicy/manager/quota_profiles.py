@@ -24,6 +24,9 @@ from koordpolicy.runtime.workqueue import WorkQueue
 _SHORTEST: Final = 0.1
 """Seconds between rounds, however short the interval of policies is."""
 
+_IDLE: Final = 5.0
+"""Seconds until it is seen whether policies speak of profiles by now."""
+
 
 class QuotaProfiles:
     """Every replica looks at the objects; the leader writes the quotas."""
@@ -91,8 +94,10 @@ class QuotaProfiles:
     async def _rounds(self) -> None:
         """Look at every profile now and then: what nodes offer changes without a word about profiles."""
         while True:
-            self.all_profiles()
-            await asyncio.sleep(max(self.controller.every(), _SHORTEST))
+            every = self.controller.every()
+            if every is not None:
+                self.all_profiles()
+            await asyncio.sleep(_IDLE if every is None else max(every, _SHORTEST))
 
     async def _reconcile(self, name: str) -> bool:
         namespace, _, profile = name.partition("/")

@@ -78,13 +78,13 @@ class QuotaProfileController:
     planned: Callable[[RuleGraph, QuotaProfilePlan], None] = lambda graph, plan: None
     failed: Failed = lambda profile, reason, text: None
 
-    def every(self) -> float:
-        """Seconds between looks at a profile to which nothing happened."""
+    def every(self) -> float | None:
+        """Seconds between looks at a profile to which nothing happened; None where no policy speaks of profiles."""
         return self._seconds("interval")
 
     def retry_after(self) -> float:
         """Seconds that have to pass after a write that failed."""
-        return self._seconds("retryAfter")
+        return self._seconds("retryAfter") or 0.0
 
     async def decide(self, key: Key) -> QuotaProfilePlan | None:
         """What is to be written for a profile; None where there is none, or policy does not follow it."""
@@ -92,6 +92,8 @@ class QuotaProfileController:
         if obj is None:
             return None
         graph, now = self.policies(), self.now()
+        if not graph.subjects(KIND):
+            return None
         plan: QuotaProfilePlan | None
         try:
             plan = await self._plan(graph, key, obj, now)
@@ -179,8 +181,11 @@ class QuotaProfileController:
         if obj is not None:
             self.failed(obj, reason, str(error))
 
-    def _seconds(self, field: str) -> float:
-        value: Any = self.policies().about(KIND, "", {}).value(field)
+    def _seconds(self, field: str) -> float | None:
+        graph = self.policies()
+        if not graph.subjects(KIND):
+            return None
+        value: Any = graph.about(KIND, "", {}).value(field)
         return float(value.ns) / 1e9
 
 

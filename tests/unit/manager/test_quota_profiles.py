@@ -26,6 +26,7 @@ from koordpolicy.manager.controllers.quota_profile import (
 from koordpolicy.model.protocol import QUOTA_TOTAL, QUOTA_TREE_ID, QUOTA_UNSCHEDULABLE
 from koordpolicy.model.quota import signed_amounts
 from tests.hostile.objects import REAL, each_spoiled
+from tests.unit.graph.policies_text import graph as graph_without_pack
 from tests.unit.manager.clusters import START, cases
 from tests.vectors.policies import document, graph
 
@@ -187,6 +188,24 @@ def test_whatever_a_profile_or_a_quota_holds_costs_no_more_than_its_own_tree(res
         assert not plan.failed
         assert "internal error" not in plan.problem, plan.problem
     assert found == {True, False}
+
+
+@pytest.mark.parametrize("text", ["", '{"labels": {"a": "b"}}'])
+def test_policies_that_do_not_speak_of_profiles_leave_them_alone(text: str) -> None:
+    site = Site()
+    documents = [json.dumps(document("ColocationProfile", "p", json.loads(text)))] if text else []
+    site.graph = graph_without_pack(*documents)
+    site.put(ELASTIC_QUOTA_PROFILES, "p", {"spec": {"quotaName": "root-a", "nodeSelector": {}}})
+    assert not site.reconcile()
+    assert (site.controller.every(), site.controller.retry_after()) == (None, 0.0)
+
+
+def test_what_a_policy_leaves_out_without_a_pack_is_as_the_kind_says() -> None:
+    site = Site()
+    site.graph = graph_without_pack(json.dumps(document("QuotaProfile", "own", {"keys": ["cpu"]})))
+    site.put(ELASTIC_QUOTA_PROFILES, "p", {"spec": {"quotaName": "root-a", "nodeSelector": {}}})
+    assert site.reconcile()
+    assert (site.controller.every(), site.controller.retry_after()) == (10.0, 2.0)
 
 
 def test_how_often_and_how_soon_again_is_policy() -> None:

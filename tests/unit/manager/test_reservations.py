@@ -1,5 +1,6 @@
 """Reservations on their way into the in-memory cluster, past the webhooks."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.resources import RESERVATIONS
 from koordpolicy.manager.webhooks.reservations import mutated_reservations
+from tests.unit.graph.policies_text import graph as graph_without_pack
 from tests.unit.manager.clusters import SmallCluster, cases
 from tests.unit.manager.test_webhooks import missing
 from tests.vectors.policies import document, graph
@@ -30,6 +32,17 @@ def test_a_reservation_on_its_way_in(case: dict[str, Any]) -> None:
     assert missing(case.get("stored", {}), stored) == []
     template = stored["spec"].get("template", {}).get("spec", {})
     assert not set(case.get("absent", ())) & set(template)
+
+
+@pytest.mark.parametrize(
+    "specs", [(), ({"labels": {"a": "b"}},), ({"labels": {"a": "b"}, "reservations": True},)]
+)
+def test_without_a_pack_reservations_are_what_profiles_say(specs: tuple[dict[str, Any], ...]) -> None:
+    compiled = graph_without_pack(*map(json.dumps, profiles(*specs)))
+    stored = SmallCluster(compiled).create(RESERVATIONS, {"metadata": {"name": "r"}, "spec": {}})
+    named = bool(specs) and "reservations" in specs[0]
+    assert stored["metadata"].get("labels") == ({"a": "b"} if named else None)
+    assert (mutated_reservations(compiled) is not None) == named
 
 
 def test_api_servers_ask_about_reservations_that_a_profile_may_select() -> None:

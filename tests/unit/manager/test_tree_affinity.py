@@ -1,5 +1,6 @@
 """Pods that are kept to the nodes of their quota's tree, on their way into the in-memory cluster."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from koordpolicy.manager.webhooks.rehearsal import PictureObjects, Rehearsal
 from koordpolicy.manager.webhooks.scope import mutated_pods
 from koordpolicy.manager.webhooks.tracing import path_text
 from koordpolicy.model.protocol import QUOTA_TREE_ID
+from tests.unit.graph.policies_text import graph as graph_without_pack
 from tests.unit.manager.clusters import SmallCluster, cases
 from tests.vectors.policies import document, graph
 
@@ -79,6 +81,15 @@ def test_profiles_that_change_and_go_are_followed() -> None:
     assert keys() == ["pool=b"]
     cluster.store.delete(ELASTIC_QUOTA_PROFILES, "other", namespace="default")
     assert keys() == []
+
+
+@pytest.mark.parametrize("policy", [None, {"fallback": "team"}, {"quotaOfPod": "team", **ON}])
+def test_without_a_pack_pods_go_where_policy_says(policy: dict[str, Any] | None) -> None:
+    documents = [] if policy is None else [json.dumps(document("QuotaTree", "own", policy))]
+    cluster = SmallCluster(graph_without_pack(*documents))
+    cluster.create(ELASTIC_QUOTAS, {"metadata": {"name": "team", "labels": {QUOTA_TREE_ID: "t"}}, "spec": {}})
+    cluster.create(ELASTIC_QUOTA_PROFILES, profile("nodes", {"matchLabels": {"pool": "a"}}))
+    assert (terms(cluster, {}) is not None) == (policy is not None and "nodeAffinity" in policy)
 
 
 def test_api_servers_ask_about_any_pod_where_trees_have_nodes() -> None:
