@@ -60,7 +60,8 @@ _BOTH: Final = _by(Part.MANAGER, Part.SCHEDULER, Part.SIMULATOR)
 _SUPPRESSED: Final = _by(Part.SIMULATOR, awaited="agent")
 _RENDERED: Final = _by(Part.MANAGER)
 """What the manager writes into NodeSLO objects, for agents that are not ours."""
-_ADMITTED: Final = _by(Part.SIMULATOR, awaited="webhook")
+_ADMITTED: Final = _by(Part.MANAGER, Part.SIMULATOR)
+"""By the webhooks of `koordpolicy manager --webhook`."""
 
 _SELECTOR: Final = "matchLabels matchExpressions matchExpressions[].key matchExpressions[].operator matchExpressions[].values"
 _MATCH: Final = " ".join(
