@@ -132,6 +132,8 @@ RANGES: tuple[Range, ...] = (
         )
     ),
     _amount("CPUSuppress", "minimum", CPU, "nobody uses less than nothing"),
+    _amount("NodeReservation", "cpu", CPU, "nothing less than nothing can be kept"),
+    _amount("NodeReservation", "memory", MEMORY, "nothing less than nothing can be kept"),
     _amount("Isolation", "memory.pageCache.size", MEMORY, "nothing is smaller than nothing"),
     _amount("SystemTuning", "networkBandwidth", BANDWIDTH, "nothing carries less than nothing"),
     _time("SystemTuning", "idleSaverWatermark", "the kernel takes no time below nothing", low_fits=True),

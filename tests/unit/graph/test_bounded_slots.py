@@ -27,6 +27,8 @@ ANY = {
     "MemoryEviction": "byPriority.highestPriority byRequests.highestPriority",
     "QuotaTree": "defaults.sharedWeight admission.request admission.limit",  # ElasticQuotas take what is below nothing
     "QuotaProfile": "ratio min max",  # as in Koordinator, whose profiles take any
+    "Amplification": "ratio minimum normalization.ratio normalization.minimum normalization.maximum "
+    "normalization.whenChangedBy",  # its own minimum and maximum say what is believed
     "DeviceSharing": "requests.derive[*]",  # an amount that Kubernetes itself refuses below nothing
 }
 """Numbers that may be anything, by kind."""
