@@ -99,7 +99,12 @@ class RecommendationController:
     _read: dict[str, dict[str, RecommendationObject]] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
     _counted: dict[PodKey, _Counted] = field(default_factory=dict)
-    _epoch: int = 0
+    _named: dict[tuple[str, str, str], set[str]] = field(default_factory=dict)
+    """Those that name a workload, by namespace and its kind and name."""
+    _selecting: dict[str, set[str]] = field(default_factory=dict)
+    """Those that select pods by labels, by namespace."""
+    _epochs: dict[str, int] = field(default_factory=dict)
+    """How often the Recommendations of a namespace have become others."""
 
     # --- which are followed -------------------------------------------------------------------------
 
@@ -108,22 +113,46 @@ class RecommendationController:
         before = self._read.get(key[0], {}).get(key[1])
         found = None if obj is None else readable(read_recommendation, obj)
         if found is None or isinstance(found, Unreadable):
-            self._read.get(key[0], {}).pop(key[1], None)
-            if not self._read.get(key[0], True):
-                del self._read[key[0]]
+            self._unlist(key)
             self.histories.drop(key)
             self.written.pop(key, None)
-            self._epoch += before is not None
             return True
-        self._read.setdefault(key[0], {})[key[1]] = found
+        if before is not None and _said_by_others(before) == _said_by_others(found):
+            self._read[key[0]][key[1]] = found
+            return False
+        self._unlist(key)
+        self._list(key, found)
         if key not in self.histories:
             self._take_up(key, found)
-        if before is not None and (before.target, before.labels) == (found.target, found.labels):
-            return False
         if before is not None and before.target != found.target:
             self.histories.follow(key, {})
-        self._epoch += 1
         return True
+
+    def _list(self, key: Key, found: RecommendationObject) -> None:
+        namespace, name = key
+        target = found.target
+        self._read.setdefault(namespace, {})[name] = found
+        if target.selector is None:
+            self._named.setdefault((namespace, target.kind, target.name), set()).add(name)
+        else:
+            self._selecting.setdefault(namespace, set()).add(name)
+
+    def _unlist(self, key: Key) -> None:
+        """Whatever was counted for pods of the namespace is to be found anew."""
+        namespace, name = key
+        self._epochs[namespace] = self._epochs.get(namespace, 0) + 1
+        listed = self._read.get(namespace, {})
+        before = listed.pop(name, None)
+        if before is None:
+            return
+        if not listed:
+            del self._read[namespace]
+        place = (namespace, before.target.kind, before.target.name)
+        named = self._named.get(place, set())
+        named.discard(name)
+        if not named:
+            self._named.pop(place, None)
+        self._selecting.get(namespace, set()).discard(name)
 
     def _take_up(self, key: Key, found: RecommendationObject) -> None:
         """Follow a Recommendation, with the history that its object says."""
@@ -143,7 +172,15 @@ class RecommendationController:
         """Forget everything: another replica leads."""
         self.histories.clear()
         self.owners.clear()
-        for known in (self.written, self._read, self._seen, self._counted):
+        for known in (
+            self.written,
+            self._read,
+            self._seen,
+            self._counted,
+            self._named,
+            self._selecting,
+            self._epochs,
+        ):
             known.clear()
 
     def due(self) -> list[Key]:
@@ -185,23 +222,14 @@ class RecommendationController:
         self._seen.pop(name, None)
 
     def _counting(self, graph: RuleGraph, pod: Pod, now: int) -> tuple[tuple[Key, Counting], ...]:
-        known = self._counted.get(pod.key)
-        if known is not None and (
-            known.pod is pod and known.digest == graph.digest and known.epoch == self._epoch
-        ):
+        known, epoch = self._counted.get(pod.key), self._epochs.get(pod.namespace, 0)
+        if known is not None and (known.pod is pod and known.digest == graph.digest and known.epoch == epoch):
             return known.counting
         chain, whole = self.owners.chain(pod)
         found: list[tuple[Key, Counting]] = []
         record: Record | None = None
-        for name, recommendation in self._read[pod.namespace].items():
-            target = recommendation.target
-            selects = (
-                (target.kind, target.name) in chain
-                if target.selector is None
-                else target.selector.matches(pod.labels)
-            )
-            if not selects:
-                continue
+        for name in sorted(self._speaking_of(pod, chain)):
+            recommendation = self._read[pod.namespace][name]
             key = (pod.namespace, name)
             record = record or pod_record(pod, graph.catalogue, TIMES)
             workload = workload_facts(recommendation)
@@ -216,8 +244,19 @@ class RecommendationController:
                 found.append((key, counting))
         counted = tuple(found)
         if whole:
-            self._counted[pod.key] = _Counted(pod, graph.digest, self._epoch, counted)
+            self._counted[pod.key] = _Counted(pod, graph.digest, epoch, counted)
         return counted
+
+    def _speaking_of(self, pod: Pod, chain: Sequence[tuple[str, str]]) -> set[str]:
+        """The Recommendations of its namespace that a pod belongs to."""
+        found: set[str] = set()
+        for kind, name in chain:
+            found |= self._named.get((pod.namespace, kind, name), set())
+        for name in self._selecting.get(pod.namespace, ()):
+            selector = self._read[pod.namespace][name].target.selector
+            if selector is not None and selector.matches(pod.labels):
+                found.add(name)
+        return found
 
     def _count(self, graph: RuleGraph, key: Key, counting: Counting, used: PodMetric, at: int) -> int:
         containers = self.histories.of(key)
@@ -373,3 +412,10 @@ class RecommendationController:
         if key in self.histories and (checkpoint or plan.status is not None):
             self.written[key] = at
         return plan.writes
+
+
+def _said_by_others(found: RecommendationObject) -> tuple[object, ...]:
+    """What of a Recommendation decides about pods and is not written by ourselves."""
+    own = (RECOMMENDED_BOUNDS, USAGE_HISTORY)
+    annotations = {name: value for name, value in found.annotations.items() if name not in own}
+    return found.target, found.labels, annotations

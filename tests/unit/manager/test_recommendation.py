@@ -452,6 +452,24 @@ def test_another_target_begins_anew(site: Site) -> None:
     assert site.report(1, web_1_a="500m") == 0
 
 
+def test_what_is_written_by_ourselves_is_no_news_and_what_others_write_is() -> None:
+    site = Site(
+        document("Recommendation", "own", {"counted": {"cel": "!('off' in workload.annotations)"}}),
+    )
+    site.deployment()
+    site.recommendation()
+    site.pod()
+    site.report(2, web_1_a="500m")
+    assert site.reconcile(checkpoint=True)
+    assert not site.controller.heard(KEY, site.get())
+    assert site.report(1, web_1_a="500m") == 1
+    off = MergePatch({"metadata": {"annotations": {"off": ""}}})
+    site.small.store.patch(resources.RECOMMENDATIONS, "web", off, namespace="default")
+    assert site.controller.heard(KEY, site.get())
+    assert site.report(1, web_1_a="500m") == 0
+    assert site.controller.histories.count == 1
+
+
 def test_an_object_that_names_no_pods_says_so(site: Site) -> None:
     site.recommendation("bad", type="workload")
     assert site.reconcile(("default", "bad"))
