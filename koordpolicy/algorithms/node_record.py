@@ -7,11 +7,13 @@ from typing import Any
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.records import host_application_records, pods_on_node, usage_of
 from koordpolicy.model.amounts import add_to
+from koordpolicy.model.devices import NO_DEVICES, NodeDevices
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts.node import (
     NodeDemand,
     amount_facts,
     cpu_facts,
+    device_facts,
     metric_facts,
     node_facts,
     zone_facts,
@@ -28,13 +30,14 @@ _PROD = "prod"
 
 @dataclass(frozen=True, slots=True)
 class NodeSight:
-    """A node with its pods, what was last measured on it, its NUMA zones (none when unknown) and CPUs."""
+    """A node with its pods, what was last measured on it, its NUMA zones (none when unknown), CPUs and devices."""
 
     node: Node
     pods: Sequence[Pod] = ()
     metric: NodeMetric | None = None
     zones: Sequence[Zone] = ()
     cpu: CPUInfo | None = None
+    devices: NodeDevices = NO_DEVICES
 
 
 def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) -> Record:
@@ -43,6 +46,7 @@ def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) 
     record = node_facts(sight.node, _demand(pods), pods, _zones(sight))
     record["conditions"] = {one.type: one.status for one in sight.node.conditions}
     record["hostApplications"] = []
+    record.update(device_facts(sight.devices))
     if sight.cpu is not None:
         record.update(cpu_facts(sight.cpu))
     if sight.metric is not None:

@@ -19,6 +19,7 @@ from koordpolicy.cluster.state import ClusterState
 from koordpolicy.kube import Object, Resource, resources
 from koordpolicy.kube.mirror import Mirror, ObjectChange
 from koordpolicy.kube.unreadable import UnreadableObjects
+from koordpolicy.model.devices import read_devices
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.metric import NodeMetric, read_node_metric
@@ -171,6 +172,12 @@ EVENT_HANDLERS: Final[tuple[EventHandler, ...]] = (
         None,
         # What zones offer is written into the object: not into one that says something else by now.
         drop_unreadable=True,
+    ),
+    _state(
+        resources.DEVICES,
+        lambda state, obj: state.set_devices(_name(obj), read_devices(obj)),
+        lambda state, _, name: state.remove_devices(name),
+        None,
     ),
     _state(
         resources.POD_DISRUPTION_BUDGETS,

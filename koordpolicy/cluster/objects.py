@@ -8,6 +8,7 @@ from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.state import ClusterState
 from koordpolicy.cluster.totals import ClusterTotals
+from koordpolicy.model.devices import NO_DEVICES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node
@@ -54,6 +55,7 @@ class ClusterObjects:
             self._metrics.get(name),
             () if topology is None else topology.zones,
             None if topology is None else topology.cpu,
+            self.state.devices.get(name, NO_DEVICES),
         )
 
     def cluster_facts(self) -> Record:

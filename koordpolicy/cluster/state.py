@@ -18,6 +18,7 @@ from koordpolicy.cluster.terms import TermBook
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.cluster.workloads import Workloads
+from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.facts import Record
 from koordpolicy.model.images import node_images
 from koordpolicy.model.neighbours import ALONE, Neighbours
@@ -46,12 +47,12 @@ class ClusterState:
     """All of it.
 
     `apart`, `near` and `wishes` are what pods on nodes say of others: required anti-affinity, required
-    affinity, and preferred ones by weight. `namespaces` are their facts by name, `zones` the NUMA zones by node. `undo` is
+    affinity, and preferred ones by weight. `namespaces` are their facts by name, `zones` the NUMA zones and `devices` the devices by node. `undo` is
     where changes are noted that are only tried.
     """
 
     __slots__ = (
-        "apart", "budgets", "images", "label_sets", "namespaces", "near", "ports", "topology", "undo", "volumes",
+        "apart", "budgets", "devices", "images", "label_sets", "namespaces", "near", "ports", "topology", "undo", "volumes",
         "wishes", "workloads", "zones",
     )  # fmt: skip
 
@@ -60,6 +61,7 @@ class ClusterState:
         self.namespaces: dict[str, Record] = {}
         self.budgets = Budgets()
         self.zones: dict[str, NodeZones] = {}
+        self.devices: dict[str, NodeDevices] = {}
         self.topology = Topology()
         self.label_sets = PodLabelSets()
         self.apart = TermBook()
@@ -76,6 +78,7 @@ class ClusterState:
         found.namespaces = self.namespaces
         found.budgets = self.budgets
         found.zones = self.zones
+        found.devices = self.devices
         found.label_sets = self.label_sets.again()
         found.volumes = self.volumes.again()
         found.workloads = self.workloads
@@ -101,6 +104,14 @@ class ClusterState:
     def remove_zones(self, node: str) -> None:
         """Nothing is known of a node's zones any more."""
         self.zones.pop(node, None)
+
+    def set_devices(self, node: str, devices: NodeDevices) -> None:
+        """A node has these devices, as an object says."""
+        self.devices[node] = devices
+
+    def remove_devices(self, node: str) -> None:
+        """Nothing is known of a node's devices any more."""
+        self.devices.pop(node, None)
 
     # --- nodes ----------------------------------------------------------------------------------
 

@@ -148,6 +148,10 @@ RANGES: tuple[Range, ...] = (
         )
         for kind in ("AdmissionRule", "ColocationProfile")
     ),
+    *(
+        _time("MetricCollection", field, "agents count whole seconds", low=1e9, low_fits=True)
+        for field in ("every", "averagesOver")
+    ),
     _time("QuotaTree", "admission.timeout", "every pod would be refused"),
     _time("QuotaTree", "admission.retryJitter", "no pause is shorter than none", low_fits=True),
     _time("QuotaTree", "admission.longestJitter", "no pause is shorter than none", low_fits=True),

@@ -180,6 +180,7 @@ _POLICY_PLURALS: Final = {
     "SchedulingProfile": "schedulingprofiles",
     "CPUTopology": "cputopologies",
     "DeviceSharing": "devicesharings",
+    "DeviceResource": "deviceresources",
     "GangScheduling": "gangschedulings",
     "QuotaTree": "quotatrees",
     "QuotaProfile": "quotaprofiles",

@@ -16,6 +16,7 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.node_change import NodeChange
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
+from koordpolicy.manager.node_metrics import NodeMetrics
 from koordpolicy.manager.node_slos import NodeSLOs
 from koordpolicy.manager.quota_profiles import QuotaProfiles
 from koordpolicy.manager.recommendations import Recommendations
@@ -33,16 +34,22 @@ from koordpolicy.runtime.workqueue import WorkQueue
 NAME: Final = "manager"
 LEASE: Final = "koordpolicy-manager"
 WATCHED: Final = frozenset(
-    {resources.NODES, resources.PODS, resources.NODE_METRICS, resources.NODE_RESOURCE_TOPOLOGIES}
+    {
+        resources.NODES,
+        resources.PODS,
+        resources.NODE_METRICS,
+        resources.NODE_RESOURCE_TOPOLOGIES,
+        resources.DEVICES,
+    }
 )
-"""What overcommitment depends on."""
+"""What nodes are to offer depends on."""
 _AMOUNTS: Final = ("cpu", "memory")
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     """How the controllers work: nodes at a time, seconds between looks at a node that nothing happened to,
-    seconds that changes of pods are gathered before their node is looked at, seconds between looks at its NodeSLO.
+    seconds that changes of pods are gathered before their node is looked at, seconds between looks at its NodeSLO and NodeMetric.
     """
 
     workers: int = 4
@@ -86,6 +93,9 @@ class Manager:
         self._watch = ClusterWatch(component, handlers)
         self.webhooks = None if webhooks is None else ServedWebhooks(component, webhooks, handlers.mirrors)
         self.node_slos = NodeSLOs(component, self.objects, pace.slo_resync)
+        self.node_metrics = NodeMetrics(
+            component, self.objects, handlers.mirrors[resources.NODE_METRICS], pace.slo_resync
+        )
         self.quota_profiles = QuotaProfiles(component, self.objects)
 
         self.recommendations = Recommendations(component, self.objects)
@@ -135,6 +145,7 @@ class Manager:
             try:
                 tasks.start("resync", self._resync())
                 tasks.start("node slos", self.node_slos.lead())
+                tasks.start("node metrics", self.node_metrics.lead())
                 tasks.start("quota profiles", self.quota_profiles.lead())
 
                 tasks.start("recommendations", self.recommendations.lead())
@@ -157,7 +168,8 @@ class Manager:
     def _all_nodes(self) -> None:
         for name in tuple(self.objects.nodes):
             self.queue.add(name)
-        self.node_slos.all_nodes()
+        self.node_slos.nodes.all_nodes()
+        self.node_metrics.nodes.all_nodes()
         self.quota_profiles.all_profiles()
 
     async def _resync(self) -> None:
@@ -180,7 +192,8 @@ class Manager:
         if not self._leading:
             return
         if resource is resources.NODES:
-            self.node_slos.node_changed(change)
+            self.node_slos.nodes.node_changed(change)
+            self.node_metrics.nodes.node_changed(change)
         if resource is not resources.PODS:
             self.queue.add(change.key[1])
             return

@@ -129,6 +129,7 @@ CONFIG_MAP_TYPE = "koordinator.sh/configmap-type"
 
 # Nodes
 
+GPU_VENDOR = "node.koordinator.sh/gpu-vendor"
 GPU_MODEL = "node.koordinator.sh/gpu-model"
 COLOCATION_STRATEGY = "node.koordinator.sh/colocation-strategy"
 CPU_RECLAIM_RATIO = "node.koordinator.sh/cpu-reclaim-ratio"

@@ -83,6 +83,15 @@ def time_text(nanoseconds: int) -> str:
     return moment.replace(tzinfo=None).isoformat() + "Z"
 
 
+def whole_seconds_text(nanoseconds: int) -> str:
+    """A duration in whole seconds as Go writes it: `5m0s`, `1h0m0s`, `30s`. What is less than a second is cut off."""
+    seconds = nanoseconds // NANOSECONDS
+    minutes, hours = seconds // 60, seconds // 3600
+    if hours:
+        return f"{hours}h{minutes % 60}m{seconds % 60}s"
+    return f"{minutes}m{seconds % 60}s" if minutes else f"{seconds}s"
+
+
 def parse_duration(source: str) -> int:
     """Nanoseconds of a Go duration such as `5m`, `1h30m`, `1.5s`, `-10ms`, `0`.
 

@@ -261,6 +261,12 @@ REAL: Final[Mapping[str, Json]] = {
     "nodes": node(),
     "nodemetrics.slo.koordinator.sh": _metric(),
     "noderesourcetopologies.topology.node.k8s.io": _topology(),
+    "devices.scheduling.koordinator.sh": {
+        "metadata": _meta("n1", labels={"node.koordinator.sh/gpu-vendor": "nvidia"}),
+        "spec": {
+            "devices": [{"type": "gpu", "health": True, "resources": {"koordinator.sh/gpu-core": "100"}}]
+        },
+    },
     "poddisruptionbudgets.policy": {
         "metadata": _meta("budget", NAMESPACE),
         "spec": {"selector": _SELECTOR, "minAvailable": 1},

@@ -14,6 +14,7 @@ from koordpolicy.kube.port import MergePatch
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.kinds.actors import ACTORS, Part
+from koordpolicy.manager.controllers.node_metric import NodeMetricController
 from koordpolicy.manager.controllers.node_slo import NodeSLOController
 from koordpolicy.manager.controllers.quota_profile import KnownQuotaObjects, QuotaProfileController
 from koordpolicy.manager.controllers.recommendation import RecommendationController
@@ -107,6 +108,10 @@ def _work(policies: RuleGraph) -> None:
     small.node()
     small.report()
     small.store.create(resources.NODE_RESOURCE_TOPOLOGIES, _TOPOLOGY)
+    small.create(
+        resources.DEVICES,
+        {"metadata": {"name": "n"}, "spec": {"devices": [{"type": "rdma", "health": True}]}},
+    )
     small.reconcile()
     small.create(
         resources.PODS,
@@ -140,6 +145,9 @@ def _work(policies: RuleGraph) -> None:
     _follow_quota_profile(policies)
 
     _recommend(small)
+    NodeMetricController(
+        lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
+    ).decide("n")
     suppression = CPUSuppression(policies)
     suppression.decide(record, small.nanoseconds)
     suppression.decide({}, small.nanoseconds)

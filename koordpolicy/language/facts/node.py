@@ -167,6 +167,18 @@ NODE = Record(
             )
         ),
         Fact(
+            "devices",
+            list_of(record("device")),
+            "The devices of the node, by its Device object; empty without one.",
+            frozenset({Component.MANAGER}),
+        ),
+        Fact(
+            "deviceLabels",
+            map_of(STRING, STRING),
+            "Labels of the node's Device object; empty without one.",
+            frozenset({Component.MANAGER}),
+        ),
+        Fact(
             "amplification.cpu",
             DOUBLE,
             "How often the node's CPUs are sold, by the node's annotation; 0 where that cannot be read.",

@@ -1,6 +1,17 @@
 """The table of all records, and the small ones."""
 
-from koordpolicy.language.cel.types import CPU, INT, MEMORY, STRING, TIMESTAMP, list_of, map_of, record
+from koordpolicy.language.cel.types import (
+    AMOUNT,
+    BOOL,
+    CPU,
+    INT,
+    MEMORY,
+    STRING,
+    TIMESTAMP,
+    list_of,
+    map_of,
+    record,
+)
 from koordpolicy.language.facts.node import NODE
 from koordpolicy.language.facts.pod import CONTAINER, POD
 from koordpolicy.language.facts.quota import BINDING, NAMESPACE_QUOTAS, QUOTA, QUOTA_GROUP, QUOTA_PROFILE
@@ -20,6 +31,7 @@ from koordpolicy.language.facts.table import (
 )
 from koordpolicy.language.facts.workload import WORKLOAD
 
+_MANAGER: Components = frozenset({Component.MANAGER})
 _ZONE: Components = frozenset({Component.MANAGER, Component.AGENT})
 _HOST: Components = frozenset({Component.MANAGER, Component.AGENT})
 
@@ -108,6 +120,17 @@ CANDIDATE = Record(
     ),
 )
 
+DEVICE = Record(
+    "device",
+    "A device of a node.",
+    (
+        Fact("type", STRING, "Its type: `gpu`, `fpga` or `rdma`.", _MANAGER),
+        Fact("healthy", BOOL, "Whether its agent calls it healthy.", _MANAGER),
+        Fact("labels", map_of(STRING, STRING), "Its labels.", _MANAGER),
+        Fact("resources", map_of(STRING, AMOUNT), "What it offers, by resource name.", _MANAGER),
+    ),
+)
+
 FACTS = FactTable(
     (
         NODE,
@@ -116,6 +139,7 @@ FACTS = FactTable(
         NAMESPACE,
         ZONE,
         HOST_APPLICATION,
+        DEVICE,
         CLUSTER,
         CANDIDATE,
         QUOTA,

@@ -175,6 +175,10 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "publish.whenChangedBy publish.atLeastEvery publish.normalizeCPU publish.deductThirdParty"
         ),
     ),
+    ("MetricCollection", _COMPILED, _RULES),
+    ("MetricCollection", _by(Part.MANAGER), "enabled every averagesOver percentilesOver memory"),
+    ("DeviceResource", _COMPILED, _RULES),
+    ("DeviceResource", _MANAGED, "enabled resources amount withdrawn labels"),
     ("Amplification", _COMPILED, _RULES),
     (
         "Amplification",

@@ -12,6 +12,8 @@ from koordpolicy.language.kinds.base import PolicySpec, Spec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
 from koordpolicy.language.kinds.burst import CPUBurstSpec
 from koordpolicy.language.kinds.classes import PriorityBandSpec, QoSClassSpec
+from koordpolicy.language.kinds.collection import MetricCollectionSpec
+from koordpolicy.language.kinds.device_resources import DeviceResourceSpec
 from koordpolicy.language.kinds.devices import DeviceSharingSpec
 from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
@@ -168,6 +170,21 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "What containers should request, by what they used.",
                 frozenset({Component.MANAGER}),
                 _roots("workload", "now"),
+            ),
+            Kind(
+                "MetricCollection",
+                MetricCollectionSpec,
+                "What a node's agent measures, and how often it reports.",
+                frozenset({Component.MANAGER}),
+                _roots("node", "now"),
+            ),
+            Kind(
+                "DeviceResource",
+                DeviceResourceSpec,
+                "What a node offers of a sort of devices, by its Device object.",
+                frozenset({Component.MANAGER}),
+                _roots("node", "resource", "now"),
+                _by_name,
             ),
             Kind(
                 "Amplification",

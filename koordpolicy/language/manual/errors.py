@@ -54,6 +54,8 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             ),
             "-",
         ),
+        "MetricCollection": ("the node's NodeMetric stays as it is", "-"),
+        "DeviceResource": ("what the node offers of these devices stays", "-"),
         "Amplification": (
             (
                 "a `normalization` that fails leaves the node's annotation as it is; where another value fails, or a ratio is "

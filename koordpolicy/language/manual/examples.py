@@ -89,6 +89,19 @@ _SPECS = {
           parameters:
             cpuReclaim: 50%
     """,
+    "MetricCollection": """
+        metadata: {name: closely}
+        spec:
+          match: {nodes: {matchLabels: {pool: colocated}}}
+          every: 15s
+          averagesOver: 60s
+    """,
+    "DeviceResource": """
+        metadata: {name: gpu}
+        spec:
+          parameters:
+            shared: true
+    """,
     "Amplification": """
         metadata: {name: speeds}
         spec:

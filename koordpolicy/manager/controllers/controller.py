@@ -14,7 +14,7 @@ from koordpolicy.kube.port import Cluster, MergePatch
 from koordpolicy.kube.resources import Resource
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
-from koordpolicy.manager.controllers import amplification, node_reservation
+from koordpolicy.manager.controllers import amplification, device_resources, node_reservation
 from koordpolicy.manager.controllers.node_change import NodeChange, NodePolicy, together
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate, reads_cluster
@@ -22,6 +22,7 @@ from koordpolicy.model.facts import Record
 
 NODE_POLICIES: Final[Mapping[str, NodePolicy]] = MappingProxyType(
     {
+        device_resources.KIND: device_resources.devices_of,
         amplification.KIND: amplification.ratios_of,
         node_reservation.KIND: node_reservation.reservation_of,
     }

@@ -10,11 +10,11 @@ from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.exchange.rendering import strategy_of
 from koordpolicy.kube import resources
-from koordpolicy.kube.errors import AlreadyExists, NotFound
-from koordpolicy.kube.port import Cluster, MergePatch, Object
+from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.controller import Choose
+from koordpolicy.manager.controllers.node_object import difference, remove_after_node, write_spec
 from koordpolicy.model.node import network_bandwidth
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.slo_config import BURST, HOST_APPLICATIONS, QOS, SYSTEM, THRESHOLD
@@ -49,10 +49,6 @@ class SLOPlan:
     spec: Mapping[str, Any]
     patch: Mapping[str, Any] | None
     problems: tuple[str, ...] = ()
-
-    @property
-    def writes(self) -> bool:
-        return self.patch is None or bool(self.patch)
 
 
 Told = Callable[[RuleGraph, SLOPlan], None]
@@ -127,48 +123,10 @@ class NodeSLOController:
         """
         plan = self.decide(name)
         if plan is None:
-            return self.known(name) is not None and await _remove(cluster, name)
-        if not plan.writes:
-            return False
-        try:
-            if plan.patch is None:
-                await cluster.create(
-                    resources.NODE_SLOS, {"metadata": {"name": name}, "spec": dict(plan.spec)}
-                )
-            else:
-                await cluster.patch(resources.NODE_SLOS, name, MergePatch({"spec": plan.patch}))
-        except (AlreadyExists, NotFound):
-            return False  # what we know is old; the news is on the way to us
-        return True
-
-
-async def _remove(cluster: Cluster, name: str) -> bool:
-    """Take away the object of a node that is gone, not of one that we cannot read; whether it was there."""
-    try:
-        await cluster.get(resources.NODES, name)
-    except NotFound:
-        pass
-    else:
-        return False
-    try:
-        await cluster.delete(resources.NODE_SLOS, name)
-    except NotFound:
-        return False
-    return True
-
-
-def difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """The merge patch that makes `new` of `old`; empty where they are equal."""
-    patch: dict[str, Any] = {key: None for key in old if key not in new}
-    for key, value in new.items():
-        before = old.get(key)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            inner = difference(before, value)
-            if inner:
-                patch[key] = inner
-        elif key not in old or before != value:
-            patch[key] = value
-    return patch
+            return self.known(name) is not None and await remove_after_node(
+                cluster, resources.NODE_SLOS, name
+            )
+        return await write_spec(cluster, resources.NODE_SLOS, name, plan.spec, plan.patch)
 
 
 def _as_stored(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

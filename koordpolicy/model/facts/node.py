@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.model.amounts import all_within, within
+from koordpolicy.model.devices import NodeDevices
 from koordpolicy.model.facts.record import (
     BASIC,
     COUNTED,
@@ -113,6 +114,22 @@ def cpu_facts(cpu: CPUInfo) -> Record:
         "cpuInfo.model": cpu.model,
         "cpuInfo.hyperThreading": cpu.hyper_threading,
         "cpuInfo.turbo": cpu.turbo,
+    }
+
+
+def device_facts(found: NodeDevices) -> Record:
+    """What devices a node has."""
+    return {
+        "deviceLabels": found.labels,
+        "devices": [
+            {
+                "type": one.type,
+                "healthy": one.healthy,
+                "labels": one.labels,
+                "resources": one.resources,
+            }
+            for one in found.devices
+        ],
     }
 
 

@@ -29,6 +29,8 @@ ANY = {
     "QuotaProfile": "ratio min max",  # as in Koordinator, whose profiles take any
     "Amplification": "ratio minimum normalization.ratio normalization.minimum normalization.maximum "
     "normalization.whenChangedBy",  # its own minimum and maximum say what is believed
+    "DeviceResource": "amount",  # negative counts as none
+    "MetricCollection": "percentilesOver",  # a window has a second at least
     "DeviceSharing": "requests.derive[*]",  # an amount that Kubernetes itself refuses below nothing
 }
 """Numbers that may be anything, by kind."""

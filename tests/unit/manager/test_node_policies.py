@@ -218,3 +218,60 @@ def test_a_reservation_that_policies_never_wrote_is_left_alone() -> None:
     small.node(annotations={wire.NODE_RESERVATION: '{"resources": {"cpu": "2"}}'})
     small.reconcile()
     assert annotations(small)[wire.NODE_RESERVATION] == '{"resources": {"cpu": "2"}}'
+
+
+# --- devices --------------------------------------------------------------------------------------
+
+
+def gpus(small: SmallCluster, *healthy: bool) -> None:
+    core = {"koordinator.sh/gpu-core": "100", "koordinator.sh/gpu-memory": "16Gi"}
+    spec = {"devices": [{"type": "gpu", "health": one, "resources": core} for one in healthy]}
+    labels = {wire.GPU_VENDOR: "nvidia", "other": "label"}
+    if small.store.find(resources.DEVICES, "n") is None:
+        small.create(resources.DEVICES, {"metadata": {"name": "n", "labels": labels}, "spec": spec})
+    else:
+        small.store.patch(resources.DEVICES, "n", MergePatch({"spec": spec}))
+
+
+def offered(small: SmallCluster) -> dict[str, Any]:
+    status = small.store.get(resources.NODES, "n")["status"]
+    assert status["capacity"] == status["allocatable"]
+    return {name: amount for name, amount in status["allocatable"].items() if "koordinator.sh/" in name}
+
+
+def test_healthy_devices_are_offered_and_go_with_the_last_one() -> None:
+    small = SmallCluster(graph())
+    small.node()
+    gpus(small, True, True, False)
+    small.reconcile()
+    assert offered(small) == {wire.GPU_CORE: "200", wire.GPU_MEMORY: str(32 * 2**30), wire.GPU: "200"}
+    labels = small.store.get(resources.NODES, "n")["metadata"]["labels"]
+    assert labels[wire.GPU_VENDOR] == "nvidia"
+    assert "other" not in labels
+    small.reconcile()
+    assert small.reconcile().writes == ()  # type: ignore[union-attr]
+    gpus(small, False)
+    small.reconcile()
+    assert offered(small) == {}
+
+
+def test_devices_that_cannot_be_decided_stay_as_they_are() -> None:
+    small = SmallCluster(graph())
+    small.node()
+    gpus(small, True)
+    small.reconcile()
+    wrong = {"amount": {"cel": "node.devices[7].resources[resource]"}}
+    small.graph = graph(document("DeviceResource", "gpu", wrong))
+    gpus(small, True, True)
+    decided = small.reconcile()
+    assert decided is not None
+    assert decided.changes["DeviceResource"].problems[0].startswith("gpu: ")
+    assert offered(small)[wire.GPU_CORE] == "100"
+
+
+def test_nodes_without_devices_are_left_alone() -> None:
+    small = SmallCluster(graph())
+    small.node()
+    decided = small.reconcile()
+    assert decided is not None
+    assert decided.changes["DeviceResource"].resources == {}

@@ -8,7 +8,8 @@ import pytest
 from koordpolicy.kube import resources
 from koordpolicy.kube.memory import MemoryCluster
 from koordpolicy.kube.port import MergePatch, Object
-from koordpolicy.manager.controllers.node_slo import NodeSLOController, SLOPlan, difference
+from koordpolicy.manager.controllers.node_object import difference
+from koordpolicy.manager.controllers.node_slo import NodeSLOController, SLOPlan
 from koordpolicy.model.protocol import NETWORK_BANDWIDTH
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import document, graph

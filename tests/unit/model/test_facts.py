@@ -10,6 +10,7 @@ from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import FACTS
 from koordpolicy.manager.recommender.policy import container_facts, workload_facts
 from koordpolicy.model import protocol as wire
+from koordpolicy.model.devices import Device, NodeDevices
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts.load import (
     Loads,
@@ -23,6 +24,7 @@ from koordpolicy.model.facts.node import (
     amount_facts,
     cluster_facts,
     cpu_facts,
+    device_facts,
     host_application_facts,
     metric_facts,
     node_facts,
@@ -73,6 +75,7 @@ NODE = Node(
     capacity={"cpu": 10000, "memory": 10 * 2**30, "pods": 110},
     allocatable={"cpu": 9000, "memory": 9 * 2**30, "pods": 110, wire.BATCH_CPU: 4000},
 )
+GPU = Device("gpu", healthy=True, resources={wire.GPU: 100}, labels={"a": "b"})
 METRIC = NodeMetric(
     "n",
     updated_at=100 * NANOSECONDS,
@@ -110,6 +113,7 @@ def whole_node() -> Record:
         "ownedCPU": 2000,
         "conditions": {"Ready": "True"},
         **cpu_facts(CPUInfo("Xeon", hyper_threading=True, turbo=True)),
+        **device_facts(NodeDevices((GPU,), {"a": "b"})),
         "hostApplications": [],
         "suppression.byQuota": True,
     }
@@ -124,6 +128,7 @@ RECORDS: Mapping[str, Record] = {
     "container": whole_pod()["containers"][0],  # type: ignore[index]  # a list of records
     "node": whole_node(),
     "zone": whole_zone(),
+    "device": device_facts(NodeDevices((GPU,)))["devices"][0],  # type: ignore[index]  # a list of records
     "hostApplication": host_application_facts(HostApplicationMetric("a", USED, "koord-prod", "LS"), "prod"),
     "namespace": namespace_facts({"metadata": {"name": "default", "labels": {"a": "b"}}}),
     "workload": container_facts(workload_facts(RecommendationObject("default", "web", Target())), "app", 7),

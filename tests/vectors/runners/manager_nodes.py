@@ -1,22 +1,34 @@
 """Runners of the manager's node resources beyond batch and mid, and of histograms."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from koordpolicy.algorithms.histogram import Buckets, ExponentialBuckets, Histogram, LinearBuckets
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.amplification import ratios_of
+from koordpolicy.manager.controllers.device_resources import devices_of
 from koordpolicy.manager.controllers.node_change import NodeChange
 from koordpolicy.manager.webhooks.nodes import with_amplification
+from koordpolicy.model.devices import read_devices
 from koordpolicy.model.node import raw_allocatable, read_node
 from koordpolicy.model.numa import read_cpu_info
 from koordpolicy.model.protocol import (
     CPU_BASIC_INFO,
     CPU_NORMALIZATION_ENABLED,
     CPU_NORMALIZATION_RATIO,
+    GPU,
+    GPU_CORE,
+    GPU_MEMORY,
+    GPU_MEMORY_RATIO,
+    GPU_SHARED,
+    GPU_VENDOR,
+    HUAWEI_NPU_CORE,
+    HUAWEI_NPU_CPU,
+    HUAWEI_NPU_DVPP,
     RAW_ALLOCATABLE,
+    RDMA,
     RESOURCE_AMPLIFICATION_RATIO,
 )
 from koordpolicy.model.quantity import amount_text
@@ -27,6 +39,18 @@ from tests.vectors.policies import document, graph
 from tests.vectors.runners.runner import Runner
 
 Given = Mapping[str, Any]
+
+_BEFORE = 999
+_GPUS = (
+    GPU,
+    GPU_CORE,
+    GPU_MEMORY,
+    GPU_MEMORY_RATIO,
+    GPU_SHARED,
+    HUAWEI_NPU_CORE,
+    HUAWEI_NPU_CPU,
+    HUAWEI_NPU_DVPP,
+)
 
 
 _MODES = {
@@ -81,6 +105,34 @@ def _ratios(
     node = read_node({"metadata": {"name": "node", "labels": labels, "annotations": annotations}})
     sight = NodeSight(node, cpu=read_cpu_info({"metadata": {"annotations": topology}}))
     return ratios_of(compiled, sight, node_record(sight, compiled.catalogue, TIMES, 0), 0)
+
+
+def device_node_resource(given: Given) -> Given:
+    devices: dict[str, Any] = {
+        "metadata": {"labels": {GPU_VENDOR: given["vendor"]} if given.get("vendor") else {}},
+        "spec": {
+            "devices": [
+                {"type": one["type"], "health": one["health"], "resources": dict(one["resources"])}
+                for one in given["devices"]
+            ]
+        },
+    }
+    shared = {"parameters": {"shared": given.get("sync_shared_gate", False)}}
+    compiled = graph(document("DeviceResource", "gpu", shared))
+    offered = dict.fromkeys([*_GPUS, RDMA], _BEFORE)
+    status = {key: _written(offered) for key in ("capacity", "allocatable")}
+    sight = NodeSight(
+        read_node({"metadata": {"name": "node"}, "status": status}), devices=read_devices(devices)
+    )
+    found = devices_of(compiled, sight, node_record(sight, compiled.catalogue, TIMES, 0), 0).resources
+    return {"gpu": _offered(found, _GPUS), "rdma": _offered(found, [RDMA])}
+
+
+def _offered(found: Mapping[str, int | None], names: Sequence[str]) -> object:
+    """What a node offers of these, which offered something else of each before."""
+    if all(found.get(name, _BEFORE) is None for name in names):
+        return "reset"
+    return {name: found[name] for name in names if name in found}
 
 
 def node_amplification_admission(given: Given) -> Given:
@@ -160,6 +212,7 @@ class _Histograms(Comparison):
 RUNNERS: Mapping[str, Runner] = {
     "cpu_normalization": Runner(cpu_normalization),
     "resource_amplification": Runner(resource_amplification),
+    "device_node_resource": Runner(device_node_resource),
     "node_amplification_admission": Runner(node_amplification_admission),
     "histogram": Runner(histogram, _Histograms(relative=1e-9, only_expected=True)),
 }
