@@ -1,8 +1,10 @@
 """Pods as an API server hands them to the webhooks."""
 
+import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from functools import lru_cache
+from inspect import isawaitable
 
 from koordpolicy.kube.admission import AdmissionRequest, Handler, Operation
 from koordpolicy.kube.known import FixedObjects
@@ -40,9 +42,15 @@ def _run(data: bytes) -> None:
     request = AdmissionRequest(Operation(review["operation"]), PODS, "", "default", "p", asked, old)
     for handler in _handlers():
         try:
-            handler(request)
+            answer = handler(request)
+            if isawaitable(answer):
+                asyncio.run(_awaited(answer))
         except ObjectError:
             continue
+
+
+async def _awaited(answer: Awaitable[object]) -> None:
+    await answer
 
 
 REVIEWS = Target("reviews", "pods in front of the webhooks", _seeds, mutate_json, _run)

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.runtime.policies.lastgood import LastGood
 from tests.conftest import REPOSITORY
 from tests.parts.apiserver import SYSTEM_NAMESPACE, Access
 from tests.parts.processes import Running, free_port
@@ -113,6 +114,11 @@ class Site:
                 yield manager
             finally:
                 self.managers.remove(manager)
+
+    def keeps(self, name: str, text: str) -> bool:
+        """Whether a manager has kept a file of this text for its next start, which happens beside its decisions."""
+        kept = LastGood(self.folder / f"state-{name}").load()
+        return kept is not None and text in kept.files.values()
 
     def offered(self) -> int | None:
         """Batch CPU that the node offers, in millicores."""

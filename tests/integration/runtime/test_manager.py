@@ -93,6 +93,7 @@ def test_a_restart_over_a_bad_directory_goes_on_with_the_last_good_policies(site
     site.write("share.yaml", share(30))
     with site.manager("m1") as manager:
         site.eventually(lambda: site.offered() == 30_000, "the change decides")
+        site.eventually(lambda: site.keeps("m1", share(30)), "the change is kept")
         manager.running.kill()
     site.write("share.yaml", BROKEN)
     with site.manager("m1", "--no-leader-elect") as manager:
