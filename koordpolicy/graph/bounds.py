@@ -165,8 +165,6 @@ RANGES: tuple[Range, ...] = (
             "queue.confirmWithin",
             "estimator.holdAfterScheduled",
             "estimator.holdAfterInitialized",
-            "load.filter.window",
-            "load.score.window",
             "preemption.lookAhead",
             "diagnosis.renewAfter",
             "diagnosis.slowDecision",

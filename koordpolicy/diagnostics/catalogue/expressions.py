@@ -154,6 +154,7 @@ EXPRESSIONS: tuple[Code, ...] = (
             spec:
               match: {condition: pod.usage.cpu < cpu("2")}
               band: batch
+              qosClass: BE
             """,
         advice="""
             Use a fact that is known there, or move the rule to a kind that is asked where the fact is known.
@@ -166,6 +167,7 @@ EXPRESSIONS: tuple[Code, ...] = (
             spec:
               match: {condition: pod.request.cpu < cpu("2")}
               band: batch
+              qosClass: BE
             """,
     ),
     Code.written(
