@@ -159,7 +159,19 @@ def test_a_canary_whose_decisions_fail_is_turned_back_by_itself(site: Site) -> N
         )
 
 
+NO_AGENTS = json.dumps(
+    {
+        "apiVersion": "koordpolicy.io/v1alpha1",
+        "kind": "MetricCollection",
+        "metadata": {"name": "default"},
+        "spec": {"enabled": False},
+    }
+)
+"""Nobody fills the NodeMetric objects that a manager makes, and a node with an empty one takes no pods."""
+
+
 def test_with_a_manager_both_go_the_same_way(site: Site) -> None:
+    site.write("no-agents.yaml", NO_AGENTS)
     site.write("rollout.yaml", rollout([SHADOW], COMPARED))
     two_nodes(site)
     managing = managers.Site(site.access, site.folder)
