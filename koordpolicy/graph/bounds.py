@@ -165,6 +165,7 @@ RANGES: tuple[Range, ...] = (
             "queue.confirmWithin",
             "estimator.holdAfterScheduled",
             "estimator.holdAfterInitialized",
+            "load.score.window",
             "preemption.lookAhead",
             "diagnosis.renewAfter",
             "diagnosis.slowDecision",

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Final
 
 from koordpolicy.diagnostics import Fix, Note, Severity, Span
@@ -12,7 +12,7 @@ from koordpolicy.graph.foresight.asked import Surroundings, awaits_facts
 from koordpolicy.graph.foresight.mending import mended
 from koordpolicy.graph.foresight.origins import Origins, SourceText, own_offsets, unplaced
 from koordpolicy.graph.foresight.words import ALWAYS, Words, words
-from koordpolicy.graph.rules import DecisionKey, Rule
+from koordpolicy.graph.rules import DecisionKey, Rule, RuleMatch
 from koordpolicy.graph.scope import inline
 from koordpolicy.graph.state import State, Unit
 from koordpolicy.language.cel import ir
@@ -50,7 +50,7 @@ def foresight(state: State) -> None:
     for rule in own[:MAX_RULES]:
         unit = units[rule.layer, rule.document]
         matched = state.matches.get(unit)
-        looked = _Looked(surroundings, rule, Origins(unit, rule, matched))
+        looked = _Looked(surroundings, rule, unit, matched)
         behind = surroundings.known(rule)
         used = tuple(sorted(rule.parameters))
         literals = tuple(
@@ -117,10 +117,16 @@ def _notes(rule: Rule, found: _Found) -> tuple[Note, ...]:
 class _Looked:
     """One rule, looked at."""
 
-    def __init__(self, surroundings: Surroundings, rule: Rule, origins: Origins) -> None:
+    def __init__(self, surroundings: Surroundings, rule: Rule, unit: Unit, matched: RuleMatch | None) -> None:
         self._surroundings = surroundings
         self._rule = rule
-        self._origins = origins
+        self._unit = unit
+        self._matched = matched
+
+    @cached_property
+    def _origins(self) -> Origins:
+        """Asked for only where a rule is looked at anew: of most, what was found is remembered."""
+        return Origins(self._unit, self._rule, self._matched)
 
     def found(self) -> tuple[_Found, ...]:
         """What can fail in the match and the value, as often as it is written."""

@@ -22,8 +22,8 @@ ANY = {
     "CPUSuppress": "target figures[*]",  # negative where there is none; figures only tell
     "ContainerHook": "cpuSpeed pod.cpuRequest pod.cpuLimit pod.memoryLimit container.cpuRequest container.cpuLimit "
     "container.memoryLimit",  # negative is without limit
-    # KP409 is about scores; negative estimates count as none; windows are for all nodes at once, and no node reports a negative one
-    "SchedulingProfile": "scores[*].value estimator.request load.filter.window load.score.window",
+    # KP409 is about scores; negative estimates count as none; the window is asked of all nodes at once, and no node reports a negative one
+    "SchedulingProfile": "scores[*].value estimator.request load.filter.window",
     "CPUEviction": "byPriority.highestPriority byRequests.highestPriority",  # priorities are any whole number
     "MemoryEviction": "byPriority.highestPriority byRequests.highestPriority",
     "QuotaTree": "defaults.sharedWeight admission.request admission.limit",  # ElasticQuotas take what is below nothing
