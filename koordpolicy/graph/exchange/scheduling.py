@@ -23,7 +23,6 @@ from koordpolicy.graph.exchange.documents import API_VERSION, SOURCE, Imported, 
 from koordpolicy.graph.graph import Item, RuleGraph
 from koordpolicy.model.scheduler_config import (
     KIND,
-    POINTS,
     SchedulerConfig,
     SchedulerConfigError,
     SchedulerProfile,
@@ -110,14 +109,8 @@ def import_scheduler(obj: Mapping[str, Any], graph: RuleGraph) -> Imported:
             result.table.append(Taken(f"{KIND}.{key}", reason=ELSEWHERE[key]))
         elif key not in QUEUE and key != "percentageOfNodesToScore":
             result.table.append(Taken(f"{KIND}.{key}", reason="nothing in policies says that"))
-    base = next(
-        (
-            unit
-            for unit in graph.units
-            if unit.target == f"{PROFILE}/{PACKED}" and unit.layer_name != "overlay"
-        ),
-        None,
-    )
+    profiles = [unit for unit in graph.units if unit.target == f"{PROFILE}/{PACKED}"]
+    base = min(profiles, key=lambda unit: unit.layer, default=None)
     if base is None:
         return Imported(table=[Taken(KIND, reason=f"there is no profile `{PACKED}` to begin with")])
     for profile in config.profiles:
@@ -268,7 +261,6 @@ def _others(draft: _Draft, graph: RuleGraph) -> None:
             draft.left(f"plugins.{point}.{name}", "koordpolicy's scheduler does not do that yet")
         elif name not in known:
             draft.left(f"plugins.{point}.{name}", "koordpolicy's scheduler has no such plugin")
-    assert set(draft.profile.points) <= set(POINTS)
 
 
 def _leaves(

@@ -15,7 +15,6 @@ from koordpolicy.graph.exchange.arguments import (
 from koordpolicy.graph.exchange.documents import Taken
 from koordpolicy.graph.exchange.scheduling import PART_OF, PREEMPTION, QUEUE, QUEUE_SORT
 from koordpolicy.graph.graph import Item, RuleGraph
-from koordpolicy.graph.rules import DecisionKey
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.ir_walk import facts_of
 from koordpolicy.model.scheduler_config import API_VERSION, EVERY, KIND
@@ -78,6 +77,7 @@ class _Writer:
         self.target = f"{PROFILE}/{name}"
         own = max(unit.layer for unit in graph.units)
         self._packs = {unit.layer_name for unit in graph.units if unit.layer < own or own == 0}
+        self._decisions = [key for key in graph.decisions if (key.kind, key.subject) == (PROFILE, name)]
 
     def profile(self) -> dict[str, Any]:
         filters, scores = self._filters(), self._scores()
@@ -123,6 +123,7 @@ class _Writer:
 
     def _items(self, things: str) -> Iterator[Item]:
         """Those at work that are plugins of koord-scheduler; the rest is told."""
+        packed = {item.name: item for item in self.graph.items(PROFILE, PACKED, things)}
         for item in self.graph.items(PROFILE, self.name, things):
             field = f"{things}[{item.name}]"
             enabled = self._value(f"{field}.enabled")
@@ -130,26 +131,20 @@ class _Writer:
                 continue
             if enabled is not True:
                 self._left(f"{field}.enabled", "it is not the same for all pods")
-            elif item.name not in _packed(self.graph, things) or not self._as_packed(item, things):
+            elif item.name not in packed or not self._as_packed(field, item, packed[item.name]):
                 self._left(field, "koord-scheduler has no such plugin")
             else:
                 yield item
 
-    def _as_packed(self, item: Item, things: str) -> bool:
+    def _as_packed(self, field: str, item: Item, like: Item) -> bool:
         """Whether what decides there is what the built-in pack says."""
-        field = f"{things}[{item.name}]"
-        like = _packed(self.graph, things)[item.name]
         if item.fields.get("match") != like.fields.get("match"):
             return False
         return not any(
             self._differs(key.field)
-            for key in self._decisions()
+            for key in self._decisions
             if key.field.startswith(f"{field}.") and key.field.removeprefix(f"{field}.") not in _WRITTEN
         )
-
-    def _decisions(self) -> list[DecisionKey]:
-        kind, _, subject = self.target.partition("/")
-        return [key for key in self.graph.decisions if (key.kind, key.subject) == (kind, subject)]
 
     def _differs(self, field: str) -> bool:
         return self._texts(self.target, field) != self._texts(None, field)
@@ -174,7 +169,7 @@ class _Writer:
         if reads != _BY_TIME:
             others = ", ".join(sorted(reads - _BY_TIME)) or "other than priority and time"
             self._left("queue.order", f"it reads {others}; {QUEUE_SORT} is written")
-        for key in self._decisions():
+        for key in self._decisions:
             if (
                 key.field in _PLACED
                 or key.field.startswith(("filters[", "scores["))
@@ -230,10 +225,6 @@ class _Writer:
 
     def _left(self, field: str, reason: str) -> None:
         self.table.append(Taken(f"{self.target}.{field}", reason=reason))
-
-
-def _packed(graph: RuleGraph, things: str) -> dict[str, Item]:
-    return {item.name: item for item in graph.items(PROFILE, PACKED, things)}
 
 
 def _only(enabled: list[dict[str, Any]]) -> dict[str, Any]:
