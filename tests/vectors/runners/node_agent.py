@@ -7,8 +7,10 @@ from typing import Any
 
 from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.hooks.containers import GroupNumbers, pod_numbers
+from koordpolicy.agent.measurements.table import MeasurementTable, Reach
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup, SuppressionPlan, plan
+from koordpolicy.algorithms.aggregation import begins_cold, millicores
 from koordpolicy.algorithms.container_resources import (
     UNLIMITED,
     quota_of,
@@ -21,6 +23,7 @@ from koordpolicy.algorithms.cpuset import pick_cpus
 from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
+from koordpolicy.model.facts.node import AGGREGATIONS
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric, PodMetric
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
@@ -217,7 +220,30 @@ def _files(numbers: GroupNumbers) -> Given:
     }
 
 
+def nodemetric_cpu(given: Given) -> Given:
+    second, node = 10**9, "node"
+    now, duration = given["now"] * second, given["duration_seconds"] * second
+    samples = given["cpu_samples"]
+    reach = Reach(duration + max(now, samples[-1][0] * second), second)
+    table: MeasurementTable[str] = MeasurementTable(("cpu",), reach, most=1)
+    for at, cores in samples:
+        table.add(at * second, {node: (cores,)})
+    excerpt = table.excerpt("cpu", now, duration)
+    cold = begins_cold(excerpt.spans()[node], duration)
+    shown = not (cold and given.get("cold_start_filter", True))
+    last = excerpt.latest()
+    return {
+        "cold_start": cold,
+        "cpu": {
+            name: millicores(excerpt.aggregate(name)[node]) if shown and last else None
+            for name in AGGREGATIONS
+        },
+        "last": millicores(last[node]) if last else None,
+    }
+
+
 RUNNERS: Mapping[str, Runner] = {
+    "nodemetric_cpu": Runner(nodemetric_cpu),
     "suppress_target": Runner(suppress_target),
     "suppress_pick": Runner(suppress_pick),
     "suppress_cpuset": Runner(suppress_cpuset),
