@@ -1,4 +1,4 @@
-"""From requests and limits to the kernel's numbers: shares, weight, quota.
+"""From requests and limits to the kernel's numbers: shares, quota.
 
 Amounts are millicores and bytes; quotas are microseconds in a period of 100 ms. -1 means unlimited.
 """
@@ -6,14 +6,12 @@ Amounts are millicores and bytes; quotas are microseconds in a period of 100 ms.
 import math
 from typing import Final
 
+from koordpolicy.model.shares import LEAST_SHARES, MOST_SHARES
+
 PERIOD: Final = 100_000
 """The kernel's default period in microseconds; nothing here changes it."""
 
 UNLIMITED: Final = -1
-LEAST_SHARES: Final = 2
-MOST_SHARES: Final = 262_144
-LEAST_WEIGHT: Final = 1
-MOST_WEIGHT: Final = 10_000
 LEAST_QUOTA: Final = 1000
 """The kernel refuses quotas below one millisecond."""
 
@@ -29,25 +27,6 @@ def quota_of(milli: int) -> int:
     """The quota of a limit; unlimited for none, never below what the kernel accepts."""
     quota = milli * PERIOD // 1000
     return UNLIMITED if quota <= 0 else max(quota, LEAST_QUOTA)
-
-
-def weight_of_shares(shares: int) -> int:
-    """cpu.weight (cgroup v2) of cpu.shares. Raises ValueError outside 2 to 262144."""
-    if not LEAST_SHARES <= shares <= MOST_SHARES:
-        raise ValueError(f"cpu.shares {shares} is outside {LEAST_SHARES} to {MOST_SHARES}")
-    return 1 + (shares - 2) * 9999 // 262_142
-
-
-def shares_of_weight(weight: int) -> int:
-    """cpu.shares of cpu.weight; not the exact inverse. Raises ValueError outside 1 to 10000."""
-    if not LEAST_WEIGHT <= weight <= MOST_WEIGHT:
-        raise ValueError(f"cpu.weight {weight} is outside {LEAST_WEIGHT} to {MOST_WEIGHT}")
-    return (weight - 1) * 262_142 // 9999 + 2
-
-
-def quota_text(quota: int) -> str:
-    """The quota as cgroup v2 writes it in cpu.max."""
-    return "max" if quota == UNLIMITED else str(quota)
 
 
 def normalized_quota(quota: int, ratio: float | None) -> int:

@@ -1,6 +1,7 @@
 """Sets of CPUs in the kernel's list format: `0-3,8,10-11`. The empty set is empty text."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 HIGHEST_CPU: Final = 65_535
@@ -30,3 +31,14 @@ def parse_cpuset(source: str) -> frozenset[int]:
             raise ValueError(f"CPU {last} is beyond the highest possible, {HIGHEST_CPU}")
         cpus.update(range(first, last + 1))
     return frozenset(cpus)
+
+
+def cpuset_text(cpus: Iterable[int]) -> str:
+    """The CPUs as the kernel writes them: `{0, 1, 2, 8}` is `0-2,8`."""
+    parts: list[list[int]] = []
+    for cpu in sorted(set(cpus)):
+        if parts and cpu == parts[-1][1] + 1:
+            parts[-1][1] = cpu
+        else:
+            parts.append([cpu, cpu])
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)

@@ -5,16 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.algorithms.container_resources import (
-    MOST_SHARES,
     normalized_quota,
     quota_of,
-    quota_text,
     shares_of,
-    shares_of_weight,
-    weight_of_shares,
 )
 from koordpolicy.algorithms.cpuset import Reach, pick_cpus, transition
 from koordpolicy.algorithms.suppress import CpusetLimits, QuotaLimits, cpu_count, plan_cpuset, quota_write
+from koordpolicy.model.shares import MOST_SHARES
 from koordpolicy.model.topology import Processor
 
 PROCESSORS = st.lists(
@@ -95,33 +92,10 @@ def test_quotas(target: int, current: int, expected: int | None) -> None:
     assert quota_write(target, current, 80_000, QUOTA) == expected
 
 
-@given(st.integers(2, MOST_SHARES))
-def test_weights_are_in_range_and_grow_with_shares(shares: int) -> None:
-    assert 1 <= weight_of_shares(shares) <= 10_000
-    assert weight_of_shares(shares) >= weight_of_shares(max(2, shares - 1))
-    assert weight_of_shares(shares_of_weight(weight_of_shares(shares))) <= weight_of_shares(shares)
-
-
-@pytest.mark.parametrize("shares", [1, 0, -5, MOST_SHARES + 1])
-def test_shares_out_of_range(shares: int) -> None:
-    with pytest.raises(ValueError, match="outside 2 to 262144"):
-        weight_of_shares(shares)
-
-
-@pytest.mark.parametrize("weight", [0, 10_001])
-def test_weights_out_of_range(weight: int) -> None:
-    with pytest.raises(ValueError, match="outside 1 to 10000"):
-        shares_of_weight(weight)
-
-
 @given(st.integers(-(10**6), 10**7))
 def test_numbers_of_any_amount_are_accepted_by_the_kernel(milli: int) -> None:
     assert 2 <= shares_of(milli) <= MOST_SHARES
     assert quota_of(milli) == -1 or quota_of(milli) >= 1000
-
-
-def test_quota_text() -> None:
-    assert (quota_text(-1), quota_text(5000)) == ("max", "5000")
 
 
 @pytest.mark.parametrize(

@@ -14,14 +14,12 @@ from koordpolicy.algorithms.aggregation import begins_cold, millicores
 from koordpolicy.algorithms.container_resources import (
     UNLIMITED,
     quota_of,
-    quota_text,
     shares_of,
-    shares_of_weight,
-    weight_of_shares,
 )
 from koordpolicy.algorithms.cpuset import pick_cpus
 from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.language.facts import TIMES
+from koordpolicy.linux.files.forms import QUOTA_OF_MAX
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.node import AGGREGATIONS
 from koordpolicy.model.metric import HostApplicationMetric, NodeMetric, PodMetric
@@ -35,6 +33,7 @@ from koordpolicy.model.protocol import (
     NODE_RESERVATION,
     QOS_CLASS,
 )
+from koordpolicy.model.shares import shares_of_weight, weight_of_shares
 from koordpolicy.model.topology import Processor
 from tests.vectors.policies import document, graph
 from tests.vectors.runners.runner import Runner
@@ -55,7 +54,7 @@ def cpu_files(given: Given) -> Given:
     shares, quota = shares_of(given["request"]), quota_of(given["limit"])
     return {
         "v1": {"cpu.shares": shares, "cpu.cfs_quota_us": quota},
-        "v2": {"cpu.weight": weight_of_shares(shares), "cpu.max": quota_text(quota)},
+        "v2": {"cpu.weight": weight_of_shares(shares), "cpu.max": QUOTA_OF_MAX.render(quota)},
     }
 
 

@@ -1,0 +1,47 @@
+"""Files of the table, read by name."""
+
+from koordpolicy.linux.cgroups.hierarchy import Hierarchy, LocatedFile
+from koordpolicy.linux.errors import Malformed, NoSuchFile
+from koordpolicy.linux.files.forms import FileValue
+from koordpolicy.linux.root import KernelRoot
+
+
+def read_located(
+    root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = ""
+) -> tuple[LocatedFile, str]:
+    """Where a file of the table is for a target, and what it says.
+
+    Raises `NoSuchFile` where it is in none of the places where it could be.
+    """
+    missing = NoSuchFile(name, "no mounted version of cgroups has this file")
+    for place in hierarchy.located(name, target):
+        try:
+            return place, root.read(place.path)
+        except NoSuchFile as error:
+            missing = error
+    raise missing
+
+
+def read_value(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> FileValue:
+    """The value of a file of the table for a target, in the table's unit. Raises `KernelFileError`."""
+    place, content = read_located(root, hierarchy, name, target)
+    try:
+        return place.entry.form.parse(content)
+    except ValueError as error:
+        raise Malformed(place.path, f"not as expected: {error}") from error
+
+
+def read_number(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> int:
+    """The number that a file of the table holds. Raises `KernelFileError`."""
+    value = read_value(root, hierarchy, name, target)
+    if not isinstance(value, int):
+        raise Malformed(name, "this file does not hold a number")
+    return value
+
+
+def read_cpus(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> frozenset[int]:
+    """The CPUs that a file of the table holds. Raises `KernelFileError`."""
+    value = read_value(root, hierarchy, name, target)
+    if not isinstance(value, frozenset):
+        raise Malformed(name, "this file does not hold CPUs")
+    return value

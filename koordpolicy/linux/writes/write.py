@@ -1,0 +1,94 @@
+"""Writes, what becomes of them, and the protocol of the door that makes them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from koordpolicy.linux.files.forms import FileValue
+from koordpolicy.linux.files.kernel_file import FileWriter
+
+
+@dataclass(frozen=True, slots=True)
+class FileWrite:
+    """A value for a file.
+
+    `file` is a name of the table, `target` the cgroup, resctrl group or PID that it belongs to ("" for files of
+    the node), `value` in the table's unit whatever the version of cgroups: shares, also where the file is
+    cpu.weight. `reason` is told in the audit log: the rule behind it.
+    """
+
+    file: str
+    value: FileValue
+    writer: FileWriter
+    target: str = ""
+    reason: str = ""
+
+
+class FileOutcome(StrEnum):
+    """What became of a write."""
+
+    WRITTEN = "written"
+    PLANNED = "planned"
+    """It would be written; the door only plans."""
+    EQUAL = "equal"
+    """The file said so already."""
+    REMEMBERED = "remembered"
+    """It was written lately, and the file was not looked at."""
+    DELAYED = "delayed"
+    """The kernel refused the same lately; it is tried again later."""
+    UNSUPPORTED = "unsupported"
+    """This kernel or version of cgroups has no such file, or the target has ended."""
+    REFUSED = "refused"
+    """It is out of the file's range, by somebody who may not write it, or outside the root."""
+    FAILED = "failed"
+    """The kernel refused it."""
+
+
+ARRIVED = frozenset({FileOutcome.WRITTEN, FileOutcome.EQUAL, FileOutcome.REMEMBERED, FileOutcome.PLANNED})
+"""Outcomes after which the file is as wanted, as far as is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileWriteResult:
+    """What became of a write.
+
+    `path` is the file, "" where there is none; `before` what it said when it was looked at; `problem` a phrase,
+    empty where the file is as wanted.
+    """
+
+    write: FileWrite
+    outcome: FileOutcome
+    path: str = ""
+    before: str | None = None
+    problem: str = ""
+
+
+class WriteDoor(Protocol):
+    """Where writes go. No method raises for what a file, a target or the kernel does: results say it.
+
+    Each write stands for itself: one that fails keeps none of the others from being made.
+    """
+
+    def write(self, writes: Sequence[FileWrite]) -> tuple[FileWriteResult, ...]:
+        """Make writes in their order."""
+        ...
+
+    def write_leveled(self, levels: Sequence[Sequence[FileWrite]]) -> tuple[FileWriteResult, ...]:
+        """Make writes of levels from parents to children, so that a parent always holds what its children need.
+
+        First from the top down by the files' merge rules, then from the bottom up what is to be in the end. There is a
+        result for each write, in the order given, of its end.
+        """
+        ...
+
+    def undo(self, choose: Callable[[FileWrite], bool]) -> tuple[FileWriteResult, ...]:
+        """Give the chosen files back what they said before this door's first write, children before parents.
+
+        `choose` is asked with the last write of each file. What is given back is forgotten.
+        """
+        ...
+
+    def forget(self, target: str) -> None:
+        """Forget all that is known of a target that has ended, and of all below it."""
+        ...
