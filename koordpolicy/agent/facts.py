@@ -1,5 +1,7 @@
 """The fact record of the agent's own node."""
 
+from dataclasses import dataclass
+
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.graph import RuleGraph
@@ -8,13 +10,32 @@ from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 
 
-def agent_record(graph: RuleGraph, suppression: CPUSuppression, sight: NodeSight, now: int) -> Record:
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """What the node itself says of its CPUs: the kubelet's policy, and those that are the system's own."""
+
+    cpu_manager: str = "none"
+    system_cpus: str = ""
+
+
+_USUAL = NodeSettings()
+
+
+def agent_record(
+    graph: RuleGraph,
+    suppression: CPUSuppression,
+    sight: NodeSight,
+    now: int,
+    settings: NodeSettings = _USUAL,
+) -> Record:
     """All facts of the node; `now` in nanoseconds since 1970. The sight's metric is what the agent measured.
 
     Whether one quota holds back all best-effort work is policy's own answer; where it cannot be told, the
     fact is missing, and rules that need it fail instead of guessing.
     """
     record = node_record(sight, graph.catalogue, TIMES, now)
+    record["kubelet.cpuManager"] = settings.cpu_manager
+    record["system.hasCPUs"] = bool(settings.system_cpus)
     try:
         return {**record, "suppression.byQuota": suppression.by_quota(record, now)}
     except CelError:

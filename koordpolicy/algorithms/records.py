@@ -11,7 +11,13 @@ from koordpolicy.algorithms.pod_request import pod_demand
 from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record, Times
 from koordpolicy.model.facts.node import host_application_facts
-from koordpolicy.model.facts.pod import class_facts, pod_facts, pod_usage_facts, unknown_pod_facts
+from koordpolicy.model.facts.pod import (
+    class_facts,
+    placed_pod_facts,
+    pod_facts,
+    pod_usage_facts,
+    unknown_pod_facts,
+)
 from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
@@ -34,6 +40,7 @@ def pods_on_node(
     records = []
     for pod in pods:
         record = pod_record(pod, catalogue, times)
+        record.update(placed_pod_facts(pod))
         found = reported.pop(pod.key, None)
         if found is not None:
             record.update(pod_usage_facts(found.usage, catalogue.band_of_class(found.priority)))

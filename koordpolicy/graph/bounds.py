@@ -100,6 +100,14 @@ RANGES: tuple[Range, ...] = (
     _time("CPUEviction", "window", "nothing can be averaged over that"),
     _time("CPUEviction", "cooldown", "one eviction would follow the other", low_fits=True),
     _time("MemoryEviction", "cooldown", "one eviction would follow the other", low_fits=True),
+    *(
+        _time(kind, f"conduct.{field}", why, low_fits=fits)
+        for kind in ("CPUEviction", "MemoryEviction")
+        for field, why, fits in (
+            ("staleAfter", "every measurement would be too old", False),
+            ("expectedWithin", "no time is shorter than none", True),
+        )
+    ),
     _time("CPUEviction", "interval", "the agent would do nothing else"),
     _time("MemoryEviction", "interval", "the agent would do nothing else"),
     _time("CPUBurst", "interval", "the agent would do nothing else"),
@@ -114,6 +122,8 @@ RANGES: tuple[Range, ...] = (
     ),
     Range("CPUBurst", "quota.ceiling", PERCENT, "a quota is never below the limit", low=100.0),
     Range("CPUBurst", "quota.growth", PERCENT, "the quota would not grow", low=100.0),
+    Range("CPUBurst", "quota.spendsFrom", PERCENT, "less than its limit is no burst", low=100.0),
+    _share("CPUBurst", "quota.savesBelow", "it is a share of the limit"),
     _share("CPUBurst", "quota.shrinkage", "the quota would not shrink"),
     Range("CPUBurst", "quota.period", DURATION, "less than no time means no end", low=-1e9),
     _share("CPUBurst", "sharePool.threshold", "it is a share of the shared CPUs"),

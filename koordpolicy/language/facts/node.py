@@ -205,6 +205,19 @@ NODE = Record(
             frozenset({_AGENT}),
         ),
         Fact(
+            "kubelet.cpuManager",
+            STRING,
+            "How the node's kubelet places containers on CPUs: `none` or `static`.",
+            frozenset({_AGENT}),
+            usual="none",
+        ),
+        Fact(
+            "system.hasCPUs",
+            BOOL,
+            "Whether the node keeps CPUs for pods of class `SYSTEM`.",
+            frozenset({_AGENT}),
+        ),
+        Fact(
             "zones",
             list_of(record("zone")),
             "The NUMA zones of the node; empty when unknown.",

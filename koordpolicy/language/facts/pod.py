@@ -30,6 +30,7 @@ _PLACED: Components = EVERYWHERE - {Component.WEBHOOK}
 _MEASURED: Components = frozenset(
     {Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER}
 )
+_ON_NODES: Components = frozenset({Component.MANAGER, Component.AGENT})
 _QUEUE: Components = frozenset({Component.SCHEDULER})
 
 POD = Record(
@@ -61,6 +62,33 @@ POD = Record(
             EVERYWHERE,
         ),
         Fact("subPriority", INT, "Priority within the band, from the label; 0 without one.", EVERYWHERE),
+        Fact(
+            "priorityLabel",
+            INT,
+            "Priority within the band, from the label; absent where no number stands there.",
+            _ON_NODES,
+            may_be_missing=True,
+        ),
+        Fact(
+            "evictionPriority",
+            INT,
+            "Which pods go first when a node runs short, by the pod's annotation: the lowest; 0 without one.",
+            _ON_NODES,
+        ),
+        Fact(
+            "evictionReasons",
+            list_of(STRING),
+            "For which reasons the pod may go when a node runs short, by its annotation: absent for any, empty where the "
+            "annotation cannot be read.",
+            _ON_NODES,
+            may_be_missing=True,
+        ),
+        Fact(
+            "ownsCPUs",
+            BOOL,
+            "Whether the scheduler has given the pod CPUs of its own.",
+            _ON_NODES,
+        ),
         Fact(
             "kubernetesQoS",
             STRING,

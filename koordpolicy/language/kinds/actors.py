@@ -215,7 +215,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "CPUEviction",
         _by(awaited="agent"),
         (
-            "cooldown interval bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
+            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
+            "conduct.expectedWithin bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
     ),
@@ -232,13 +233,18 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "MemoryEviction",
         _by(awaited="agent"),
         (
-            "cooldown interval bestEffort bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
+            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
+            "conduct.expectedWithin bestEffort bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
     ),
     ("CPUBurst", _COMPILED, _RULES),
     ("CPUBurst", _RENDERED, "policy burst quota quota.ceiling quota.period sharePool sharePool.threshold"),
-    ("CPUBurst", _by(awaited="agent"), "eligible quota.growth quota.shrinkage sharePool.cooling interval"),
+    (
+        "CPUBurst",
+        _by(awaited="agent"),
+        "eligible quota.spendsFrom quota.savesBelow quota.growth quota.shrinkage sharePool.cooling interval",
+    ),
     ("Isolation", _COMPILED, _RULES),
     (
         "Isolation",

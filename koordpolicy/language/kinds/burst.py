@@ -25,6 +25,24 @@ class QuotaBurst(PolicyModel):
             roots=_NODE,
         ),
     ] = None
+    spends_from: Annotated[
+        Value,
+        Slot(
+            PERCENT,
+            "Use of its limit from which a container spends what it has left of that time.",
+            roots=_NODE,
+            default="100%",
+        ),
+    ] = None
+    saves_below: Annotated[
+        Value,
+        Slot(
+            PERCENT,
+            "Use of its limit below which it saves some up.",
+            roots=_NODE,
+            default="60%",
+        ),
+    ] = None
     growth: Annotated[
         Value,
         Slot(

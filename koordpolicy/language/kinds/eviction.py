@@ -52,6 +52,41 @@ class EvictionByRequests(PolicyModel):
     order: Annotated[Value, _ORDER] = None
 
 
+class EvictionConduct(PolicyModel):
+    """How evictions are carried out."""
+
+    by: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "`Eviction` asks the API server, which heeds disruption budgets; `Stop` ends containers at once; `EvictionOrStop` "
+            "does that where the API server cannot be asked.",
+            choices=("Eviction", "Stop", "EvictionOrStop"),
+            roots=_NODE,
+            default="Eviction",
+        ),
+    ] = None
+    most_at_once: Annotated[
+        Value, Slot(INT, "Pods that go in one round at most.", minimum=1, maximum=1_000, roots=_NODE)
+    ] = None
+    most_per_hour: Annotated[
+        Value, Slot(INT, "Pods that go within an hour at most.", minimum=1, maximum=100_000, roots=_NODE)
+    ] = None
+    stale_after: Annotated[
+        Value,
+        Slot(DURATION, "Age of measurements beyond which nothing is evicted.", roots=_NODE, default="2s"),
+    ] = None
+    expected_within: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long a pod that was evicted counts as going while it is still there.",
+            roots=_NODE,
+            default="2m",
+        ),
+    ] = None
+
+
 class MemoryEvictionSpec(PolicySpec):
     """When a node runs short of memory, and which pods give it back."""
 
@@ -75,6 +110,8 @@ class MemoryEvictionSpec(PolicySpec):
     """Pods by priority, when memory is short."""
     by_requests: Given[EvictionByRequests] = None
     """Pods by priority, when more memory is requested than there is."""
+    conduct: Given[EvictionConduct] = None
+    """How evictions are carried out."""
     cooldown: Annotated[
         Value, Slot(DURATION, "How long nothing is evicted after an eviction.", roots=_NODE)
     ] = None
@@ -98,6 +135,7 @@ class Satisfaction(EvictionByClass):
             PERCENT,
             "CPU that they must use of what they get before they go: work that waits for nothing does not suffer.",
             roots=_NODE,
+            default="90%",
         ),
     ] = None
     measured: Annotated[
@@ -142,6 +180,8 @@ class CPUEvictionSpec(PolicySpec):
     """Pods by priority, when CPU is short."""
     by_requests: Given[EvictionByRequests] = None
     """Pods by priority, when more CPU is requested than there is."""
+    conduct: Given[EvictionConduct] = None
+    """How evictions are carried out."""
     cooldown: Annotated[
         Value, Slot(DURATION, "How long nothing is evicted after an eviction.", roots=_NODE)
     ] = None

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from koordpolicy.model.eviction import eviction_priority, eviction_reasons, priority_label
 from koordpolicy.model.facts.record import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
-from koordpolicy.model.pod import Container, Pod, allocated_zones
+from koordpolicy.model.pod import Container, Pod, allocated_zones, owned_cpus
 from koordpolicy.model.protocol import DAEMON_SET, PHASE_PENDING, PHASE_RUNNING
 from koordpolicy.model.reading import NOTHING, Amounts, Json, ObjectError, mapping, text, texts
 
@@ -66,6 +67,17 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
     return record
 
 
+def placed_pod_facts(pod: Pod) -> Record:
+    """What is asked of pods on their node alone: their say in evictions, and whether they have CPUs of their own."""
+    record: Record = {"evictionPriority": eviction_priority(pod.annotations), "ownsCPUs": _owns_cpus(pod)}
+    label, reasons = priority_label(pod.labels), eviction_reasons(pod.annotations)
+    if label is not None:
+        record["priorityLabel"] = label
+    if reasons is not None:
+        record["evictionReasons"] = list(reasons)
+    return record
+
+
 def class_facts(qos: str, qos_label: str, band: str, raw_band: str) -> Record:
     """What policy says a pod is: effective and labelled QoS class, band with and without default."""
     return {"qos": qos, "qosLabel": qos_label, "band": band, "rawBand": raw_band}
@@ -95,6 +107,8 @@ def unknown_pod_facts(namespace: str, name: str, qos: str, band: str, usage: Amo
         "qosLabel": qos,
         "band": band,
         "rawBand": band,
+        "evictionPriority": 0,
+        "ownsCPUs": False,
         **pod_usage_facts(usage, band),
     }
     put_all(record, _REQUEST, NOTHING)
@@ -144,3 +158,10 @@ def _zones(pod: Pod) -> list[int]:
         return list(allocated_zones(pod.annotations))
     except ObjectError:
         return []  # an unreadable allocation binds the pod to no zone
+
+
+def _owns_cpus(pod: Pod) -> bool:
+    try:
+        return bool(pod.annotations) and bool(owned_cpus(pod.annotations))
+    except ObjectError:
+        return False  # an unreadable allocation gives no CPUs

@@ -6,13 +6,14 @@ from typing import Any, Final
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import PreparedDecision, Records, prepared
 from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.sortable import SortKey
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.pod_predicate import PodPredicate
-from koordpolicy.scheduler.sortkeys import SortKey, sort_key
+from koordpolicy.scheduler.sortkeys import sort_key
 
 NEVER: Final = "Never"
 

@@ -16,6 +16,7 @@ from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims, candidates_to_find
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.trial_rows import Change, TrialRows
+from koordpolicy.graph.sortable import SortKey
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult, Victim
@@ -24,7 +25,6 @@ from koordpolicy.scheduler.plugins.preemption.no_candidate import in_vain
 from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy, candidate_facts
 from koordpolicy.scheduler.plugins.preemption.pools import Pools
 from koordpolicy.scheduler.plugins.preemption.what_if import WhatIf
-from koordpolicy.scheduler.sortkeys import SortKey
 
 _TABLES: Final = 4
 """Tables of nodes without victims that are kept at once, one for each set of pods that may go."""

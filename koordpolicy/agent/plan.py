@@ -1,0 +1,121 @@
+"""What a strategy wants done, as data: writes to kernel files, and pods that have to go.
+
+Nothing here touches anything: a dry run prints it, the simulator plays it, and only the agent's process carries it out.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+FileValue: TypeAlias = int | frozenset[int] | str
+"""An integer (-1 for no limit), a set of CPUs, or one line of text."""
+
+
+class Level(StrEnum):
+    """Which sort of group a file stands in."""
+
+    NODE = "node"
+    """None: a file of the whole node, below /proc/sys and the like."""
+    ROOT = "root"
+    """The root of the hierarchy."""
+    QOS = "qos"
+    """All pods of a Kubernetes class; of `Guaranteed` that is the group of all pods."""
+    POD = "pod"
+    CONTAINER = "container"
+    HOST_APPLICATION = "host application"
+    RESCTRL = "resctrl"
+    """A group of resctrl, by its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group by what it is, wherever the node's driver and runtime keep it.
+
+    `pod` is a pod's UID; `name` that of a container of it, of a Kubernetes class, of a host application or a group of resctrl.
+    """
+
+    level: Level
+    pod: str = ""
+    name: str = ""
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return " ".join(part for part in (self.level, self.pod, self.name) if part)
+
+
+NODE: Final = Group(Level.NODE)
+ALL_PODS: Final = Group(Level.QOS, name="Guaranteed")
+BURSTABLE: Final = Group(Level.QOS, name="Burstable")
+BEST_EFFORT: Final = Group(Level.QOS, name="BestEffort")
+
+
+def pod_group(uid: str) -> Group:
+    """The group of a pod."""
+    return Group(Level.POD, uid)
+
+
+def container_group(uid: str, name: str) -> Group:
+    """The group of a container of a pod."""
+    return Group(Level.CONTAINER, uid, name)
+
+
+class Order(StrEnum):
+    """How parents and children follow each other."""
+
+    AS_LISTED = "as listed"
+    """Each write by itself, in the order of the plan."""
+    LEVELLED = "levelled"
+    """Parents first where they grow, children first where they shrink: whoever writes sees to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A value for a kernel file, by its name in cgroup v1, and the reason in a phrase."""
+
+    file: str
+    group: Group
+    value: FileValue
+    reason: str
+    strategy: str
+    order: Order = Order.AS_LISTED
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that has to go. `by` is how, as policy says: `Eviction`, `Stop` or `EvictionOrStop`."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    strategy: str
+    by: str = "Eviction"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What one strategy wants, in order, and what it has to say about it: `notes` are phrases for people."""
+
+    writes: Sequence[Write] = ()
+    evictions: Sequence[Eviction] = ()
+    notes: Sequence[str] = field(default=())
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is to be done."""
+        return not self.writes and not self.evictions
+
+
+NOTHING: Final = Plan()
+
+
+def together(plans: Iterable[Plan]) -> Plan:
+    """All of some plans, one after the other."""
+    listed = list(plans)
+    return Plan(
+        tuple(write for plan in listed for write in plan.writes),
+        tuple(eviction for plan in listed for eviction in plan.evictions),
+        tuple(note for plan in listed for note in plan.notes),
+    )

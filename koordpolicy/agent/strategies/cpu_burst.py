@@ -1,0 +1,248 @@
+"""CPU burst: which containers may use more than their limits now, by what they saved and how busy the node is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from koordpolicy.agent.plan import Plan, Write, container_group, pod_group
+from koordpolicy.agent.strategies.shared_pool import shared_pool_state
+from koordpolicy.algorithms.cpu_burst import (
+    PoolState,
+    QuotaSteps,
+    Step,
+    TokenLimits,
+    burst_allowed,
+    next_quota,
+    next_step,
+    saved_burst,
+    tokens_after,
+)
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.graph import Facts
+from koordpolicy.language.facts import TIMES
+from koordpolicy.model.pod_strategies import said_of_burst, whole_number
+from koordpolicy.model.reading import Json
+from koordpolicy.model.time import NANOSECONDS
+
+KIND: Final = "CPUBurst"
+BURST_FILE: Final = "cpu.cfs_burst_us"
+QUOTA_FILE: Final = "cpu.cfs_quota_us"
+_SAVES_UP: Final = ("cpuBurstOnly", "auto")
+_RAISES_QUOTAS: Final = ("cfsQuotaBurstOnly", "auto")
+_START: Final = 0.5
+"""Share of its tokens up to which a container begins, by chance: so those that start together do not stop together."""
+
+
+@dataclass(frozen=True, slots=True)
+class BurstRules:
+    """What holds for one pod: whether unused time is saved up, whether quotas grow, and by how much."""
+
+    policy: str
+    burst: float
+    tokens: TokenLimits
+    steps: QuotaSteps
+
+    @property
+    def saves_up(self) -> bool:
+        """Whether unused time may be used later."""
+        return self.policy in _SAVES_UP
+
+    @property
+    def raises_quotas(self) -> bool:
+        """Whether quotas grow where containers are held back."""
+        return self.policy in _RAISES_QUOTAS
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerCPU:
+    """A running container: its limit and use in millicores, its quota, the share of periods in which it was held back.
+
+    Use and share are None where they were not measured lately, the quota where it cannot be read.
+    """
+
+    limit: int
+    quota: int | None
+    used: int | None = None
+    throttled: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodCPU:
+    """A pod as its record has it, its quota, and its running containers by name."""
+
+    record: Facts
+    quota: int | None
+    containers: Mapping[str, ContainerCPU] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """What a container has saved up, by which limits, and when that was counted, in nanoseconds since 1970."""
+
+    count: int
+    limits: TokenLimits
+    at: int
+
+
+TokensOf = Mapping[tuple[str, str], Tokens]
+"""By a pod's UID and a container's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaStep:
+    """What becomes of one container's quota; no target for a container without a limit."""
+
+    step: Step
+    target: int | None = None
+
+
+class CPUBursts:
+    """The policies of one revision on bursts, for a node. Keeps nothing: what is saved up comes in and goes out.
+
+    `chance` gives numbers from 0 to 1.
+    """
+
+    def __init__(self, graph: RuleGraph, chance: Callable[[], float]) -> None:
+        self._graph = graph
+        self._chance = chance
+
+    def rules(self, pod: Facts, node: Facts, now: int) -> BurstRules | None:
+        """What holds for a pod, its own annotation over its node's policy; None where its containers may not burst."""
+        about = self._graph.about(KIND, "", {"node": node, "pod": pod, "now": TIMES.timestamp(now)})
+        if not about.value("eligible"):
+            return None
+        period, ceiling = about.value("quota.period"), about.value("quota.ceiling")
+        growth, shrinkage = about.value("quota.growth"), about.value("quota.shrinkage")
+        rules = BurstRules(
+            about.value("policy") or "none",
+            (about.value("burst") or 0.0) / 100,
+            TokenLimits(
+                -1 if period is None else period.ns / NANOSECONDS,
+                100.0 if ceiling is None else ceiling,
+                about.value("quota.spendsFrom"),
+                about.value("quota.savesBelow"),
+            ),
+            QuotaSteps(
+                100.0 if ceiling is None else ceiling,
+                1.0 if growth is None else growth / 100,
+                1.0 if shrinkage is None else shrinkage / 100,
+            ),
+        )
+        return _over(rules, said_of_burst(pod["annotations"]))
+
+    def pool(self, node: Facts, processors: int, used: int | None, now: int) -> PoolState:
+        """How busy the shared CPUs are; `used` is the node's use lately, None for unknown."""
+        about = self._graph.about(KIND, "", {"node": node, "now": TIMES.timestamp(now)})
+        threshold, cooling = about.value("sharePool.threshold"), about.value("sharePool.cooling")
+        if threshold is None:
+            return PoolState.IDLE
+        return shared_pool_state(
+            self._graph,
+            processors,
+            used,
+            node["pods"],
+            threshold / 100,
+            1.0 if cooling is None else cooling / 100,
+        )
+
+    def plan(
+        self, node: Facts, pods: Sequence[PodCPU], pool: PoolState, tokens: TokensOf, now: int
+    ) -> tuple[Plan, TokensOf]:
+        """What is to be written for all pods, and the tokens from now on. Raises `CelError` where policy cannot decide."""
+        writes: list[Write] = []
+        kept: dict[tuple[str, str], Tokens] = {}
+        if not self._graph.subjects(KIND):
+            return Plan(), kept
+        for pod in pods:
+            rules = self.rules(pod.record, node, now)
+            if rules is not None:
+                writes += saved_writes(pod, rules)
+                writes += self._quotas(pod, rules, pool, tokens, kept, now)
+        return Plan(tuple(writes)), kept
+
+    def _quotas(
+        self,
+        pod: PodCPU,
+        rules: BurstRules,
+        pool: PoolState,
+        tokens: TokensOf,
+        kept: dict[tuple[str, str], Tokens],
+        now: int,
+    ) -> list[Write]:
+        uid, of_pod = str(pod.record["uid"]), pod.quota
+        writes: list[Write] = []
+        for name, container in pod.containers.items():
+            if container.limit <= 0 or container.quota is None:
+                continue
+            kept[uid, name] = left = self._counted(tokens.get((uid, name)), rules.tokens, container, now)
+            found = quota_step(rules, container, pool, allowed=burst_allowed(left.count, rules.tokens))
+            steps = quota_writes(uid, name, container.quota, of_pod, found)
+            if of_pod is not None and of_pod > 0 and found.target is not None:
+                of_pod += found.target - container.quota
+            writes += steps
+        return writes
+
+    def _counted(
+        self, tokens: Tokens | None, limits: TokenLimits, container: ContainerCPU, now: int
+    ) -> Tokens:
+        if tokens is None or tokens.limits != limits:
+            return Tokens(int(self._chance() * _START * limits.capacity), limits, now)
+        elapsed = max(now - tokens.at, 0) / NANOSECONDS
+        percent = 100 if container.used is None else container.used * 100 // container.limit
+        if elapsed < 1:
+            return tokens
+        return replace(tokens, count=tokens_after(tokens.count, limits, percent, elapsed), at=now)
+
+
+def quota_step(rules: BurstRules, container: ContainerCPU, pool: PoolState, *, allowed: bool) -> QuotaStep:
+    """What becomes of a container's quota; `allowed` says whether it has saved up enough."""
+    if container.limit <= 0 or container.quota is None:
+        return QuotaStep(Step.SKIP)
+    step = next_step(bursts=rules.raises_quotas, allowed=allowed, throttled=container.throttled, pool=pool)
+    return QuotaStep(step, next_quota(step, container.limit, container.quota, rules.steps))
+
+
+def quota_writes(uid: str, name: str, current: int, pod_quota: int | None, found: QuotaStep) -> list[Write]:
+    """The writes that bring a container to its quota: the pod's grows before the container's, and shrinks after it."""
+    if found.target is None or found.target == current:
+        return []
+    reason = f"CPU burst: quota {found.step} from {current}"
+    own = [Write(QUOTA_FILE, container_group(uid, name), found.target, reason, KIND)]
+    if pod_quota is None or pod_quota <= 0:
+        return own
+    delta = found.target - current
+    parents = [Write(QUOTA_FILE, pod_group(uid), pod_quota + delta, reason, KIND)]
+    return parents + own if delta > 0 else own + parents
+
+
+def saved_writes(pod: PodCPU, rules: BurstRules) -> list[Write]:
+    """How much unused time the containers of a pod, and the pod, may save up."""
+    uid = str(pod.record["uid"])
+    bursts = {
+        name: saved_burst(one.limit, rules.burst) if rules.saves_up else 0
+        for name, one in pod.containers.items()
+    }
+    reason = f"CPU burst: policy {rules.policy}"
+    writes = [
+        Write(BURST_FILE, container_group(uid, name), amount, reason, KIND) for name, amount in bursts.items()
+    ]
+    return [*writes, Write(BURST_FILE, pod_group(uid), sum(bursts.values()), reason, KIND)]
+
+
+def _over(rules: BurstRules, said: Json) -> BurstRules:
+    """The rules with what a pod says over them."""
+    policy, burst = said.get("policy"), whole_number(said, "cpuBurstPercent")
+    ceiling, period = (
+        whole_number(said, "cfsQuotaBurstPercent"),
+        whole_number(said, "cfsQuotaBurstPeriodSeconds"),
+    )
+    return BurstRules(
+        policy if isinstance(policy, str) and policy else rules.policy,
+        rules.burst if burst is None else burst / 100,
+        replace(
+            rules.tokens,
+            period=rules.tokens.period if period is None else period,
+            ceiling=rules.tokens.ceiling if ceiling is None else ceiling,
+        ),
+        replace(rules.steps, ceiling=rules.steps.ceiling if ceiling is None else ceiling),
+    )
