@@ -30,9 +30,9 @@ class CachePartError(ValueError):
 def cache_mask(full: int, start: float, end: float) -> int:
     """The ways from a share of the cache up to another, of the ways of a `full` mask. Raises CachePartError.
 
-    A narrow part of few ways may be empty: the kernel refuses that.
+    A narrow part of few ways, or a cache without any, gives an empty mask: the kernel refuses that.
     """
-    if full <= 0 or full & (full + 1):
+    if full < 0 or full & (full + 1):
         raise CachePartError(f"`{full:x}` is not a mask of all ways of a cache")
     if not 0 <= start < end <= 100:
         raise CachePartError(f"from {start:g}% to {end:g}% is no part of the cache")

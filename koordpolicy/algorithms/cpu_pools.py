@@ -1,4 +1,4 @@
-"""Which CPUs a container of a class runs on: its own ones, or pools of CPUs that containers share.
+"""Which CPUs a container runs on: its own ones, or pools of CPUs that containers share.
 
 Lists of CPUs are texts as the kernel takes them, and are joined as they stand.
 """
@@ -10,15 +10,18 @@ from enum import StrEnum
 from koordpolicy.model.cpuset import cpuset_text
 
 
-class Pool(StrEnum):
-    """Where a container runs for which the scheduler has said nothing."""
+class CPUChoice(StrEnum):
+    """Which CPUs a container runs on, as policy says it."""
 
+    OWNED = "Owned"
+    """Those that the scheduler gave to its pod."""
+    SHARED_OF_ZONES = "SharedOfZones"
+    BEST_EFFORT_OF_ZONES = "BestEffortOfZones"
     SHARED = "Shared"
-    """On the CPUs that nobody has alone."""
     SYSTEM = "System"
-    """On the CPUs that the node keeps for itself; shared ones where it keeps none."""
-    BEST_EFFORT = "BestEffort"
-    """Where its parents may: best-effort work is moved as a whole."""
+    """Those that the node keeps for itself."""
+    INHERITED = "Inherited"
+    """Whatever its parents have: best-effort work is moved as a whole."""
     UNTOUCHED = "Untouched"
     """Where the kubelet has put it."""
 
@@ -31,9 +34,26 @@ class CPUPools:
     best_effort: Mapping[int, str] = field(default_factory=dict)
     system: str = ""
 
-    def all_shared(self) -> str:
-        """All shared CPUs."""
-        return joined(self.shared, self.shared)
+
+def chosen_cpus(choice: CPUChoice, pools: CPUPools, owned: str, zones: Sequence[int]) -> str | None:
+    """The CPUs of a choice: empty for those of its parents, None to leave a container where it is.
+
+    `owned` are the pod's own CPUs, `zones` the NUMA nodes that it was allocated to.
+    """
+    match choice:
+        case CPUChoice.OWNED:
+            return owned
+        case CPUChoice.SHARED_OF_ZONES:
+            return joined(pools.shared, zones)
+        case CPUChoice.BEST_EFFORT_OF_ZONES:
+            return joined(pools.best_effort, zones)
+        case CPUChoice.SHARED:
+            return joined(pools.shared, pools.shared)
+        case CPUChoice.SYSTEM:
+            return pools.system
+        case CPUChoice.INHERITED:
+            return ""
+    return None
 
 
 def joined(pools: Mapping[int, str], nodes: Iterable[int]) -> str:
@@ -41,31 +61,12 @@ def joined(pools: Mapping[int, str], nodes: Iterable[int]) -> str:
     return ",".join(pools[node] for node in nodes if pools.get(node))
 
 
-def container_cpus(
-    pool: Pool, pools: CPUPools, *, owned: str, zones: Sequence[int], pinned: bool
-) -> str | None:
-    """The CPUs of a container, empty to clear those that its parents do not have, None to leave it where it is.
-
-    `owned` are CPUs that the scheduler allotted to its pod, `zones` the NUMA nodes, if any; `pinned` says whether
-    best-effort pods keep to theirs.
-    """
-    if owned:
-        return owned
-    if zones and (pool is not Pool.BEST_EFFORT or pinned):
-        return joined(pools.best_effort if pool is Pool.BEST_EFFORT else pools.shared, zones)
-    if pool is Pool.SYSTEM and pools.system:
-        return pools.system
-    if pool is Pool.BEST_EFFORT:
-        return ""
-    return None if pool is Pool.UNTOUCHED else pools.all_shared()
-
-
 def pools_of(
     nodes: Mapping[int, Iterable[int]],
     owned: Iterable[int],
     exclusive: Iterable[int],
     kept: Iterable[int],
-    system: str,
+    system: str = "",
 ) -> CPUPools:
     """The pools of a node, from its CPUs by NUMA node.
 

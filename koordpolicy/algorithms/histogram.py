@@ -118,6 +118,11 @@ class Histogram:
         if self._weights[bucket] >= self.epsilon:
             self._low, self._high = min(self._low, bucket), max(self._high, bucket)
 
+    def begin_at(self, at: int) -> None:
+        """Let weights count from the multiple of the half-life that is nearest to a time. Only before the first sample."""
+        if self.half_life is not None:
+            self.reference = self._rounded(at, self.half_life)
+
     def subtract(self, value: float, weight: float, at: int = 0) -> None:
         """Take back a sample; what is left of less than `epsilon` is nothing."""
         weight *= self._growth(at)

@@ -35,8 +35,13 @@ class ProtectedMemory:
 
 def protected(request: int, shares: MemoryShares) -> ProtectedMemory:
     """What is kept for a group with that request; `low` is never less than `minimum`, unless it is 0."""
-    minimum, low = _share(request, shares.minimum), _share(request, shares.low)
-    return ProtectedMemory(minimum, _at_least(low, minimum))
+    asked = asked_for(request, shares)
+    return ProtectedMemory(asked.minimum, _at_least(asked.low, asked.minimum))
+
+
+def asked_for(request: int, shares: MemoryShares) -> ProtectedMemory:
+    """The plain shares of a request."""
+    return ProtectedMemory(_share(request, shares.minimum), _share(request, shares.low))
 
 
 def throttled_from(request: int, limit: int, there: int, shares: MemoryShares) -> int | None:

@@ -67,16 +67,25 @@ def predict_by_groups(
     margin: float,
     resources: Iterable[str],
 ) -> Prediction:
-    """By what whole groups of pods, and the system, are predicted to use together."""
-    listed, grown = list(pods), [with_margin(group, margin) for group in groups]
+    """By what whole groups of pods, and the system, are predicted to use together.
+
+    Of pods that are old enough and not predicted, nothing is reclaimed here either.
+    """
+    listed, parts = list(pods), list(groups)
+    whole = {name: sum(group.get(name, 0) for group in parts) for group in parts for name in group}
+    grown = with_margin(whole, margin)
     reclaimable, peaks = {}, {}
     for resource in resources:
-        used = sum(group.get(resource, 0) for group in grown)
-        asked = sum(pod.request.get(resource, 0) for pod in listed if not pod.ending)
+        used = grown.get(resource, 0)
+        asked = sum(pod.request.get(resource, 0) for pod in listed if _counts(pod))
         there = allocatable.get(resource, 0)
         reclaimable[resource] = min(max(there - used, 0), max(asked - used, 0))
         peaks[resource] = used
     return Prediction(reclaimable, peaks)
+
+
+def _counts(pod: PredictedPod) -> bool:
+    return not pod.ending and (pod.young or pod.peak is not None)
 
 
 def combined(one: Prediction, other: Prediction) -> Prediction:

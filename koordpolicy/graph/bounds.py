@@ -126,6 +126,27 @@ RANGES: tuple[Range, ...] = (
     _share("CPUBurst", "quota.savesBelow", "it is a share of the limit"),
     _share("CPUBurst", "quota.shrinkage", "the quota would not shrink"),
     Range("CPUBurst", "quota.period", DURATION, "less than no time means no end", low=-1e9),
+    Range("Prediction", "margin", PERCENT, "no pod is predicted to use less than it did", low=0.0),
+    *(
+        _share("Prediction", f"{resource}.{field}", "it is a percentile")
+        for resource in ("cpu", "memory")
+        for field in ("percentile", "sampled")
+    ),
+    *(
+        Range(
+            "Prediction", f"{resource}.buckets.growth", PERCENT, "no bucket is larger than the last", low=0.0
+        )
+        for resource in ("cpu", "memory")
+    ),
+    *(_time("Prediction", f"{resource}.halfLife", "nothing would be kept") for resource in ("cpu", "memory")),
+    _amount("Prediction", "cpu.buckets.first", CPU, "nobody uses less than nothing"),
+    _amount("Prediction", "cpu.buckets.most", CPU, "nobody uses less than nothing"),
+    _amount("Prediction", "memory.buckets.first", MEMORY, "nobody uses less than nothing"),
+    _amount("Prediction", "memory.buckets.most", MEMORY, "nobody uses less than nothing"),
+    _time("Prediction", "coldStart", "no pod is younger than nothing", low_fits=True),
+    _time("Prediction", "interval", "the agent would do nothing else"),
+    _time("Prediction", "forgetAfter", "nothing would be kept"),
+    _time("Prediction", "checkpoint.interval", "the agent would do nothing else"),
     _share("CPUBurst", "sharePool.threshold", "it is a share of the shared CPUs"),
     _share("CPUBurst", "sharePool.cooling", "it is a share of the threshold"),
     *(

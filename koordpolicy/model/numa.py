@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from koordpolicy.model.protocol import CPU_BASIC_INFO, RESOURCE_STATUS
+from koordpolicy.model.protocol import BATCH_CPU, CPU, CPU_BASIC_INFO, RESOURCE_STATUS
 from koordpolicy.model.reading import (
     NOTHING,
     Amounts,
@@ -89,6 +89,15 @@ def zone_allocations(annotations: Mapping[str, str]) -> dict[int, Amounts]:
     for one in objects(embedded_object(source, RESOURCE_STATUS), "numaNodeResources", RESOURCE_STATUS):
         found[integer(one, "node", RESOURCE_STATUS) or 0] = amounts(one, "resources", RESOURCE_STATUS)
     return found
+
+
+def cpu_zones(annotations: Mapping[str, str]) -> list[int]:
+    """The zones in which a pod is allocated CPU, native or batch, in the scheduler's order. Raises ObjectError."""
+    return [
+        zone
+        for zone, found in zone_allocations(annotations).items()
+        if found.get(CPU, 0) > 0 or found.get(BATCH_CPU, 0) > 0
+    ]
 
 
 def _amounts(listed: list[Json], key: str, at: str) -> Amounts:

@@ -1,16 +1,17 @@
 """What pods and their containers get from the kernel by policy, in the kernel's own numbers."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from koordpolicy.algorithms.container_resources import UNLIMITED, normalized_quota, quota_of, shares_of
+from koordpolicy.algorithms.cpu_pools import CPUChoice
 from koordpolicy.algorithms.records import pod_record
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.bands import translated_resources
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.facts import Record
-from koordpolicy.model.facts.pod import container_facts
+from koordpolicy.model.facts.pod import container_facts, placed_pod_facts
 from koordpolicy.model.pod import Container, Pod
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC
 from koordpolicy.model.reading import ObjectError, amounts, embedded_object, mapping, optional_mapping
@@ -22,12 +23,15 @@ KIND: Final = "ContainerHook"
 class GroupNumbers:
     """Numbers for one control group; None leaves the kernel's alone.
 
-    `shares` as cpu.shares, `quota` in microseconds in 100 ms, `memory_limit` in bytes; -1 is unlimited.
+    `shares` as cpu.shares, `quota` in microseconds in 100 ms, `memory_limit` in bytes; -1 is unlimited. `cpus` says which
+    CPUs a container runs on, `oom_score` how soon the kernel kills it.
     """
 
     shares: int | None = None
     quota: int | None = None
     memory_limit: int | None = None
+    cpus: CPUChoice | None = None
+    oom_score: int | None = None
 
     def overlaid(self, other: "GroupNumbers") -> "GroupNumbers":
         """These numbers, with those that the other has in their place."""
@@ -43,27 +47,29 @@ class PodNumbers:
     containers: Mapping[str, GroupNumbers] = field(default_factory=dict)
 
 
-def pod_numbers(graph: RuleGraph, pod: Pod, node: Record, now: int) -> PodNumbers:
-    """What all hooks say of a pod, in order of name, later ones over earlier ones.
+def pod_numbers(
+    graph: RuleGraph, pod: Pod, node: Record, now: int, hooks: Sequence[str] | None = None
+) -> PodNumbers:
+    """What all hooks say of a pod, or some, in order of name, later ones over earlier ones.
 
     `node` is the node's record with `suppression.byQuota`, `now` in nanoseconds since 1970. Raises
     `CelError` where policy cannot decide: then nothing should be written.
     """
-    record = pod_record(pod, graph.catalogue, TIMES)
+    record = {**pod_record(pod, graph.catalogue, TIMES), **placed_pod_facts(pod)}
     extended = extended_containers(pod, translated_resources(graph))
     if extended is not None:
         record["extendedContainers"] = [container_facts(one, init=False) for one in extended]
     roots = {"pod": record, "node": node, "now": TIMES.timestamp(now)}
     listed = {one.name: one for one in pod.containers} | {one.name: one for one in extended or ()}
     whole = PodNumbers(containers={name: GroupNumbers() for name in listed})
-    for hook in graph.subjects(KIND):
+    for hook in graph.subjects(KIND) if hooks is None else hooks:
         about = graph.about(KIND, hook, roots)
         speed = about.value("cpuSpeed")
         whole = PodNumbers(
             whole.pod.overlaid(_group(about, "pod", speed)),
             {
                 name: whole.containers[name].overlaid(
-                    _group(about, "container", speed, container=container_facts(one, init=False))
+                    _container(about, speed, container_facts(one, init=False))
                 )
                 for name, one in listed.items()
             },
@@ -94,6 +100,15 @@ def extended_containers(pod: Pod, resources: Collection[str]) -> tuple[Container
 def _announced(name: str, said: Mapping[str, object]) -> Container:
     at = f"{EXTENDED_RESOURCE_SPEC}.{name}"
     return Container(name, requests=amounts(said, "requests", at), limits=amounts(said, "limits", at))
+
+
+def _container(about: About, speed: float, container: Record) -> GroupNumbers:
+    choice, score = (about.value(f"container.{name}", container=container) for name in ("cpus", "oomScore"))
+    return replace(
+        _group(about, "container", speed, container=container),
+        cpus=None if choice is None else CPUChoice(choice),
+        oom_score=score,
+    )
 
 
 def _group(about: About, level: str, speed: float, **more: Any) -> GroupNumbers:

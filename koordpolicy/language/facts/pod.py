@@ -90,6 +90,18 @@ POD = Record(
             _ON_NODES,
         ),
         Fact(
+            "cpuZones",
+            list_of(INT),
+            "NUMA zones in which the scheduler has given the pod CPU, in its order; empty without any.",
+            _ON_NODES,
+        ),
+        Fact(
+            "oomScores",
+            map_of(STRING, INT),
+            "What the pod's annotations say of the kernel's choice of whom to kill, by container: -1000 to 1000.",
+            _ON_NODES,
+        ),
+        Fact(
             "kubernetesQoS",
             STRING,
             "Kubernetes QoS class: `Guaranteed`, `Burstable` or `BestEffort`.",

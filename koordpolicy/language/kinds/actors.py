@@ -238,6 +238,17 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
     ),
+    ("Prediction", _COMPILED, _RULES),
+    (
+        "Prediction",
+        _by(awaited="agent"),
+        "enabled bands margin coldStart method interval forgetAfter checkpoint checkpoint.interval "
+        + " ".join(
+            f"{of} {of}.buckets {of}.buckets.first {of}.buckets.growth {of}.buckets.most {of}.halfLife {of}.percentile "
+            f"{of}.sampled"
+            for of in ("cpu", "memory")
+        ),
+    ),
     ("CPUBurst", _COMPILED, _RULES),
     ("CPUBurst", _RENDERED, "policy burst quota quota.ceiling quota.period sharePool sharePool.threshold"),
     (
@@ -286,7 +297,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _by(awaited="agent"),
         (
             "cpuSpeed pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
-            "container.memoryLimit"
+            "container.memoryLimit container.cpus container.oomScore"
         ),
     ),
     ("SchedulingProfile", _COMPILED, _RULES),

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from koordpolicy.language.cel.types import CPU, DOUBLE, MEMORY
+from koordpolicy.language.cel.types import CPU, DOUBLE, INT, MEMORY, STRING
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel
 from koordpolicy.language.kinds.slots import Slot, Value
@@ -35,6 +35,32 @@ class ContainerGroup(PolicyModel):
     ] = None
     memory_limit: Annotated[
         Value, Slot(MEMORY, "Memory that the container may use at most; negative: without limit.")
+    ] = None
+    cpus: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "Which CPUs it runs on: the pod's `Owned` ones, those of its zones that are shared or for best-effort work, all `Shared` ones, "
+            "those of the `System`, whatever its parents have (`Inherited`), or those it has (`Untouched`).",
+            choices=(
+                "Owned",
+                "SharedOfZones",
+                "BestEffortOfZones",
+                "Shared",
+                "System",
+                "Inherited",
+                "Untouched",
+            ),
+        ),
+    ] = None
+    oom_score: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How soon the kernel kills its processes where memory is short (`oom_score_adj`): the highest first.",
+            minimum=-1000,
+            maximum=1000,
+        ),
     ] = None
 
 

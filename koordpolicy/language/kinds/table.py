@@ -21,6 +21,7 @@ from koordpolicy.language.kinds.hooks import ContainerHookSpec
 from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.isolation import IsolationSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
+from koordpolicy.language.kinds.prediction import PredictionSpec
 from koordpolicy.language.kinds.quotas import QuotaProfileSpec, QuotaTreeSpec
 from koordpolicy.language.kinds.recommendation import RecommendationSpec
 from koordpolicy.language.kinds.reservation import NodeReservationSpec
@@ -220,6 +221,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "When a node runs short of memory, and which pods give it back.",
                 _ON_NODES,
                 _roots("pod", "node", "now"),
+            ),
+            Kind(
+                "Prediction",
+                PredictionSpec,
+                "What pods of a node are predicted to use at most, and what of their requests may be sold again.",
+                frozenset({Component.AGENT}),
+                _roots("node", "now"),
             ),
             Kind(
                 "CPUBurst",

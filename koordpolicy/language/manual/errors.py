@@ -67,6 +67,7 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "CPUSuppress": ("as `onMissing` says: what was decided last stays, or CPUs are given back", "-"),
         "CPUEviction": ("the manager leaves the node's NodeSLO as it is", "-"),
         "MemoryEviction": ("the manager leaves the node's NodeSLO as it is", "-"),
+        "Prediction": ("nothing is reclaimed until it can be told", "-"),
         "CPUBurst": ("the manager leaves the node's NodeSLO as it is", "-"),
         "Isolation": ("the manager leaves the node's NodeSLO as it is", "-"),
         "SystemTuning": ("the manager leaves the node's NodeSLO as it is", "-"),

@@ -142,6 +142,13 @@ _SPECS = {
           lower: 75%
           bestEffort: {enabled: true}
     """,
+    "Prediction": """
+        metadata: {name: careful}
+        spec:
+          match: {nodes: {matchLabels: {pool: front}}}
+          margin: 20%
+          coldStart: 48h
+    """,
     "CPUBurst": """
         metadata: {name: front}
         spec:

@@ -6,6 +6,8 @@ from typing import Final
 
 from koordpolicy.model.eviction import eviction_priority, eviction_reasons, priority_label
 from koordpolicy.model.facts.record import BASIC, REQUESTABLE, Record, Times, paths, put_all, put_present
+from koordpolicy.model.numa import cpu_zones
+from koordpolicy.model.oom import oom_scores
 from koordpolicy.model.pod import Container, Pod, allocated_zones, owned_cpus
 from koordpolicy.model.protocol import DAEMON_SET, PHASE_PENDING, PHASE_RUNNING
 from koordpolicy.model.reading import NOTHING, Amounts, Json, ObjectError, mapping, text, texts
@@ -69,7 +71,12 @@ def pod_facts(pod: Pod, demand: PodDemand, times: Times) -> Record:
 
 def placed_pod_facts(pod: Pod) -> Record:
     """What is asked of pods on their node alone: their say in evictions, and whether they have CPUs of their own."""
-    record: Record = {"evictionPriority": eviction_priority(pod.annotations), "ownsCPUs": _owns_cpus(pod)}
+    record: Record = {
+        "evictionPriority": eviction_priority(pod.annotations),
+        "ownsCPUs": _owns_cpus(pod),
+        "cpuZones": _cpu_zones(pod),
+        "oomScores": oom_scores(pod.annotations, [one.name for one in pod.containers]),
+    }
     label, reasons = priority_label(pod.labels), eviction_reasons(pod.annotations)
     if label is not None:
         record["priorityLabel"] = label
@@ -109,6 +116,8 @@ def unknown_pod_facts(namespace: str, name: str, qos: str, band: str, usage: Amo
         "rawBand": band,
         "evictionPriority": 0,
         "ownsCPUs": False,
+        "cpuZones": [],
+        "oomScores": {},
         **pod_usage_facts(usage, band),
     }
     put_all(record, _REQUEST, NOTHING)
@@ -165,3 +174,10 @@ def _owns_cpus(pod: Pod) -> bool:
         return bool(pod.annotations) and bool(owned_cpus(pod.annotations))
     except ObjectError:
         return False  # an unreadable allocation gives no CPUs
+
+
+def _cpu_zones(pod: Pod) -> list[int]:
+    try:
+        return cpu_zones(pod.annotations) if pod.annotations else []
+    except ObjectError:
+        return []
