@@ -34,6 +34,8 @@ KIND: Final = "CPUEviction"
 BEST_EFFORT: Final = "BECPUEvict"
 BY_REQUESTS: Final = "CPUAllocatableEvict"
 BY_PRIORITY: Final = "CPUEvict"
+DEFAULT_USAGE: Final = 90.0
+"""Percent of what they get that best-effort pods must use where no rule says it: the meaning of `bestEffort.usage`."""
 _BEST_EFFORT_CLASS: Final = "BE"
 
 
@@ -82,9 +84,11 @@ def _by_satisfaction(rules: Evictable, measured: MeasuredCPU) -> Need:
         return Need(OFF)
     about = rules.about()
     threshold, upper, usage = (about.value(f"{section}.{name}") for name in ("threshold", "upper", "usage"))
-    if threshold is None or upper is None or usage is None:
+    if threshold is None or upper is None:
         return Need(INVALID)
-    limits = SatisfactionLimits(threshold / 100, upper / 100, usage / 100)
+    limits = SatisfactionLimits(
+        threshold / 100, upper / 100, (DEFAULT_USAGE if usage is None else usage) / 100
+    )
     average, current = measured.average, measured.current
     if not limits.valid:
         return Need(INVALID)

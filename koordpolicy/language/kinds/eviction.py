@@ -133,9 +133,9 @@ class Satisfaction(EvictionByClass):
         Value,
         Slot(
             PERCENT,
-            "CPU that they must use of what they get before they go: work that waits for nothing does not suffer.",
+            "CPU that they must use of what they get before they go, 90 percent where nothing says it: work that waits for "
+            "nothing does not suffer.",
             roots=_NODE,
-            default="90%",
         ),
     ] = None
     measured: Annotated[
