@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from koordpolicy.algorithms.classify import Catalogue
+from koordpolicy.algorithms.node_overrides import override_facts
 from koordpolicy.algorithms.records import host_application_records, pods_on_node, usage_of
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.devices import NO_DEVICES, NodeDevices
@@ -43,8 +44,7 @@ class NodeSight:
 def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) -> Record:
     """All facts of the node that follow from objects and classes; `now` in nanoseconds since 1970."""
     pods = pods_on_node(sight.pods, sight.metric, catalogue, times)
-    record = node_facts(sight.node, _demand(pods), pods, _zones(sight))
-    record["conditions"] = {one.type: one.status for one in sight.node.conditions}
+    record = _of_object(sight.node, _demand(pods), pods, _zones(sight), times)
     record["hostApplications"] = []
     record.update(device_facts(sight.devices))
     if sight.cpu is not None:
@@ -53,6 +53,20 @@ def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) 
         record.update(metric_facts(sight.metric, now, times))
         record["hostApplications"] = host_application_records(sight.metric, catalogue)
         record.update(amount_facts("usage.prod", usage_of(pods, [_PROD])))
+    return record
+
+
+def object_record(node: Node, times: Times) -> Record:
+    """The facts that follow from a node's object alone."""
+    return _of_object(node, NodeDemand(), (), (), times)
+
+
+def _of_object(
+    node: Node, demand: NodeDemand, pods: Sequence[Record], zones: Sequence[Record], times: Times
+) -> Record:
+    record = node_facts(node, demand, pods, zones)
+    record["conditions"] = {one.type: one.status for one in node.conditions}
+    record.update(override_facts(node, times))
     return record
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from koordpolicy.algorithms.node_overrides import PREFIX as OVERRIDES
 from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.watch import ClusterWatch
@@ -206,6 +207,8 @@ class Manager:
         """Count the decisions, and write some of them down."""
         counts, log = self._component.counts, self._component.log
         revision = self._component.revision_of(graph.digest)
+        for words in _problems(record):
+            self._component.troubles.add(KIND, graph.digest, words, example=f"node {record.get('name', '')}")
         for one in calculations:
             failed = one.outcome is PublishAction.KEEP and bool(one.reason)
             if one.failed:
@@ -232,6 +235,12 @@ class Manager:
             self._component.counts.add(kind, revision, failed=bool(change.problems))
             for problem in change.problems:
                 self._component.troubles.add(kind, graph.digest, problem, example=f"node {node}")
+
+
+def _problems(record: Record) -> Sequence[str]:
+    """What the node says of itself and nobody can follow."""
+    found: Any = record.get(f"{OVERRIDES}.problems", ())
+    return tuple(found)
 
 
 def _node_of(pod: Object) -> str:

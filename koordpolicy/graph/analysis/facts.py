@@ -19,6 +19,8 @@ _SHARE: Final = (0, 100)
 _BOUNDS: Mapping[tuple[str, str], tuple[int, int]] = MappingProxyType(
     {
         ("node", "cpuNormalization"): _COUNT,
+        **{("node", f"overrides.{name}"): _COUNT for name in ("cpuReclaim", "memoryReclaim", "batchCPULimit", "batchMemoryLimit", "midStaticCPU", "midStaticMemory", "changedBy")},
+        **{("node", f"overrides.mid{name}"): _SHARE for name in ("CPULimit", "MemoryLimit", "Unallocated")},
         ("pod", "priority"): _INT32,
         ("pod", "numaNodes"): _COUNT,
         ("zone", "index"): _COUNT,

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from koordpolicy.algorithms.strategies import expand, merge
 from koordpolicy.graph.exchange.documents import Taken
-from koordpolicy.graph.exchange.fields import FIELDS
+from koordpolicy.graph.exchange.fields import FIELDS, SETTLED
 from koordpolicy.graph.exchange.profiles import export_profile
 from koordpolicy.graph.exchange.rendering import strategy_of
 from koordpolicy.graph.graph import RuleGraph
@@ -39,6 +39,8 @@ _MOST_ORDERS: Final = 3
 """Labels of which every order is tried, for the one with the fewest entries."""
 _ABSENT: Final = None
 _OTHER: Final = "\0"
+_OWN: Final = "node.overrides."
+"""What nodes say themselves, which Koordinator hears, too."""
 """Stands for a value that no policy names."""
 
 Labels = Mapping[str, str | None]
@@ -231,11 +233,11 @@ def _verify(
 
 
 def _beyond_labels(graph: RuleGraph, key: str, units: Sequence[Unit]) -> set[str]:
-    """What the decisions of a document read beside labels of nodes."""
+    """What the decisions of a document read beside labels of nodes, and what Koordinator reads of them itself."""
     tests = [graph.matches[unit].test for unit in units if unit in graph.matches]
     keys = mapping_keys(graph, "SystemTuning")
     names = [
-        f"{row.target}.{row.field}{step}"
+        f"{row.target}.{SETTLED.get((row.target, row.field), row.field)}{step}"
         for row in FIELDS.get(key, ())
         for step in ([f"[{one}]" for one in keys.get((row.subject, row.field), ())] if row.many else ("",))
     ]
@@ -243,7 +245,7 @@ def _beyond_labels(graph: RuleGraph, key: str, units: Sequence[Unit]) -> set[str
         graph.expression(name) for name in names if name in graph
     ]
     read = {f"{root}.{path}" if path else root for node in nodes for root, path in facts_of(node)}
-    return read - {"node.labels"}
+    return {one for one in read if not one.startswith(_OWN)} - {"node.labels"}
 
 
 def _named_labels(units: Sequence[Unit]) -> dict[str, set[str]]:

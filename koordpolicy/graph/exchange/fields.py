@@ -182,30 +182,30 @@ FIELDS: Final[Mapping[str, tuple[Carried, ...]]] = MappingProxyType(
             *_rows(
                 "Overcommit/batch",
                 "",
-                ("enable", "enabled"),
+                ("enable", "parameters.offered"),
                 ("cpuReclaimThresholdPercent", "parameters.cpuReclaim", PERCENT),
                 ("cpuCalculatePolicy", "parameters.cpuPolicy"),
                 ("memoryReclaimThresholdPercent", "parameters.memoryReclaim", PERCENT),
                 ("memoryCalculatePolicy", "parameters.memoryPolicy"),
                 ("batchCPUThresholdPercent", "parameters.cpuLimit", PERCENT),
                 ("batchMemoryThresholdPercent", "parameters.memoryLimit", PERCENT),
-                ("degradeTimeMinutes", "onMissing.after", MINUTES),
-                ("updateTimeThresholdSeconds", "publish.atLeastEvery", SECONDS),
-                ("resourceDiffThreshold", "publish.whenChangedBy", RATIO),
+                ("degradeTimeMinutes", "parameters.staleAfter", MINUTES),
+                ("updateTimeThresholdSeconds", "parameters.refreshAfter", SECONDS),
+                ("resourceDiffThreshold", "parameters.changedBy", RATIO),
             ),
             *_rows(
                 "Overcommit/mid",
                 "",
-                ("enable", "enabled"),
+                ("enable", "parameters.offered"),
                 ("midReclaimMode", "parameters.mode"),
                 ("midCPUThresholdPercent", "parameters.cpuLimit", PERCENT),
                 ("midMemoryThresholdPercent", "parameters.memoryLimit", PERCENT),
                 ("midUnallocatedPercent", "parameters.unallocated", PERCENT),
                 ("midStaticCPUReservedPercent", "parameters.staticCPU", PERCENT),
                 ("midStaticMemoryReservedPercent", "parameters.staticMemory", PERCENT),
-                ("degradeTimeMinutes", "onMissing.after", MINUTES),
-                ("updateTimeThresholdSeconds", "publish.atLeastEvery", SECONDS),
-                ("resourceDiffThreshold", "publish.whenChangedBy", RATIO),
+                ("degradeTimeMinutes", "parameters.staleAfter", MINUTES),
+                ("updateTimeThresholdSeconds", "parameters.refreshAfter", SECONDS),
+                ("resourceDiffThreshold", "parameters.changedBy", RATIO),
             ),
         ),
     }
@@ -216,3 +216,17 @@ RENDERED: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
     {("SystemTuning", "parameters.bandwidth"): "networkBandwidth"}
 )
 """Decisions that read a parameter, and are rendered in its place."""
+
+SETTLED: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
+    {
+        (f"Overcommit/{resource}", f"parameters.{parameter}"): field
+        for resource in ("batch", "mid")
+        for parameter, field in (
+            ("offered", "enabled"),
+            ("staleAfter", "onMissing.after"),
+            ("refreshAfter", "publish.atLeastEvery"),
+            ("changedBy", "publish.whenChangedBy"),
+        )
+    }
+)
+"""Decisions that a parameter is written for, since nodes have a say too; what holds for a node that says nothing is read of them."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, RENDERED, SECTIONS, Carried
+from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, RENDERED, SECTIONS, SETTLED, Carried
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.language.cel.types import Type
@@ -47,9 +47,9 @@ def _value(graph: RuleGraph, carried: Carried, roots: Roots, *, configured: bool
             for key in keys.get((carried.subject, carried.field), ())
         }
         return {key: value for key, value in said.items() if value is not None} or None
-    read = RENDERED.get((carried.target, carried.field))
-    field = carried.field if configured or read is None else read
-    name = f"{carried.target}.{field}"
+    place = (carried.target, carried.field)
+    read = SETTLED.get(place) or (None if configured else RENDERED.get(place))
+    name = f"{carried.target}.{carried.field if read is None else read}"
     value = _plain(graph, name, roots) if name in graph else None
     return None if value is None else carried.carriage.show(value)
 

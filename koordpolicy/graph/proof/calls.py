@@ -5,6 +5,7 @@ are dealt with by whoever asks.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Final
@@ -204,8 +205,23 @@ def _within(work: Work, node: ir.Call, args: list[Value]) -> Symbolic | None:
 
 def _scale(work: Work, node: ir.Call, args: list[Value]) -> Symbolic | None:
     quantity, ratio = work.double(args[0]), work.double(args[1])
+    if not (_is_constant(quantity) or _is_constant(ratio)):
+        return _scaled(work, node, args, quantity, ratio)
     outside, value = work.doubles.cut(work.doubles.multiply(quantity, ratio))
     return Symbolic(outside, value)
+
+
+def _is_constant(value: Double) -> bool:
+    return bool(z3.is_rational_value(z3.simplify(value.term)))
+
+
+def _scaled(work: Work, node: ir.Call, args: list[Value], quantity: Double, ratio: Double) -> Symbolic:
+    """A product of two unknowns, by name: equal ones are equal, and not below zero where neither is. More is beyond the solver."""
+    found = work.named(node, args)
+    if not isinstance(found.value, Whole) or quantity.low < 0 or ratio.low < 0:
+        return found
+    work.say(found.value.term >= 0)
+    return Symbolic(found.err, replace(found.value, low=0))
 
 
 def _percent_of(work: Work, node: ir.Call, args: list[Value]) -> Symbolic | None:
@@ -271,7 +287,11 @@ def _extreme(greatest: bool) -> Rule:
                 assert isinstance(arg, Double)
                 assert isinstance(best, Double)
                 better = arg.term > best.term if greatest else arg.term < best.term
+                of_both = max if greatest else min
+                low, high = of_both(best.low, arg.low), of_both(best.high, arg.high)
                 best = choose(better, good(arg), good(best)).value
+                assert isinstance(best, Double)
+                best = replace(best, low=low, high=high)
             return good(best)
         return None
 

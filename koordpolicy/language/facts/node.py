@@ -28,6 +28,9 @@ from koordpolicy.language.facts.table import (
 
 _AGENT = Component.AGENT
 _NODE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, _AGENT, Component.DESCHEDULER})
+_OF_OBJECTS: Components = _NODE | {Component.WEBHOOK}
+"""Who supplies what follows from a node's object alone."""
+_OVERRIDES: Components = frozenset({Component.MANAGER, Component.WEBHOOK})
 _PLANNERS: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.DESCHEDULER})
 _COUNTED = {**NATIVE, "pods": INT, **TIERS}
 
@@ -35,19 +38,19 @@ NODE = Record(
     "node",
     "One node of the cluster, as the asking component sees it.",
     (
-        Fact("name", STRING, "Name of the node.", _NODE),
-        Fact("labels", map_of(STRING, STRING), "Labels of the node.", _NODE),
-        Fact("annotations", map_of(STRING, STRING), "Annotations of the node.", _NODE),
-        Fact("unschedulable", BOOL, "Whether the node is cordoned (`spec.unschedulable`).", _NODE),
+        Fact("name", STRING, "Name of the node.", _OF_OBJECTS),
+        Fact("labels", map_of(STRING, STRING), "Labels of the node.", _OF_OBJECTS),
+        Fact("annotations", map_of(STRING, STRING), "Annotations of the node.", _OF_OBJECTS),
+        Fact("unschedulable", BOOL, "Whether the node is cordoned (`spec.unschedulable`).", _OF_OBJECTS),
         Fact(
             "conditions",
             map_of(STRING, STRING),
             "Status of each condition by its type: `True`, `False` or `Unknown` for `Ready`.",
-            frozenset({Component.MANAGER}),
+            frozenset({Component.MANAGER, Component.WEBHOOK}),
         ),
-        *each("capacity", _COUNTED, "Capacity for {resource} (`status.capacity`).", _NODE),
-        *each("allocatable", _COUNTED, "Allocatable {resource} as pods may request it.", _NODE),
-        *each("physical", _COUNTED, "Allocatable {resource} before amplification.", _NODE),
+        *each("capacity", _COUNTED, "Capacity for {resource} (`status.capacity`).", _OF_OBJECTS),
+        *each("allocatable", _COUNTED, "Allocatable {resource} as pods may request it.", _OF_OBJECTS),
+        *each("physical", _COUNTED, "Allocatable {resource} before amplification.", _OF_OBJECTS),
         *each("requested", _COUNTED, "Sum of {resource} requested by the pods on the node.", _NODE),
         *each(
             "nonzeroRequested",
@@ -57,9 +60,13 @@ NODE = Record(
             _PLANNERS,
         ),
         *each("free", _COUNTED, "Allocatable less requested {resource}; negative when overcommitted.", _NODE),
-        *each("reserved", BASIC, "The larger of kubelet and annotation reservation of {resource}.", _NODE),
-        *each("reserved.kubelet", BASIC, "Capacity less allocatable {resource}, at least zero.", _NODE),
-        *each("reserved.annotation", BASIC, "Reservation of {resource} by the node's annotation.", _NODE),
+        *each(
+            "reserved", BASIC, "The larger of kubelet and annotation reservation of {resource}.", _OF_OBJECTS
+        ),
+        *each("reserved.kubelet", BASIC, "Capacity less allocatable {resource}, at least zero.", _OF_OBJECTS),
+        *each(
+            "reserved.annotation", BASIC, "Reservation of {resource} by the node's annotation.", _OF_OBJECTS
+        ),
         *each(
             "usage.total", BASIC, "Measured use of {resource} on the whole node.", _NODE, may_be_missing=True
         ),
@@ -155,7 +162,7 @@ NODE = Record(
             "cpuNormalization",
             DOUBLE,
             "How fast the node's CPUs are, compared with those of a common model, by the node's annotation.",
-            _NODE,
+            _OF_OBJECTS,
             may_be_missing=True,
         ),
         *(
@@ -182,15 +189,52 @@ NODE = Record(
             "amplification.cpu",
             DOUBLE,
             "How often the node's CPUs are sold, by the node's annotation; 0 where that cannot be read.",
-            _NODE,
+            _OF_OBJECTS,
             may_be_missing=True,
         ),
         Fact(
             "networkBandwidth",
             BANDWIDTH,
             "What the node's network can carry in each direction, by the node's annotation.",
-            frozenset({Component.MANAGER, _AGENT}),
+            frozenset({Component.MANAGER, Component.WEBHOOK, _AGENT}),
             may_be_missing=True,
+        ),
+        *(
+            Fact(
+                f"overrides.{name}",
+                kind,
+                f"{meaning}, as the node itself says.",
+                _OVERRIDES,
+                may_be_missing=True,
+            )
+            for name, kind, meaning in (
+                ("enabled", BOOL, "Whether anything of the node is sold a second time"),
+                ("cpuReclaim", PERCENT, "How full of CPU it may become with batch work"),
+                ("memoryReclaim", PERCENT, "How full of memory it may become with batch work"),
+                ("cpuPolicy", STRING, "By what CPU is counted as taken"),
+                ("memoryPolicy", STRING, "By what memory is counted as taken"),
+                ("batchCPULimit", PERCENT, "Most batch CPU it offers, of its capacity"),
+                ("batchMemoryLimit", PERCENT, "Most batch memory it offers, of its capacity"),
+                ("midMode", STRING, "How mid resources are calculated"),
+                ("midCPULimit", PERCENT, "Most mid CPU it offers, of its capacity"),
+                ("midMemoryLimit", PERCENT, "Most mid memory it offers, of its capacity"),
+                ("midUnallocated", PERCENT, "Share of what nobody has requested that is offered as mid"),
+                ("midStaticCPU", PERCENT, "Share of its CPU that is offered as mid in any case"),
+                ("midStaticMemory", PERCENT, "Share of its memory that is offered as mid in any case"),
+                ("staleAfter", DURATION, "Age beyond which its metrics count as missing"),
+                ("refreshAfter", DURATION, "Age beyond which amounts are written anyway"),
+                ("changedBy", PERCENT, "Relative change beyond which amounts are written"),
+                ("reportEvery", DURATION, "How often its agent reports"),
+                ("averagesOver", DURATION, "Window of averages that its agent reports"),
+                ("percentilesOver", list_of(DURATION), "Windows of percentiles that its agent reports"),
+                ("memoryMeasure", STRING, "What counts as used memory of it"),
+            )
+        ),
+        Fact(
+            "overrides.problems",
+            list_of(STRING),
+            "What the node says of these and nobody can follow: text that cannot be read, values out of bounds.",
+            _OVERRIDES,
         ),
         Fact(
             "ownedCPU",
@@ -223,9 +267,11 @@ NODE = Record(
             "The NUMA zones of the node; empty when unknown.",
             _NODE - {Component.SCHEDULER},
         ),
-        by_name("resources.capacity", "Capacity by resource name.", _NODE),
-        by_name("resources.allocatable", "Allocatable amounts by resource name.", _NODE),
-        by_name("resources.physical", "Allocatable amounts before amplification, by resource name.", _NODE),
+        by_name("resources.capacity", "Capacity by resource name.", _OF_OBJECTS),
+        by_name("resources.allocatable", "Allocatable amounts by resource name.", _OF_OBJECTS),
+        by_name(
+            "resources.physical", "Allocatable amounts before amplification, by resource name.", _OF_OBJECTS
+        ),
         by_name("resources.requested", "Requested amounts by resource name.", _NODE),
         by_name(
             "resources.nonzeroRequested",

@@ -34,7 +34,22 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 "node",
                 record("node"),
                 "The node that is decided on, or that a pod may go to.",
-                frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER}),
+                frozenset(
+                    {
+                        Component.WEBHOOK,
+                        Component.MANAGER,
+                        Component.SCHEDULER,
+                        Component.AGENT,
+                        Component.DESCHEDULER,
+                    }
+                ),
+            ),
+            Root(
+                "oldNode",
+                record("node"),
+                "The node before an update or deletion.",
+                _WEBHOOK,
+                may_be_missing=True,
             ),
             Root("pod", record("pod"), "The pod that is decided on.", EVERYWHERE),
             Root(

@@ -118,6 +118,7 @@ ADMITTED: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "pods": _REQUEST | {"pod", "oldPod", "quota"},
         "pods/binding": _REQUEST | {"pod", "binding"},
+        "nodes": (_REQUEST - {"namespaceObject"}) | {"node", "oldNode"},
         "elasticquotas": _REQUEST | {"quota", "oldQuota", "parentQuota", "siblingQuotas", "childQuotas"},
     }
 )
@@ -185,8 +186,8 @@ class AdmissionRuleSpec(PolicySpec):
         Value,
         Slot(
             STRING,
-            "What happens where the rule cannot be decided about a pod, or nobody answers the API server: `Fail` refuses the "
-            "pod, `Ignore` passes over the rule. The API server knows one answer for all: it ignores only where all of "
+            "What happens where the rule cannot be decided about an object, or nobody answers the API server: `Fail` refuses the "
+            "request, `Ignore` passes over the rule. The API server knows one answer for all: it ignores only where all of "
             "them do.",
             roots=frozenset(),
             choices=("Fail", "Ignore"),

@@ -20,6 +20,7 @@ from koordpolicy.kube.resources import (
 from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
 from koordpolicy.manager.webhooks.cluster_profiles import cluster_profiles
 from koordpolicy.manager.webhooks.elastic_quotas import QuotaMutation, QuotaValidation
+from koordpolicy.manager.webhooks.node_rules import NodeValidation, validated_nodes
 from koordpolicy.manager.webhooks.nodes import NodeAmplification, amplified_nodes
 from koordpolicy.manager.webhooks.pod_quotas import PodQuotaAdmission, counted_pods
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
@@ -124,6 +125,15 @@ WEBHOOKS: Final = (
         subresources=("status",),
         fail_open=True,  # a kubelet that cannot report is a node that is lost
         scope=amplified_nodes,
+    ),
+    Webhook(
+        "validate-node",
+        Phase.VALIDATING,
+        (NODES,),
+        (_CREATE, _UPDATE, _DELETE),
+        lambda context: NodeValidation(context).answer,
+        fail_open=True,  # a machine that cannot join is worse than what it says of itself
+        scope=validated_nodes,
     ),
     Webhook(
         "validate-policy",

@@ -78,7 +78,7 @@ def mutated_pods(graph: RuleGraph, beside: Sequence[Sequence[Requirement]] = ())
     )
     if not alternatives and not others:
         return None
-    fail_open, timeout = _failing(graph, PROFILE, subjects)
+    fail_open, timeout = failing(graph, PROFILE, subjects)
     return Scope(
         frozenset({Operation.CREATE}),
         namespaces=() if others else common(alternatives, "namespaceObject"),
@@ -94,7 +94,7 @@ def profile_scope(graph: RuleGraph, subjects: Collection[str]) -> Scope | None:
     if not subjects:
         return None
     alternatives = [one.requirements for subject in subjects for one in graph.selections(PROFILE, subject)]
-    fail_open, timeout = _failing(graph, PROFILE, subjects)
+    fail_open, timeout = failing(graph, PROFILE, subjects)
     return Scope(
         frozenset({Operation.CREATE}),
         objects=common(alternatives, "pod"),
@@ -117,7 +117,7 @@ def validated_pods(graph: RuleGraph, native: frozenset[str] = frozenset()) -> Sc
         # An update that takes the label away that a rule asks for is judged as well: labels narrow creations alone.
         alternatives = [()]
     changes = Operation.UPDATE in operations and judge_changes_alone(graph)
-    fail_open, timeout = _failing(graph, RULE, subjects)
+    fail_open, timeout = failing(graph, RULE, subjects)
     return Scope(
         operations,
         namespaces=common(alternatives, "namespaceObject"),
@@ -128,7 +128,7 @@ def validated_pods(graph: RuleGraph, native: frozenset[str] = frozenset()) -> Sc
     )
 
 
-def _failing(graph: RuleGraph, kind: str, subjects: Collection[str]) -> tuple[bool | None, int]:
+def failing(graph: RuleGraph, kind: str, subjects: Collection[str]) -> tuple[bool | None, int]:
     """Whether all policies of a kind would rather be passed over than hold a request up; the longest of their timeouts."""
     about = [graph.about(kind, subject) for subject in subjects]
     if not about:

@@ -151,7 +151,7 @@ def test_subjects() -> None:
 
 def test_selectors_follow_from_the_facts() -> None:
     assert KINDS["Overcommit"].selectors == {"nodes"}
-    assert KINDS["AdmissionRule"].selectors == {"namespaces", "pods"}
+    assert KINDS["AdmissionRule"].selectors == {"namespaces", "nodes", "pods"}
     assert KINDS["QoSClass"].selectors == frozenset()
 
 
