@@ -89,8 +89,11 @@ def _node(found: Reads, node: ir.Node) -> None:
                 _fact(found, base, path)
         case ir.Select(field=key):
             _keep(found.keys, key)
-        case ir.Index(index=ir.Const(value=str() as key)):
-            _keep(found.keys, key)
+        case ir.Index(index=index):
+            # It may be one of several: `m[? a ? 'x' : 'y']`.
+            for part in walk(index):
+                if isinstance(part, ir.Const) and isinstance(part.value, str):
+                    _keep(found.keys, part.value)
         case ir.Cast(permitted=Permitted() as permitted):
             _permitted(found, permitted, node.type)
         case ir.Call(overload=overload, args=args):

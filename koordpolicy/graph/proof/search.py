@@ -1,6 +1,7 @@
 """Directed search: everyday inputs, values that the expressions name, and steps towards the edge of a comparison."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -15,11 +16,13 @@ from koordpolicy.graph.proof.situations import situations
 from koordpolicy.graph.proof.validity import is_valid
 from koordpolicy.graph.proof.verdict import Records
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.language.cel.ir_walk import number
+from koordpolicy.language.cel.ir_walk import inline_binds, number, rewrite
 from koordpolicy.language.cel.lower.row import RowProgram, compile_row
 from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.language.cel.walk import children
 
 Place: TypeAlias = tuple[str, str, str | None]
 """A number by its root, its path, and its key where it stands in a map."""
@@ -29,6 +32,9 @@ _NUMBERS: Final = frozenset(("int", "double", "google.protobuf.Duration", "googl
 _MOST_COMPARISONS: Final = 40
 _MOST_FACTS: Final = 8
 _MOST_STEPS: Final = 90
+_LONGEST_STEP: Final = 2**50
+_GROWTH: Final = 16
+_MOST_ELEMENTS: Final = 4
 
 
 class Search:
@@ -147,17 +153,20 @@ class Search:
 
     def _comparisons(self) -> list[tuple[RowProgram, list[Place]]]:
         """Differences of what is compared, as programs, and the numbers that they read."""
-        table = number(list(self.goal.expressions))
+        table = number([inline_binds(expression) for expression in self.goal.expressions])
+        elements = _elements(table.nodes)
         found: list[tuple[RowProgram, list[Place]]] = []
         for at in reversed(range(len(table.nodes))):
             node = table.nodes[at]
-            if len(found) >= _MOST_COMPARISONS or table.free[at] or not isinstance(node, ir.Call):
+            if len(found) >= _MOST_COMPARISONS or not isinstance(node, ir.Call):
                 continue
-            sides = [arg for arg in node.args if arg.type.name in _NUMBERS]
-            if node.overload.partition("(")[0] not in _ORDERED or len(sides) != 2:
+            if node.overload.partition("(")[0] not in _ORDERED:
                 continue
-            facts = list(_numbers_read(node))[:_MOST_FACTS]
-            if facts:
+            for told in _instances(node, table.free[at], elements):
+                sides = [arg for arg in children(told) if arg.type.name in _NUMBERS]
+                facts = list(_numbers_read(told))[:_MOST_FACTS]
+                if len(sides) != 2 or not facts:
+                    continue
                 roots = list(dict.fromkeys(root for root, _ in self.reads.facts))
                 try:
                     program = compile_row(roots, {"left": sides[0], "right": sides[1]})
@@ -174,28 +183,59 @@ class Search:
         steps = 0
         for place in facts:
             step = max(1, abs(int(apart)))
-            while steps < _MOST_STEPS and step >= 1 and apart:
+            grows = True  # a share hardly sees a few bytes: steps grow until one is felt
+            while steps < _MOST_STEPS and 1 <= step <= _LONGEST_STEP and apart:
                 steps += 1
                 better = None
+                felt = False
                 for signed in (step, -step):
                     moved = _moved(records, place, signed)
                     if moved is None:
                         continue
                     distance = _apart(program, moved)
+                    felt = felt or (distance is not None and distance != apart)
                     if distance is not None and abs(distance) < abs(apart):
                         better = (moved, distance)
                         break
-                if better is None:
-                    step //= 2
-                else:
+                if better is not None:
                     records, apart = better
                     yield records
-                    step = max(1, min(step, abs(int(apart)) or 1))
+                    step = step if step > abs(apart) else max(1, abs(int(apart)))
+                elif grows and not felt:
+                    step *= _GROWTH
+                else:
+                    grows = False
+                    step //= 2
         for place in facts:
             for signed in (1, -1, 2):
                 moved = _moved(records, place, signed)
                 if moved is not None:
                     yield moved
+
+
+def _elements(nodes: Iterable[ir.Node]) -> Mapping[str, Sequence[ir.Const]]:
+    """What the variables of loops over constant lists are, one after the other."""
+    found: dict[str, Sequence[ir.Const]] = {}
+    for node in nodes:
+        match node:
+            case ir.Comprehension(range=ir.Const(value=list() as held, type=kind), variables=(name,)):
+                found[name] = [constant(kind.params[0], one) for one in held[:_MOST_ELEMENTS]]
+    return found
+
+
+def _instances(
+    node: ir.Node, free: frozenset[str], elements: Mapping[str, Sequence[ir.Const]]
+) -> Iterator[ir.Node]:
+    """A node for each element of the loop that it stands in; the node itself outside of loops."""
+    if not free:
+        yield node
+    elif len(free) == 1 and (name := next(iter(free))) in elements:
+        for element in elements[name]:
+            yield rewrite(node, partial(_with_element, name, element))
+
+
+def _with_element(name: str, element: ir.Const, node: ir.Node) -> ir.Node:
+    return element if isinstance(node, ir.Var) and node.local and node.name == name else node
 
 
 def _numbers_read(node: ir.Node) -> Iterator[Place]:

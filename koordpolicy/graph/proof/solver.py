@@ -7,12 +7,14 @@ import z3
 
 from koordpolicy.graph.proof.encode import Encoder, TooLarge
 from koordpolicy.graph.proof.goal import Fails, Goal
+from koordpolicy.graph.proof.implied import with_implied
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.search import Search
 from koordpolicy.graph.proof.terms import Bool, Formula, both, either, no, unlike
 from koordpolicy.graph.proof.validity import is_valid
 from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.language.cel import ir
+from koordpolicy.language.cel.ir_change import renamed_locals
 from koordpolicy.language.cel.ir_walk import inline_binds, number
 
 _MOST_MODELS: Final = 4
@@ -24,7 +26,9 @@ _SECONDS: Final = 60
 
 def solve(goal: Goal, budget: ProofBudget, search: Search) -> Verdict:
     """A proof that no input meets the goal, or an input that the engine confirms."""
-    pairs = [(inline_binds(left), inline_binds(right)) for left, right in goal.pairs]
+    pairs = [(_settled(left), _settled(right)) for left, right in goal.pairs]
+    if all(_in_order(left) == _in_order(right) for left, right in pairs):
+        return Proved()
     try:
         with_any = _Question(goal, pairs, None)
         # Most proofs need no arithmetic of products, which keeps the solver busy where there are any.
@@ -48,6 +52,16 @@ def solve(goal: Goal, budget: ProofBudget, search: Search) -> Verdict:
         return GaveUp(f"the expressions have too many parts for the solver ({budget.words})")
     except (RecursionError, z3.Z3Exception) as error:
         return GaveUp(f"the solver could not take the expressions ({type(error).__name__})")
+
+
+def _settled(node: ir.Node) -> ir.Node:
+    return with_implied(inline_binds(node))
+
+
+def _in_order(node: ir.Node) -> ir.Node:
+    """The expression with local variables named in the order in which they come: their names tell what they went through."""
+    names: dict[str, str] = {}
+    return renamed_locals(node, lambda name: names.setdefault(name, f"{len(names)}"))
 
 
 def _why(with_any: "_Question", with_few: "_Question", answer: Any, budget: ProofBudget) -> str:
