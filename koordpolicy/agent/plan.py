@@ -3,9 +3,10 @@
 Nothing here touches anything: a dry run prints it, the simulator plays it, and only the agent's process carries it out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 FileValue: TypeAlias = int | frozenset[int] | str
@@ -94,28 +95,22 @@ class Eviction:
     by: str = "Eviction"
 
 
+_NOTHING_HELD: Final[Mapping[tuple[str, Group], str]] = MappingProxyType({})
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What one strategy wants, in order, and what it has to say about it: `notes` are phrases for people."""
+    """What one strategy wants, in order, and what it has to say about it: `notes` are phrases for people.
+
+    `holds` are files, by name and group, that a strategy decides about though it has nothing to write now.
+    """
 
     writes: Sequence[Write] = ()
     evictions: Sequence[Eviction] = ()
-    notes: Sequence[str] = field(default=())
+    notes: Sequence[str] = ()
+    holds: Mapping[tuple[str, Group], str] = field(default_factory=lambda: _NOTHING_HELD)
 
     @property
     def empty(self) -> bool:
         """Whether nothing is to be done."""
         return not self.writes and not self.evictions
-
-
-NOTHING: Final = Plan()
-
-
-def together(plans: Iterable[Plan]) -> Plan:
-    """All of some plans, one after the other."""
-    listed = list(plans)
-    return Plan(
-        tuple(write for plan in listed for write in plan.writes),
-        tuple(eviction for plan in listed for eviction in plan.evictions),
-        tuple(note for plan in listed for note in plan.notes),
-    )

@@ -177,6 +177,7 @@ _POLICY_PLURALS: Final = {
     "HostApplicationSet": "hostapplicationsets",
     "Interference": "interferences",
     "ContainerHook": "containerhooks",
+    "Arbitration": "arbitrations",
     "SchedulingProfile": "schedulingprofiles",
     "CPUTopology": "cputopologies",
     "DeviceSharing": "devicesharings",

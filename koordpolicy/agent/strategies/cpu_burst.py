@@ -1,11 +1,12 @@
 """CPU burst: which containers may use more than their limits now, by what they saved and how busy the node is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from koordpolicy.agent.plan import Plan, Write, container_group, pod_group
+from koordpolicy.agent.plan import Group, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.shared_pool import shared_pool_state
+from koordpolicy.algorithms.container_resources import quota_of
 from koordpolicy.algorithms.cpu_burst import (
     PoolState,
     QuotaSteps,
@@ -25,6 +26,7 @@ from koordpolicy.model.reading import Json
 from koordpolicy.model.time import NANOSECONDS
 
 KIND: Final = "CPUBurst"
+WRITER: Final = "cpu-burst"
 BURST_FILE: Final = "cpu.cfs_burst_us"
 QUOTA_FILE: Final = "cpu.cfs_quota_us"
 _SAVES_UP: Final = ("cpuBurstOnly", "auto")
@@ -151,6 +153,7 @@ class CPUBursts:
         """What is to be written for all pods, and the tokens from now on. Raises `CelError` where policy cannot decide."""
         writes: list[Write] = []
         kept: dict[tuple[str, str], Tokens] = {}
+        holds: dict[tuple[str, Group], str] = {}
         if not self._graph.subjects(KIND):
             return Plan(), kept
         for pod in pods:
@@ -158,7 +161,9 @@ class CPUBursts:
             if rules is not None:
                 writes += saved_writes(pod, rules)
                 writes += self._quotas(pod, rules, pool, tokens, kept, now)
-        return Plan(tuple(writes)), kept
+                if rules.raises_quotas:
+                    holds |= dict.fromkeys(_quotas_of(pod), WRITER)
+        return Plan(tuple(writes), holds=holds), kept
 
     def _quotas(
         self,
@@ -174,6 +179,8 @@ class CPUBursts:
         for name, container in pod.containers.items():
             if container.limit <= 0 or container.quota is None:
                 continue
+            if not rules.raises_quotas and container.quota <= quota_of(container.limit):
+                continue  # it never grew; smaller ones are others' business, as those of fast CPUs
             kept[uid, name] = left = self._counted(tokens.get((uid, name)), rules.tokens, container, now)
             found = quota_step(rules, container, pool, allowed=burst_allowed(left.count, rules.tokens))
             steps = quota_writes(uid, name, container.quota, of_pod, found)
@@ -207,12 +214,21 @@ def quota_writes(uid: str, name: str, current: int, pod_quota: int | None, found
     if found.target is None or found.target == current:
         return []
     reason = f"CPU burst: quota {found.step} from {current}"
-    own = [Write(QUOTA_FILE, container_group(uid, name), found.target, reason, KIND)]
+    own = [Write(QUOTA_FILE, container_group(uid, name), found.target, reason, WRITER)]
     if pod_quota is None or pod_quota <= 0:
         return own
     delta = found.target - current
-    parents = [Write(QUOTA_FILE, pod_group(uid), pod_quota + delta, reason, KIND)]
+    parents = [Write(QUOTA_FILE, pod_group(uid), pod_quota + delta, reason, WRITER)]
     return parents + own if delta > 0 else own + parents
+
+
+def _quotas_of(pod: PodCPU) -> Iterator[tuple[str, Group]]:
+    """The quotas that grow and shrink with a pod's bursts: nobody else should set them meanwhile."""
+    uid = str(pod.record["uid"])
+    limited = [name for name, one in pod.containers.items() if one.limit > 0]
+    yield from ((QUOTA_FILE, container_group(uid, name)) for name in limited)
+    if limited:
+        yield QUOTA_FILE, pod_group(uid)
 
 
 def saved_writes(pod: PodCPU, rules: BurstRules) -> list[Write]:
@@ -224,9 +240,10 @@ def saved_writes(pod: PodCPU, rules: BurstRules) -> list[Write]:
     }
     reason = f"CPU burst: policy {rules.policy}"
     writes = [
-        Write(BURST_FILE, container_group(uid, name), amount, reason, KIND) for name, amount in bursts.items()
+        Write(BURST_FILE, container_group(uid, name), amount, reason, WRITER)
+        for name, amount in bursts.items()
     ]
-    return [*writes, Write(BURST_FILE, pod_group(uid), sum(bursts.values()), reason, KIND)]
+    return [*writes, Write(BURST_FILE, pod_group(uid), sum(bursts.values()), reason, WRITER)]
 
 
 def _over(rules: BurstRules, said: Json) -> BurstRules:

@@ -8,6 +8,7 @@ from typing import Any
 from koordpolicy.language.facts.table import Component, Components
 from koordpolicy.language.kinds.admission import ADMITTED, AdmissionRuleSpec, ColocationProfileSpec
 from koordpolicy.language.kinds.amplification import AmplificationSpec
+from koordpolicy.language.kinds.arbitration import ArbitrationSpec
 from koordpolicy.language.kinds.base import PolicySpec, Spec
 from koordpolicy.language.kinds.bundle import LibrarySpec, PolicyBundleSpec, PolicyTestSpec
 from koordpolicy.language.kinds.burst import CPUBurstSpec
@@ -265,6 +266,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 frozenset({Component.AGENT}),
                 _roots("pod", "container", "node", "now"),
                 _by_name,
+            ),
+            Kind(
+                "Arbitration",
+                ArbitrationSpec,
+                "Who decides about a kernel file that several strategies of the agent want.",
+                frozenset({Component.AGENT}),
+                _roots("node", "now"),
+                lambda spec, _name: str(spec.file),
             ),
             Kind(
                 "SchedulingProfile",

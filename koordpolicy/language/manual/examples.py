@@ -177,6 +177,13 @@ _SPECS = {
           applications:
             - {name: chunkserver, priority: koord-prod, qos: LS, cgroupPath: {relativePath: storage}}
     """,
+    "Arbitration": """
+        metadata: {name: shares}
+        spec:
+          file: cpu.shares
+          order: [batch-resources]
+          rule: Smallest
+    """,
     "ContainerHook": """
         metadata: {name: reports}
         spec:
