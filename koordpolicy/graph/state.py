@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph.analysis.possible import RuleValues
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import Classes
 from koordpolicy.graph.expressions import Path, Probe, Vocabulary
@@ -117,6 +118,7 @@ class State:
     rules: list[Rule] = field(default_factory=list)
     decisions: dict[DecisionKey, Decision] = field(default_factory=dict)
     invariants: list[Invariant] = field(default_factory=list)
+    possible: dict[Rule, RuleValues] = field(default_factory=dict)
     progress: Progress = silent
     probe: Probe | None = None
 

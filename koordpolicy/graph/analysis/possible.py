@@ -46,6 +46,14 @@ class PossibleValue:
     part: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class RuleValues:
+    """All that a rule's value can be, and the same with the elements of lists in their place, each once."""
+
+    values: tuple[PossibleValue, ...]
+    elements: tuple[PossibleValue, ...]
+
+
 Locals = Mapping[str, tuple[PossibleValue, ...]]
 
 
@@ -59,6 +67,14 @@ class PossibleValues:
     def of(self, rule: Rule) -> tuple[PossibleValue, ...]:
         """What a rule's value can be; nothing for an optional without a value. An optional's value stands for it."""
         return _kept(self._of(rule.value, rule, {}, 0), rule.value, rule)
+
+    def all_of(self, rule: Rule) -> RuleValues:
+        """What a rule's value can be, as a whole and element by element."""
+        values = self.of(rule)
+        elements = tuple(self.elements(values))
+        if len(elements) > 1:
+            elements = tuple(dict.fromkeys(elements))
+        return RuleValues(values, values if elements == values else elements)
 
     def elements(self, possible: Iterable[PossibleValue]) -> Iterator[PossibleValue]:
         """The elements of lists, the values of maps, and everything else as it is."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.operations import operations_of
-from koordpolicy.graph.presence import DeclaredPresence
+from koordpolicy.graph.presence import PRESENCE, DeclaredPresence
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
@@ -88,7 +88,7 @@ class Surroundings:
 
     def _presence(self, key: DecisionKey) -> DeclaredPresence:
         if key.kind != "SchedulingProfile":
-            return DeclaredPresence()
+            return PRESENCE
         estimator = self.decisions.get(DecisionKey(key.kind, key.subject, "estimator.request"))
         return DeclaredPresence(_ESTIMATES if estimator is not None and estimator.rules else frozenset())
 

@@ -14,7 +14,7 @@ from koordpolicy.graph.foresight.origins import Origins, SourceText, own_offsets
 from koordpolicy.graph.foresight.words import ALWAYS, Words, words
 from koordpolicy.graph.rules import DecisionKey, Rule, RuleMatch
 from koordpolicy.graph.scope import inline
-from koordpolicy.graph.state import State, Unit
+from koordpolicy.graph.state import Draft, State, Unit
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.failing import FailureCause, PossibleFailure, TooManySteps, failures
 from koordpolicy.language.cel.failing.analysis import Given
@@ -42,28 +42,26 @@ class _Found:
 def foresight(state: State) -> None:
     """Report what can fail in the rules of the bundle's own documents, each place once."""
     units = {(unit.layer_name, unit.id): unit for unit in state.units}
-    drafts = {(draft.unit, draft.key): draft for draft in state.drafts}
+    drafts: dict[tuple[Unit, DecisionKey], Draft] = {}
     surroundings = Surroundings(state.decisions, state.constants)
     told: set[tuple[str, Span]] = set()
     wrong = {one.span for one in state.found if one.severity is Severity.ERROR}
     own = [rule for rule in state.rules if rule.layer == state.own.name and not _is_literal(rule)]
     for rule in own[:MAX_RULES]:
         unit = units[rule.layer, rule.document]
-        matched = state.matches.get(unit)
-        looked = _Looked(surroundings, rule, unit, matched)
         behind = surroundings.known(rule)
-        used = tuple(sorted(rule.parameters))
         literals = tuple(
             one
-            for name in used
+            for name in sorted(rule.parameters)
             for one in _rules_of(state, DecisionKey(rule.key.kind, rule.key.subject, f"parameters.{name}"))
         )
-        key = ("failures", rule, behind, literals)
-        for found in state.cache.get(key, partial(looked.found)):
+        looked = _Looked(surroundings, rule, unit, state.matches.get(unit))
+        for found in state.cache.get(("failures", rule, behind, literals), looked.found):
             place = _place(unit, found)
             if (found.words.code, place) in told or place in wrong:
                 continue
             told.add((found.words.code, place))
+            drafts = drafts or {(draft.unit, draft.key): draft for draft in state.drafts}
             draft = drafts.get((unit, rule.key))
             names = state.vocabulary_of(unit if draft is None else draft.home)
             mended = looked.mended(unit, found, names, limited=draft is not None and _is_limited(draft.slot))

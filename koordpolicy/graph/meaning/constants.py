@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 from koordpolicy.diagnostics import Span
-from koordpolicy.graph.analysis.possible import PossibleValue, PossibleValues
+from koordpolicy.graph.analysis.possible import PossibleValue, PossibleValues, RuleValues
 from koordpolicy.graph.expressions import Path
 from koordpolicy.graph.references import walk
 from koordpolicy.graph.rules import Decision, Rule
@@ -13,6 +14,7 @@ from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.checker import Problem, check
 from koordpolicy.language.cel.environment import Environment
 from koordpolicy.language.cel.fold import fold
+from koordpolicy.language.cel.ir_walk import refs_of
 from koordpolicy.language.cel.library import FUNCTIONS
 from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.syntax import SyntaxProblem
@@ -62,14 +64,28 @@ def values_of(state: State, decision: Decision) -> Iterator[Said]:
 
 
 def elements_of(state: State, rule: Rule) -> tuple[PossibleValue, ...]:
-    """What a rule's value can be; of lists the elements."""
-    found = PossibleValues(state.decisions, state.constants)
-    return tuple(dict.fromkeys(found.elements(possible_of(state, rule))))
+    """What a rule's value can be; of lists the elements, each once."""
+    return _found(state, rule).elements
 
 
 def possible_of(state: State, rule: Rule) -> tuple[PossibleValue, ...]:
     """What a rule's value can be."""
-    return PossibleValues(state.decisions, state.constants).of(rule)
+    return _found(state, rule).values
+
+
+def _found(state: State, rule: Rule) -> RuleValues:
+    """Looked for once a revision, and by all checks together; of what refers to nothing else, once."""
+    found = state.cache.get(("possible", rule), partial(_by_itself, rule))
+    if found is None:
+        found = state.possible.get(rule)
+    if found is None:
+        found = state.possible[rule] = PossibleValues(state.decisions, state.constants).all_of(rule)
+    return found
+
+
+def _by_itself(rule: Rule) -> RuleValues | None:
+    """The values of a rule that refers to nothing; None where other rules and constants have a say."""
+    return None if refs_of(rule.value) else PossibleValues({}, {}).all_of(rule)
 
 
 @dataclass(frozen=True, slots=True)

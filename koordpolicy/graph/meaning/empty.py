@@ -1,5 +1,6 @@
 """Documents that say nothing: they are read, and change no decision."""
 
+from functools import partial
 from typing import Final
 
 from koordpolicy.diagnostics import Severity
@@ -21,7 +22,10 @@ def empty(state: State) -> None:
             or not isinstance(unit.spec, PolicySpec)
         ):
             continue
-        if unit.document.span in told or _says_something(unit, stepped=stepped):
+        key = ("says something", unit, stepped)
+        if state.cache.get(key, partial(_says_something, unit, stepped=stepped)):
+            continue
+        if unit.document.span in told:
             continue
         state.found.add(
             "KP412",

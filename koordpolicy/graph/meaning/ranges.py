@@ -25,9 +25,10 @@ def ranges(state: State) -> None:
 
 
 def _hold(state: State, decision: Decision, bounds: Range, told: set[Span]) -> None:
+    permitted = bounds.permitted
     for rule in decision.rules:
         for one in elements_of(state, rule):
-            if not bounds.permitted.excludes(one.low, one.high):
+            if not permitted.excludes(one.low, one.high):
                 continue
             place = place_of(state, one).span
             if place in told:

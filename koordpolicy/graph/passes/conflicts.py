@@ -1,7 +1,7 @@
 """Conflicts: two rules of equal rank that can meet, and rules that can never decide."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -29,11 +29,15 @@ EXCLUSIVE = frozenset({Combine.OVERRIDE, Combine.LAYER})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reach:
-    """A rule with its test, parameters resolved, and the region of inputs on which it applies."""
+    """A rule with its test, parameters resolved, and the region of inputs on which it applies.
+
+    `pins` are the values that it admits for a place, where every box of it names them.
+    """
 
     rule: Rule
     test: ir.Node | None
     region: list[Box]
+    pins: Mapping[Place, frozenset[object]]
 
 
 def conflicts(state: State) -> None:
@@ -57,7 +61,21 @@ def _reach(state: State, expressions: Expressions, rule: Rule) -> Reach:
 
 def _found_reach(expressions: Expressions, rule: Rule) -> Reach:
     test = None if rule.match.test is None else fold(expressions.resolved(rule.match.test, rule.key))
-    return Reach(rule, test, boxes(test))
+    region = boxes(test)
+    return Reach(rule, test, region, _pins(region))
+
+
+def _pins(region: list[Box]) -> Mapping[Place, frozenset[object]]:
+    """The places that every box gives a choice of values, with all of these."""
+    first, *others = (
+        {place: domain.choices for place, domain in box.domains.items() if domain.choices is not None}
+        for box in region or (Box(),)
+    )
+    found: dict[Place, frozenset[object]] = {}
+    for place, choices in first.items():
+        if all(place in other for other in others):
+            found[place] = frozenset(choices).union(*(other[place] for other in others))
+    return found
 
 
 def _can_hold(state: State, reach: Reach, told: set[tuple[str, str, str]]) -> bool:
@@ -133,6 +151,8 @@ def _report_shadowed(state: State, reaches: list[Reach], told: set[tuple[str, st
 
     An exception ends, so it leaves an ordinary rule its time; only another exception may outlast it.
     """
+    if all(reach.rule.rank == reaches[0].rule.rank and reach.rule.terms is None for reach in reaches):
+        return  # none outranks another
     winners: dict[ir.Node | None, Reach] = {}
     for reach in reaches:
         rule = reach.rule
@@ -182,7 +202,7 @@ def _pairs(reaches: list[Reach]) -> Iterator[tuple[Reach, Reach]]:
     buckets: dict[object, list[Reach]] = defaultdict(list)
     loose: list[Reach] = []
     for reach in reaches:
-        choices = _choices(reach, place) if place else None
+        choices = reach.pins.get(place) if place else None
         for choice in choices or ():
             buckets[choice].append(reach)
         if choices is None:
@@ -202,18 +222,6 @@ def _pairs(reaches: list[Reach]) -> Iterator[tuple[Reach, Reach]]:
 def _most_pinned(reaches: list[Reach]) -> Place | None:
     counts: dict[Place, int] = defaultdict(int)
     for reach in reaches:
-        for place in {place for box in reach.region for place in box.domains}:
-            if _choices(reach, place) is not None:
-                counts[place] += 1
+        for place in reach.pins:
+            counts[place] += 1
     return max(counts, key=lambda place: (counts[place], place.path, place.key or ""), default=None)
-
-
-def _choices(reach: Reach, place: Place | None) -> frozenset[object] | None:
-    """The values that a rule admits for a place, when every box of it names them."""
-    values: set[object] = set()
-    for box in reach.region:
-        domain = box.domains.get(place) if place else None
-        if domain is None or domain.choices is None:
-            return None
-        values |= domain.choices
-    return frozenset(values)

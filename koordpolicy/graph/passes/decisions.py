@@ -20,7 +20,7 @@ def decisions(state: State) -> None:
         grouped[rule.key].append(rule)
     for key in sorted(grouped):
         ordered = sorted(grouped[key], key=lambda rule: rule.id)
-        ordered.sort(key=lambda rule: rule.rank, reverse=True)
+        ordered.sort(key=lambda rule: rule.rank.order, reverse=True)
         draft = drafts[key]
         state.decisions[key] = decision_of(key, draft.home.kind, draft.slot, tuple(ordered))
     _add_unset_parameters(state)
