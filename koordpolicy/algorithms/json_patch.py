@@ -1,6 +1,6 @@
 """What has changed between two JSON values, as a JSON Patch (RFC 6902)."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 Change = dict[str, Any]
@@ -13,43 +13,52 @@ def json_patch(old: Any, new: Any) -> list[Change]:
     What both share is not looked into, so that the cost is that of what was changed. Elements of lists are compared by
     their places: a list that grows or shrinks does so at its end.
     """
-    return list(_changes("", old, new))
+    found: list[Change] = []
+    _compare(found, "", old, new)
+    return found
 
 
-def _changes(path: str, old: Any, new: Any) -> Iterator[Change]:
+def _compare(found: list[Change], path: str, old: Any, new: Any) -> None:
     if old is new:
         return
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        yield from _of_objects(path, old, new)
+    if _is_object(old) and _is_object(new):
+        _compare_objects(found, path, old, new)
     elif _is_list(old) and _is_list(new):
-        yield from _of_lists(path, old, new)
+        _compare_lists(found, path, old, new)
     elif type(old) is not type(new) or old != new:  # `True == 1`, which are two values of JSON
-        yield {"op": "replace", "path": path, "value": new}
+        found.append({"op": "replace", "path": path, "value": new})
 
 
-def _of_objects(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[Change]:
+def _compare_objects(found: list[Change], path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
     for key, before in old.items():
         if key not in new:
-            yield {"op": "remove", "path": f"{path}/{_step(key)}"}
-        elif new[key] is not before:
-            yield from _changes(f"{path}/{_step(key)}", before, new[key])
+            found.append({"op": "remove", "path": f"{path}/{_step(key)}"})
+            continue
+        after = new[key]
+        if after is not before:
+            _compare(found, f"{path}/{_step(key)}", before, after)
     for key, after in new.items():
         if key not in old:
-            yield {"op": "add", "path": f"{path}/{_step(key)}", "value": after}
+            found.append({"op": "add", "path": f"{path}/{_step(key)}", "value": after})
 
 
-def _of_lists(path: str, old: Sequence[Any], new: Sequence[Any]) -> Iterator[Change]:
+def _compare_lists(found: list[Change], path: str, old: Sequence[Any], new: Sequence[Any]) -> None:
     both = min(len(old), len(new))
     for at in range(both):
-        yield from _changes(f"{path}/{at}", old[at], new[at])
+        if old[at] is not new[at]:
+            _compare(found, f"{path}/{at}", old[at], new[at])
     for at in range(len(old) - 1, both - 1, -1):
-        yield {"op": "remove", "path": f"{path}/{at}"}
-    for after in new[both:]:
-        yield {"op": "add", "path": f"{path}/-", "value": after}
+        found.append({"op": "remove", "path": f"{path}/{at}"})
+    found += [{"op": "add", "path": f"{path}/-", "value": after} for after in new[both:]]
+
+
+def _is_object(value: Any) -> bool:
+    # Asking for the class first spares nearly all values the dearer question.
+    return type(value) is dict or isinstance(value, Mapping)
 
 
 def _is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str)
+    return type(value) is list or (isinstance(value, Sequence) and not isinstance(value, str))
 
 
 def _step(key: str) -> str:

@@ -12,6 +12,7 @@ from koordpolicy.model.quantity import Quantity, QuantityError, parse_quantity
 from koordpolicy.model.reading import Json, ObjectError, embedded_object, mapping, objects, texts
 
 _LISTS: Final = ("requests", "limits")
+_written: Final = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def translate_pod(pod: Json, names: Mapping[str, str]) -> Json:
@@ -77,10 +78,9 @@ def with_extended_spec(pod: Json, resources: Collection[str]) -> Json:
     metadata = mapping(pod, "metadata")
     annotations = texts(metadata, "annotations", "metadata")
     present = annotations.get(EXTENDED_RESOURCE_SPEC)
-    declared = {} if present is None else read_extended_spec(present)
-    if _values(spec) == _values(declared):
+    if not spec if present is None else _values(spec) == _values(read_extended_spec(present)):
         return pod
-    text = json.dumps({"containers": dict(sorted(spec.items()))} if spec else {}, separators=(",", ":"))
+    text = _written({"containers": dict(sorted(spec.items()))} if spec else {})
     return {
         **pod,
         "metadata": {**metadata, "annotations": {**annotations, EXTENDED_RESOURCE_SPEC: text}},

@@ -1,6 +1,7 @@
 """The rule graph of one revision, and how it is asked."""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -117,6 +118,7 @@ class RuleGraph:
         self._names = {str(key): key for key in self.decisions}
         self._unset: dict[str, Decision] = {}
         self._values: dict[DecisionKey, RowProgram] = {}
+        self._calls: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
         self._explained: dict[DecisionKey, RowProgram] = {}
         self._around: Callable[[str], RowProgram] | None = None
         self._made: dict[Hashable, Any] = {}
@@ -221,8 +223,25 @@ class RuleGraph:
 
         Raises `CelError` when it has none, `UnknownDecision`. Roots that are not given count as empty.
         """
-        decision = self.decision(name)
-        return self.program(name).call(*(roots.get(root, {}) for root in decision.roots))
+        return self.value_on(name, roots)
+
+    def value_on(self, name: str, roots: Mapping[str, Any]) -> Any:
+        """The same, with the records in a mapping by root."""
+        known = self._calls.get(name)
+        if known is None:
+            known = self._calls[name] = self._call_of(name)
+        call, wanted = known
+        return call(*[roots.get(root, {}) for root in wanted])
+
+    def _call_of(self, name: str) -> tuple[Callable[..., Any], tuple[str, ...]]:
+        """What gives a decision's value, and the roots that it takes: none where no fact could make it another."""
+        decision, program = self.decision(name), self.program(name)
+        if self._around is None and not program.facts and not program.metered:
+            with suppress(CelError):
+                value = program.call(*({} for _ in decision.roots))
+                if value is None or isinstance(value, bool | int | float | str):  # nobody can change those
+                    return (lambda: value), ()
+        return program.call, decision.roots
 
     def about(self, kind: str, subject: str, roots: Mapping[str, Any] = MappingProxyType({})) -> "About":
         """One subject, whose fields are asked about the same records, by root."""
@@ -444,7 +463,7 @@ class About:
 
     def value(self, field: str, **more: Any) -> Any:
         """A field's value, with `more` records beside those there are; see `RuleGraph.value`."""
-        return self.graph.value(f"{self.target}.{field}", **self.roots, **more)
+        return self.graph.value_on(f"{self.target}.{field}", {**self.roots, **more} if more else self.roots)
 
     def value_or(self, field: str, otherwise: T, **more: Any) -> Any | T:
         """The same, and `otherwise` where it cannot be told."""

@@ -21,7 +21,7 @@ from koordpolicy.manager.webhooks.tree_affinity import QuotaTreeNodes
 from koordpolicy.model.facts.pod import namespace_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
-from koordpolicy.model.reading import Json, ObjectError, mapping, text
+from koordpolicy.model.reading import Json, ObjectError, integer, mapping, text, texts
 from koordpolicy.model.strategic_merge import PatchError
 
 _CREATE = "CREATE"
@@ -79,6 +79,7 @@ def mutate(
     spared: list[str] = []
     votes: list[tuple[str, bool]] = []
     failed: list[tuple[str, str]] = []
+    patched = False
     size = _PROFILE_COST + len(roots["pod"]["containers"])
     cost = 0
     for profile in profiles.candidates(roots):
@@ -102,9 +103,11 @@ def mutate(
         if observer is not None and effect is not None:
             observer.profile(profile, changed, effect)
         changed = after
+        patched = patched or (effect is not None and effect.patch is not None)
         (applied if taken else spared).append(profile.name)
         votes.append(vote)
-    band = _band(changed, graph.catalogue) if _translates(votes) else ""
+    kubernetes_qos = None if patched else str(roots["pod"]["kubernetesQoS"])
+    band = _band(changed, graph.catalogue, kubernetes_qos) if _translates(votes) else ""
     names = band_resources(graph, band)
     named = with_extended_spec(translate_pod(changed, names), announced_resources(graph))
     mutated = devices(graph).rewritten(named, roots)
@@ -147,9 +150,10 @@ def roots_of(pod: Json, graph: RuleGraph, state: PodContext) -> Roots:
     }
 
 
-def _band(pod: Json, catalogue: Catalogue) -> str:
-    read = read_pod(pod)
-    labels = read.labels
-    return catalogue.resolve(
-        labels.get(QOS_CLASS), labels.get(PRIORITY_CLASS), read.priority, read.kubernetes_qos
-    ).band
+def _band(pod: Json, catalogue: Catalogue, kubernetes_qos: str | None) -> str:
+    """The band of a pod. What a patch left alone has the Kubernetes QoS class that it came with; None for any other."""
+    if kubernetes_qos is None:
+        kubernetes_qos = read_pod(pod).kubernetes_qos
+    labels = texts(mapping(pod, "metadata"), "labels", "metadata")
+    priority = integer(mapping(pod, "spec"), "priority", "spec")
+    return catalogue.resolve(labels.get(QOS_CLASS), labels.get(PRIORITY_CLASS), priority, kubernetes_qos).band

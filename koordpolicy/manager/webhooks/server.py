@@ -6,7 +6,6 @@ not be passed over cannot decide.
 """
 
 import asyncio
-import inspect
 import logging
 from collections.abc import Callable, Mapping
 from functools import lru_cache
@@ -95,8 +94,7 @@ class WebhookServer:
         except ValueError as problem:  # JsonProblem and ObjectError
             return "malformed", Response.text(f"{problem}\n", 400)
         try:
-            async with asyncio.timeout(_seconds(request.query.get("timeout", ""))):
-                answer = await self._answer(webhook, handler, review)
+            answer = await self._answer(webhook, handler, review, _seconds(request.query.get("timeout", "")))
         except TimeoutError:
             return "late", Response.text("not decided within the time that the review gives\n", 504)
         except Exception as error:
@@ -107,11 +105,14 @@ class WebhookServer:
         result = "denied" if not answer.allowed else "allowed" if answer.object is None else "changed"
         return result, Response(200, write_review(review, answer, self._audit()), JSON)
 
-    async def _answer(self, webhook: Webhook, handler: Handler, review: Review) -> AdmissionAnswer:
+    async def _answer(
+        self, webhook: Webhook, handler: Handler, review: Review, seconds: float
+    ) -> AdmissionAnswer:
         try:
             answer = handler(review.request)
-            if inspect.isawaitable(answer):
-                answer = await answer
+            if not (answer is None or isinstance(answer, AdmissionAnswer)):
+                async with asyncio.timeout(seconds):
+                    answer = await answer
         except ObjectError as problem:
             return AdmissionAnswer(False, str(problem), code=400)
         except (CelError, ColocationProfileError, PatchError) as error:
