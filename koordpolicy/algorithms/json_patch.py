@@ -47,8 +47,7 @@ def _compare_lists(found: list[Change], path: str, old: Sequence[Any], new: Sequ
     for at in range(both):
         if old[at] is not new[at]:
             _compare(found, f"{path}/{at}", old[at], new[at])
-    for at in range(len(old) - 1, both - 1, -1):
-        found.append({"op": "remove", "path": f"{path}/{at}"})
+    found += [{"op": "remove", "path": f"{path}/{at}"} for at in range(len(old) - 1, both - 1, -1)]
     found += [{"op": "add", "path": f"{path}/-", "value": after} for after in new[both:]]
 
 

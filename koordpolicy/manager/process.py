@@ -25,7 +25,7 @@ from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.unreadable import readable
-from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.runtime.process import Process, Tasks
@@ -45,6 +45,8 @@ WATCHED: Final = frozenset(
 )
 """What nodes are to offer depends on."""
 _AMOUNTS: Final = ("cpu", "memory")
+_TICK: Final = 0.5
+"""Seconds between looks for nodes whose turn has come."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,8 @@ class Manager:
 
         self.recommendations = Recommendations(component, self.objects)
         self._leading = False
+        self._looked: dict[str, float] = {}
+        """When each node was looked at last, the longest ago first; those that wait to be looked at are not there."""
 
     def start(self, tasks: Tasks) -> None:
         """Look, and stand for election."""
@@ -156,10 +160,12 @@ class Manager:
                 end()
 
     async def _reconcile(self, node: str) -> bool:
-        decided = await self.controller.reconcile(self._component.cluster, node)
+        self._looked.pop(node, None)
+        decided = await self.controller.reconcile(self._component.cluster, node, self._changed_by_others)
         if decided is None:
             self.queue.forget(node)
             return False
+        self._looked[node] = monotonic()
         return bool(decided.writes)
 
     def _changed(self, _: ActiveRevision) -> None:
@@ -174,13 +180,27 @@ class Manager:
         self.quota_profiles.all_profiles()
 
     async def _resync(self) -> None:
-        """Look at every node now and then: what policy says may depend on the time. Spread over the period."""
+        """Look at nodes that were not looked at for so long: what policy says may depend on the time.
+
+        At first all of them are looked at, spread over the period.
+        """
+        period = self._pace.resync
+        names = list(self.objects.nodes)
+        began, step = monotonic() - period, period / max(len(names), 1)
+        self._looked = {name: began + at * step for at, name in enumerate(names)}
         while True:
-            names = list(self.objects.nodes)
-            step = self._pace.resync / max(len(names), 1)
-            for at, name in enumerate(names):
-                self.queue.add_after(name, at * step)
-            await asyncio.sleep(self._pace.resync)
+            now = monotonic()
+            for name, looked in tuple(self._looked.items()):
+                if looked > now - period:
+                    break  # the others were looked at later still
+                del self._looked[name]
+                self.queue.add(name)
+            await asyncio.sleep(min(_TICK, period / 4))
+
+    def _changed_by_others(self, node: str) -> None:
+        """Somebody else has changed a node while it was written."""
+        for queue in (self.queue, self.node_slos.nodes.queue, self.node_metrics.nodes.queue):
+            queue.add(node)
 
     # --- what happened ----------------------------------------------------------------------------
 
@@ -193,6 +213,8 @@ class Manager:
         if not self._leading:
             return
         if resource is resources.NODES:
+            if change.new is not None and self.controller.is_own(change.key[1], _version_of(change.new)):
+                return
             self.node_slos.nodes.node_changed(change)
             self.node_metrics.nodes.node_changed(change)
         if resource is not resources.PODS:
@@ -246,3 +268,7 @@ def _problems(record: Record) -> Sequence[str]:
 def _node_of(pod: Object) -> str:
     """The node that a pod is bound to; empty for none. Raises ObjectError."""
     return text(mapping(pod, "spec"), "nodeName", "spec")
+
+
+def _version_of(node: Object) -> str:
+    return str((node.get("metadata") or {}).get("resourceVersion", ""))

@@ -20,6 +20,7 @@ from tests.benchmarks import (
     compiling,
     drain,
     engines,
+    manager,
     preemption,
     reloading,
     scheduling,
@@ -49,6 +50,11 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     Benchmark("preemption", "decisions on pods for which others have to go, in memory", preemption.run),
     Benchmark("client", "lists, watches and bindings at a real API server, CPU of the client", client.run),
     Benchmark("webhook", "reviews of pods over TLS in an open loop, at a manager of its own", webhook.run),
+    Benchmark(
+        "manager",
+        "5,000 nodes that report, on a real API server: CPU, memory, how soon nodes follow",
+        manager.run,
+    ),
     Benchmark("drain", "a backlog on a real API server, beside kube-scheduler", drain.run),
     Benchmark("drain-profile", "where our scheduler's CPU goes in the largest backlog", drain.profile),
 )

@@ -7,7 +7,6 @@ same policies, and one profile or a thousand of which one matches.
 import asyncio
 import base64
 import json
-import os
 import ssl
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any
 import aiohttp
 
 from tests.benchmarks.measure import Row, as_installed
+from tests.benchmarks.processes import cpu_of
 from tests.conftest import REPOSITORY
 from tests.integration.runtime.managers import BUNDLE
 from tests.integration.webhooks.site import documents, policy
@@ -127,7 +127,7 @@ async def _sent(port: int, rate: float, seconds: float, pid: int) -> Measured:
             times.append(time.perf_counter() - due)
             assert "drawn" in base64.b64decode(told["response"]["patch"]).decode()
 
-        cpu, began = _cpu(pid), time.perf_counter()
+        cpu, began = cpu_of(pid), time.perf_counter()
         tasks = []
         for number in range(int(rate * seconds)):
             due = began + number / rate
@@ -136,7 +136,7 @@ async def _sent(port: int, rate: float, seconds: float, pid: int) -> Measured:
                 await asyncio.sleep(wait)
             tasks.append(asyncio.ensure_future(one(due)))
         await asyncio.gather(*tasks)
-        spent = _cpu(pid) - cpu
+        spent = cpu_of(pid) - cpu
     return Measured(sorted(times), spent / len(times))
 
 
@@ -146,12 +146,6 @@ def _session(port: int) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(limit=CONNECTIONS, ssl=trust)
     headers = {"Content-Type": "application/json"}
     return aiohttp.ClientSession(f"https://127.0.0.1:{port}", connector=connector, headers=headers)
-
-
-def _cpu(pid: int) -> float:
-    """Seconds of CPU that a process has used."""
-    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _review() -> bytes:

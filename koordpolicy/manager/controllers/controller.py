@@ -63,10 +63,12 @@ class Reconciliation:
         if plan.zones is not None:
             zones = MergePatch({"zones": list(plan.zones)})
             writes.append(PlannedWrite(resources.NODE_RESOURCE_TOPOLOGIES, self.node, zones))
-        if whole.metadata_patch:
-            writes.append(PlannedWrite(resources.NODES, self.node, MergePatch(whole.metadata_patch)))
         if whole.status_patch:
-            writes.append(PlannedWrite(resources.NODES, self.node, MergePatch(whole.status_patch), "status"))
+            # Annotations and labels may go with a node's status, as kubelets send them: one request, one event for all who watch.
+            patch = MergePatch({**whole.metadata_patch, **whole.status_patch})
+            writes.append(PlannedWrite(resources.NODES, self.node, patch, "status"))
+        elif whole.metadata_patch:
+            writes.append(PlannedWrite(resources.NODES, self.node, MergePatch(whole.metadata_patch)))
         return tuple(writes)
 
 
@@ -89,6 +91,10 @@ def _untold(graph: RuleGraph, node: str, changes: Mapping[str, NodeChange]) -> N
     """Nobody listens."""
 
 
+def _nobody(node: str) -> None:
+    """Nobody looks again."""
+
+
 @dataclass(slots=True)
 class OvercommitController:
     """Decides for each node, from the cluster's objects, by the graph that `policies` gives for it.
@@ -103,12 +109,16 @@ class OvercommitController:
     heard: Heard = _unheard
     told: Told = _untold
     _settled: dict[str, int] = field(default_factory=dict)
+    _written: dict[str, str] = field(default_factory=dict)
+    _writing: dict[str, set[str]] = field(default_factory=dict)
+    """Versions of nodes heard of while a write was under way."""
 
     def decide(self, name: str) -> Reconciliation | None:
         """What is to be written for a node; None when there is no such node, or none that can be read."""
         sight = self.objects.sight(name)
         if sight is None:
             self._settled.pop(name, None)
+            self._written.pop(name, None)
             return None
         graph, now = self.policies(name, sight.node.labels), self.now()
         record = node_record(sight, graph.catalogue, TIMES, now)
@@ -135,16 +145,44 @@ class OvercommitController:
         if decided.plan.settles:
             self._settled[decided.node] = self.now()
 
-    async def reconcile(self, cluster: Cluster, name: str) -> Reconciliation | None:
-        """Decide for a node and write what differs. Raises KubeError; nothing is noted then."""
+    def is_own(self, name: str, version: str) -> bool:
+        """Whether a version of a node is what we made of it by amounts alone, so that there is nothing to look at.
+
+        Where other kinds wrote, too, there is: some of them go by what their own annotations say. One that is heard of while we write counts as ours until the write's answer says which is: see `others`.
+        """
+        under_way = self._writing.get(name)
+        if under_way is not None:
+            under_way.add(version)
+            return True
+        return self._written.get(name) == version
+
+    async def reconcile(
+        self, cluster: Cluster, name: str, others: Callable[[str], None] = _nobody
+    ) -> Reconciliation | None:
+        """Decide for a node and write what differs. Raises KubeError; nothing is noted then.
+
+        `others` is told of the node where somebody else has changed it while we wrote.
+        """
         decided = self.decide(name)
         if decided is None:
             return None
-        for write in decided.writes:
-            try:
-                await cluster.patch(write.resource, write.name, write.patch, subresource=write.subresource)
-            except NotFound:
-                return decided  # gone in the meantime; its deletion is on the way to us
+        heard: set[str] = set()
+        others_wrote = any(one.changes_anything for one in decided.changes.values())
+        try:
+            for write in decided.writes:
+                if write.resource is resources.NODES:
+                    self._writing[name] = heard
+                stored = await cluster.patch(
+                    write.resource, write.name, write.patch, subresource=write.subresource
+                )
+                if write.resource is resources.NODES and not others_wrote:
+                    self._written[name] = str(stored["metadata"]["resourceVersion"])
+        except NotFound:
+            return decided  # gone in the meantime; its deletion is on the way to us
+        finally:
+            self._writing.pop(name, None)
+            if heard - {self._written.get(name)}:
+                others(name)
         self.done(decided)
         return decided
 

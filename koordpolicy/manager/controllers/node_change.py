@@ -23,6 +23,11 @@ class NodeChange:
     problems: tuple[str, ...] = ()
 
     @property
+    def changes_anything(self) -> bool:
+        """Whether there is anything to write."""
+        return bool(self.annotations or self.labels or self.resources)
+
+    @property
     def metadata_patch(self) -> dict[str, Any]:
         """A merge patch of the node's metadata; empty where nothing in it changes."""
         changed = {

@@ -1,12 +1,14 @@
 """The overcommit controller on the in-memory cluster: what it writes, when, and what it leaves alone."""
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 
 from koordpolicy.kube import resources
-from koordpolicy.kube.port import MergePatch
+from koordpolicy.kube.memory import MemoryCluster
+from koordpolicy.kube.port import MergePatch, Object
 from koordpolicy.manager.controllers.overcommit import PublishAction
 from koordpolicy.model import protocol as wire
 from tests.unit.manager.clusters import SmallCluster
@@ -28,6 +30,7 @@ def test_a_node_offers_what_policy_calculates_and_a_second_round_writes_nothing(
     small = cluster()
     first = small.reconcile()
     assert first is not None
+    assert len(first.writes) == 1
     assert small.offered() == {
         "batch-cpu": "50k",  # 100 - 40 - 10
         "batch-memory": str(55 * 2**30),  # 100 - 35 - 10
@@ -39,6 +42,47 @@ def test_a_node_offers_what_policy_calculates_and_a_second_round_writes_nothing(
     assert second is not None
     assert second.writes == ()
     assert small.store.get(resources.NODES, "n")["metadata"]["resourceVersion"] == version
+
+
+class Interrupted(MemoryCluster):
+    """A cluster in which a controller hears of a version of the node while it waits for the answer to its write."""
+
+    def __init__(self, small: SmallCluster, version: str) -> None:
+        super().__init__(small.store)
+        self._hear = lambda stored: small.controller.is_own("n", version or _version(stored))
+
+    async def patch(self, *arguments: Any, **options: Any) -> Object:
+        stored = await super().patch(*arguments, **options)
+        self._hear(stored)
+        return stored
+
+
+def _version(node: Object) -> str:
+    return str(node["metadata"]["resourceVersion"])
+
+
+def test_its_own_amounts_are_no_news_to_it_and_what_others_wrote_is() -> None:
+    small = cluster()
+    small.reconcile()
+    # Annotations of other kinds went with that: what they decide next may go by them.
+    assert not small.controller.is_own("n", _version(small.store.get(resources.NODES, "n")))
+    small.report(system="30")
+    small.reconcile()
+    assert small.controller.is_own("n", _version(small.store.get(resources.NODES, "n")))
+    labelled = small.store.patch(resources.NODES, "n", MergePatch({"metadata": {"labels": {"a": "b"}}}))
+    assert not small.controller.is_own("n", _version(labelled))
+
+
+@pytest.mark.parametrize(("version", "told"), [("", []), ("someone's", ["n"])])
+def test_what_is_heard_of_before_the_answer_to_a_write_is_told_apart_by_it(
+    version: str, told: list[str]
+) -> None:
+    small, found = cluster(), list[str]()
+    small.reconcile()
+    small.report(system="30")
+    small.look()
+    asyncio.run(small.controller.reconcile(Interrupted(small, version), "n", found.append))
+    assert found == told
 
 
 def test_pods_count_as_they_are_measured() -> None:
