@@ -49,11 +49,12 @@ class Interrupted(MemoryCluster):
 
     def __init__(self, small: SmallCluster, version: str) -> None:
         super().__init__(small.store)
-        self._hear = lambda stored: small.controller.is_own("n", version or _version(stored))
+        self._controller = small.controller
+        self._version = version
 
     async def patch(self, *arguments: Any, **options: Any) -> Object:
         stored = await super().patch(*arguments, **options)
-        self._hear(stored)
+        self._controller.is_own("n", self._version or _version(stored))
         return stored
 
 
@@ -77,7 +78,8 @@ def test_its_own_amounts_are_no_news_to_it_and_what_others_wrote_is() -> None:
 def test_what_is_heard_of_before_the_answer_to_a_write_is_told_apart_by_it(
     version: str, told: list[str]
 ) -> None:
-    small, found = cluster(), list[str]()
+    found: list[str] = []
+    small = cluster()
     small.reconcile()
     small.report(system="30")
     small.look()
