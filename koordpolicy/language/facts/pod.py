@@ -2,6 +2,7 @@
 
 from koordpolicy.language.cel.types import (
     BOOL,
+    DOUBLE,
     DURATION,
     INT,
     PERCENT,
@@ -31,6 +32,7 @@ _MEASURED: Components = frozenset(
     {Component.MANAGER, Component.SCHEDULER, Component.AGENT, Component.DESCHEDULER}
 )
 _ON_NODES: Components = frozenset({Component.MANAGER, Component.AGENT})
+_AGENT: Components = frozenset({Component.AGENT})
 _QUEUE: Components = frozenset({Component.SCHEDULER})
 
 POD = Record(
@@ -133,6 +135,31 @@ POD = Record(
             EVERYWHERE,
         ),
         *each("usage", BASIC, "Measured use of {resource} by the pod.", _MEASURED, may_be_missing=True),
+        *(
+            Fact(
+                f"pressure.{resource}.{kind}",
+                PERCENT,
+                f"Share of the last ten seconds in which {words} of the pod's tasks waited for {resource_words}.",
+                _AGENT,
+                may_be_missing=True,
+            )
+            for resource, resource_words in (("cpu", "a CPU"), ("memory", "memory"), ("io", "a disk"))
+            for kind, words in (("some", "some"), ("full", "all"))
+        ),
+        Fact(
+            "cpi",
+            DOUBLE,
+            "Cycles of the CPU that the pod needs for each instruction.",
+            _AGENT,
+            may_be_missing=True,
+        ),
+        Fact(
+            "schedulingDelay",
+            PERCENT,
+            "Time that the pod's tasks waited for a CPU, as a share of the time that has passed.",
+            _AGENT,
+            may_be_missing=True,
+        ),
         Fact(
             "reported.band",
             STRING,

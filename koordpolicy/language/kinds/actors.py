@@ -300,6 +300,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "container.memoryLimit container.cpus container.oomScore"
         ),
     ),
+    ("Interference", _COMPILED, _RULES),
+    ("Interference", _by(awaited="agent"), "enabled when after reaction share lasts"),
     ("Arbitration", _COMPILED, _RULES),
     ("Arbitration", _by(awaited="agent"), "file order rule"),
     ("SchedulingProfile", _COMPILED, _RULES),

@@ -19,6 +19,7 @@ from koordpolicy.language.kinds.devices import DeviceSharingSpec
 from koordpolicy.language.kinds.eviction import CPUEvictionSpec, MemoryEvictionSpec
 from koordpolicy.language.kinds.exceptions import PolicyExceptionSpec
 from koordpolicy.language.kinds.hooks import ContainerHookSpec
+from koordpolicy.language.kinds.interference import InterferenceSpec
 from koordpolicy.language.kinds.invariants import InvariantSpec
 from koordpolicy.language.kinds.isolation import IsolationSpec
 from koordpolicy.language.kinds.overcommit import OvercommitSpec
@@ -265,6 +266,14 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "What is changed in the resources of pods and containers where they are started.",
                 frozenset({Component.AGENT}),
                 _roots("pod", "container", "node", "now"),
+                _by_name,
+            ),
+            Kind(
+                "Interference",
+                InterferenceSpec,
+                "When a pod suffers from others on its node, and what is done then.",
+                frozenset({Component.AGENT}),
+                _roots("pod", "node", "now"),
                 _by_name,
             ),
             Kind(

@@ -72,6 +72,7 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "Isolation": ("the manager leaves the node's NodeSLO as it is", "-"),
         "SystemTuning": ("the manager leaves the node's NodeSLO as it is", "-"),
         "HostApplicationSet": ("nothing fails at run time: it has no expressions", "-"),
+        "Interference": ("the rule does not hold of the pod: nothing is done", "-"),
         "Arbitration": ("nothing is written to files that are wanted by several", "-"),
         "ContainerHook": ("nothing is written for the pod", "-"),
         "SchedulingProfile": (

@@ -177,6 +177,15 @@ _SPECS = {
           applications:
             - {name: chunkserver, priority: koord-prod, qos: LS, cgroupPath: {relativePath: storage}}
     """,
+    "Interference": """
+        metadata: {name: waiting-services}
+        spec:
+          when: {cel: "pod.qosLabel == 'LS' && has(pod.pressure.cpu.some) && pod.pressure.cpu.some > percent(20)"}
+          after: 10s
+          reaction: SuppressBestEffort
+          share: 10%
+          lasts: 1m
+    """,
     "Arbitration": """
         metadata: {name: shares}
         spec:
