@@ -17,6 +17,7 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.node_change import NodeChange
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
+from koordpolicy.manager.controllers.priority_classes import PriorityClasses
 from koordpolicy.manager.node_metrics import NodeMetrics
 from koordpolicy.manager.node_slos import NodeSLOs
 from koordpolicy.manager.quota_profiles import QuotaProfiles
@@ -101,6 +102,9 @@ class Manager:
         )
         self.quota_profiles = QuotaProfiles(component, self.objects)
 
+        self.priority_classes = PriorityClasses(
+            component.cluster, lambda: component.live.graph, component.backoff(initial=0.5, longest=60.0)
+        )
         self.recommendations = Recommendations(component, self.objects)
         self._leading = False
         self._looked: dict[str, float] = {}
@@ -122,6 +126,8 @@ class Manager:
         return {
             "nodes": len(self.objects.nodes),
             "waiting": len(self.queue),
+            "priorityClassesWritten": self.priority_classes.written,
+            "priorityClassTroubles": self.priority_classes.troubles,
             **self.recommendations.status(),
         }
 
@@ -152,6 +158,7 @@ class Manager:
                 tasks.start("node slos", self.node_slos.lead())
                 tasks.start("node metrics", self.node_metrics.lead())
                 tasks.start("quota profiles", self.quota_profiles.lead())
+                tasks.start("priority classes", self.priority_classes.run())
 
                 tasks.start("recommendations", self.recommendations.lead())
                 await self.queue.run(self._reconcile, self._pace.workers)
@@ -178,6 +185,7 @@ class Manager:
         self.node_slos.nodes.all_nodes()
         self.node_metrics.nodes.all_nodes()
         self.quota_profiles.all_profiles()
+        self.priority_classes.again()
 
     async def _resync(self) -> None:
         """Look at nodes that were not looked at for so long: what policy says may depend on the time.

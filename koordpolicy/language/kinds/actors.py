@@ -100,7 +100,11 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("PriorityBand", _BOTH, "range range.from range.to priorityClass priorityClass.name"),
     ("PriorityBand", _BOTH, "resources resources.mode resources.names"),
     ("PriorityBand", _MANAGED, "default"),
-    ("PriorityBand", _by(awaited="manager"), "priorityClass.value priorityClass.preemptionPolicy"),
+    (
+        "PriorityBand",
+        _by(Part.MANAGER),
+        "priorityClass.value priorityClass.preemptionPolicy priorityClass.kept",
+    ),
     ("PriorityBand", _ADMITTED, "resources.announced"),
     ("ColocationProfile", _COMPILED, _RULES),
     (

@@ -110,6 +110,16 @@ class BandPriorityClass(PolicyModel):
             choices=("PreemptLowerPriority", "Never"),
         ),
     ] = None
+    kept: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether the manager makes the PriorityClass where a value is said, and mends it; one that somebody else has made "
+            "stays as it is.",
+            roots=_NOWHERE,
+            default=True,
+        ),
+    ] = None
 
 
 class BandResources(PolicyModel):

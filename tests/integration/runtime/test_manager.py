@@ -74,6 +74,36 @@ def test_a_change_in_the_directory_changes_the_node_and_a_bad_one_does_not(site:
     assert any(rule["place"].startswith("share.yaml:") for one in entries for rule in one["rules"])
 
 
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
+BAND = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: PriorityBand
+metadata: {name: batch}
+spec: {priorityClass: {value: 5001, preemptionPolicy: Never}}
+"""
+
+
+def test_nodes_have_a_say_and_bands_have_their_classes(site: Site) -> None:
+    def said(name: str) -> tuple[object, ...]:
+        _, found = site.access.request("GET", f"{CLASSES}/{name}")
+        return found.get("value"), found.get("preemptionPolicy")
+
+    def labelled(ratio: str | None) -> None:
+        body = {"metadata": {"labels": {"node.koordinator.sh/cpu-reclaim-ratio": ratio}}}
+        assert site.access.request("PATCH", f"/api/v1/nodes/{NODE}", body)[0] == 200
+
+    with site.manager("m1"):
+        site.eventually(lambda: said("koord-batch") == (5000, "PreemptLowerPriority"), "the class is made")
+        site.write("band.yaml", BAND)
+        site.eventually(lambda: said("koord-batch") == (5001, "Never"), "it says what policies say")
+        site.access.request("DELETE", f"{CLASSES}/koord-mid")
+        site.eventually(lambda: said("koord-mid") == (7000, "PreemptLowerPriority"), "it is made again")
+        labelled("0.7")
+        site.eventually(lambda: site.offered() == 70_000, "the node's label decides")
+        labelled(None)
+        site.eventually(lambda: site.offered() == 60_000, "the pack decides again")
+
+
 def test_a_revision_that_takes_too_much_is_refused_and_the_manager_goes_on(site: Site) -> None:
     huge = "---\n".join(DEAR.format(n=n) for n in range(4_000))
     with site.manager("m1", "--policy-trial-cpu", "2") as manager:
