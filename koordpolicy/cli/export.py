@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any
 
 from koordpolicy.cli.bundle import graph_of
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
@@ -13,9 +13,8 @@ from koordpolicy.graph.exchange.documents import Taken
 from koordpolicy.graph.exchange.exporting import export
 from koordpolicy.graph.exchange.scheduling_export import export_scheduler
 from koordpolicy.language.documents.writing import yaml_text
-from koordpolicy.manager.native.rules import native_rules
+from koordpolicy.manager.native.admission import native_admission
 from koordpolicy.manager.webhooks.configuration import NO_CONTROL_PLANE
-from koordpolicy.manager.webhooks.profiles import KIND as PROFILE
 
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -67,11 +66,7 @@ def _configuration(graph: RuleGraph, namespace: str) -> tuple[Sequence[Mapping[s
 
 
 def _admission_policies(graph: RuleGraph) -> tuple[Sequence[Mapping[str, Any]], _Left]:
-    found = native_rules(graph, (NO_CONTROL_PLANE,))
+    found = native_admission(graph, (NO_CONTROL_PLANE,))
     objects = [one for policy in found.policies.values() for one in (policy.object(), policy.binding())]
     left = [(f"{one.target} ({one.place})" if one.place else one.target, one.reason) for one in found.staying]
-    left += [(f"{PROFILE}/{name}", _NO_MUTATIONS) for name in graph.subjects(PROFILE)]
     return objects, left
-
-
-_NO_MUTATIONS: Final = "profiles stay with the webhook; no MutatingAdmissionPolicies are made of them yet"

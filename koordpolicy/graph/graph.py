@@ -51,9 +51,9 @@ class Item:
 class Selection:
     """What one document applies to.
 
-    `requirements` are its label selectors, which must all hold, so that they can be indexed. `holds`
-    decides the whole match; its program is made when it is first asked, since of many selections most
-    never are.
+    `requirements` are its label selectors, which must all hold, so that they can be indexed; `conditional` is whether
+    it asks for more than those. `holds` decides the whole match; its program is made when it is first asked, since of
+    many selections most never are.
     """
 
     def __init__(
@@ -63,11 +63,15 @@ class Selection:
         roots: tuple[str, ...],
         test: ir.Node | None,
         budget: int = DEFAULT_BUDGET,
+        *,
+        conditional: bool = True,
     ) -> None:
         self.document = document
         self.requirements = requirements
+        self.conditional = conditional
+        self.test = test
+        """The whole match as one typed expression; None where it always holds."""
         self._roots = roots
-        self._test = test
         self._budget = budget
         self._program: RowProgram | None = None
 
@@ -76,10 +80,10 @@ class Selection:
 
         Raises `CelError` for a limit, and where a record lacks what it never lacks.
         """
-        if self._test is None:
+        if self.test is None:
             return True
         if self._program is None:
-            self._program = compile_row(self._roots, self._test, budget=self._budget)
+            self._program = compile_row(self._roots, self.test, budget=self._budget)
         return bool(self._program.call(*(records.get(root, {}) for root in self._roots)))
 
 
@@ -407,7 +411,15 @@ class RuleGraph:
             test = settled(test, match.place)
         roots = tuple(root for root in ROOTS if root in unit.kind.roots)
         return self._selected.setdefault(
-            unit, Selection(unit.id, match.requirements, roots, test, self.budget)
+            unit,
+            Selection(
+                unit.id,
+                match.requirements,
+                roots,
+                test,
+                self.budget,
+                conditional=match.condition_span is not None,
+            ),
         )
 
     @cached_property

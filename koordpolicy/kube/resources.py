@@ -118,6 +118,10 @@ VALIDATING_POLICIES: Final = _admission("validatingadmissionpolicies", "Validati
 VALIDATING_POLICY_BINDINGS: Final = _admission(
     "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding"
 )
+MUTATING_POLICIES: Final = _admission("mutatingadmissionpolicies", "MutatingAdmissionPolicy")
+MUTATING_POLICY_BINDINGS: Final = _admission(
+    "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding"
+)
 TOKEN_REVIEWS: Final = Resource("authentication.k8s.io", "v1", "tokenreviews", "TokenReview", False)
 SUBJECT_ACCESS_REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False

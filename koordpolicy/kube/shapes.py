@@ -26,6 +26,7 @@ _SHAPES: Final[Mapping[Resource, Shape]] = MappingProxyType(
         resources.MUTATING_WEBHOOKS: shapes.WEBHOOK_CONFIGURATION,
         resources.VALIDATING_WEBHOOKS: shapes.WEBHOOK_CONFIGURATION,
         resources.VALIDATING_POLICIES: shapes.ADMISSION_POLICY,
+        resources.MUTATING_POLICIES: shapes.MUTATING_POLICY,
         resources.POLICY_REVISIONS: shapes.POLICY_REVISION,
         **dict.fromkeys(resources.POLICIES, shapes.ORDINARY),
     }

@@ -14,6 +14,7 @@ from koordpolicy.kube.resources import CLUSTER_COLOCATION_PROFILES, Resource
 from koordpolicy.manager.controllers.webhook_configurations import WebhookConfigurations, believed
 from koordpolicy.manager.native.keeping import NativePolicies
 from koordpolicy.manager.webhooks.certificates import CertificateSettings, SharedCertificate
+from koordpolicy.manager.webhooks.cluster_profiles import cluster_profiles
 from koordpolicy.manager.webhooks.configuration import Address, spared
 from koordpolicy.manager.webhooks.hooks import WEBHOOKS
 from koordpolicy.manager.webhooks.server import LIMITS, WebhookServer
@@ -115,7 +116,12 @@ class ServedWebhooks:
         )
         self._shared: SharedCertificate | None = None
         self._authority: Callable[[], bytes] = lambda: b""
-        self._native = NativePolicies(component.cluster, spared(options.address), enabled=options.native)
+        self._native = NativePolicies(
+            component.cluster,
+            spared(options.address),
+            enabled=options.native,
+            objects=cluster_profiles(context).beside,
+        )
         self.configurations = WebhookConfigurations(
             component.cluster,
             lambda: live.graph,

@@ -140,6 +140,7 @@ WEBHOOK_CONFIGURATION: Final = _shape(
 ADMISSION_POLICY: Final = _shape(
     metadata=_METADATA, spec=_shape(matchConditions=_by("name"), variables=_by("name"))
 )
+MUTATING_POLICY: Final = _shape(metadata=_METADATA, spec=_shape(matchConditions=_by("name")))
 POLICY_REVISION: Final = _shape(
     metadata=_METADATA, status=_shape(conditions=_by("type"), instances=_by("name", "name", "component"))
 )

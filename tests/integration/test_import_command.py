@@ -116,7 +116,6 @@ def test_admission_policies_are_exported_with_what_keeps_others_back(compiler: C
     assert ("ValidatingAdmissionPolicyBinding", "whole-cpus.koordpolicy.io") in objects
     assert "AdmissionRule/pod-quota-is-leaf (" in err
     assert "it reads `quota.known`, which the object does not say" in err
-    assert "ColocationProfile/colocation-profile-example: profiles stay with the webhook" in err
     assert code == 1
 
 

@@ -58,8 +58,9 @@ def add_webhook_flags(parser: Flags) -> None:
     parser.add_argument(
         "--native-admission",
         action="store_true",
-        help="keep ValidatingAdmissionPolicies for the admission rules that API servers can decide by themselves, and serve the"
-        " webhooks for the rest alone (Kubernetes 1.34 or newer)",
+        help="keep ValidatingAdmissionPolicies and MutatingAdmissionPolicies for the admission rules and co-location profiles that"
+        " API servers can decide by themselves, and serve the webhooks for the rest alone (Kubernetes 1.34 or newer, profiles"
+        " from 1.36)",
     )
     parser.add_argument(
         "--webhook-drain",

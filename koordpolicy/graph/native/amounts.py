@@ -37,3 +37,13 @@ def total(amounts: str) -> str:
     """The sum of a list of amounts, at most the end of int64."""
     high = f"l.map(a, a / {_HALF}).sum() + l.map(a, a % {_HALF}).sum() / {_HALF}"
     return f"[{amounts}].map(l, {high} >= {2**31} ? {INT64_MAX} : l.sum())[0]"
+
+
+def equal_totals(first: str, second: str) -> str:
+    """Whether two lists of amounts have the same sum, however large that is."""
+
+    def both_halves(amounts: str) -> str:
+        low = f"{amounts}.map(a, a % {_HALF}).sum()"
+        return f"[{amounts}.map(a, a / {_HALF}).sum() + {low} / {_HALF}, {low} % {_HALF}]"
+
+    return f"{both_halves(first)} == {both_halves(second)}"

@@ -6,6 +6,7 @@ from typing import Final
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.graph.native.amounts import amount_of, amounts_of, total
+from koordpolicy.graph.native.kubernetes_qos import computed_qos
 from koordpolicy.graph.native.reasons import NotNative
 from koordpolicy.language.cel.escapes import quote_string
 from koordpolicy.model.facts.record import REQUESTABLE
@@ -55,11 +56,15 @@ class Variables:
 
 
 class NativeObjects:
-    """Writes facts. Raises NotNative for those that the objects do not tell with certainty."""
+    """Writes facts. Raises NotNative for those that the objects do not tell with certainty.
 
-    def __init__(self, catalogue: Catalogue, variables: Variables) -> None:
+    `stored` is whether the objects are about to be stored, all changes made; before that their status is what the user wrote.
+    """
+
+    def __init__(self, catalogue: Catalogue, variables: Variables, *, stored: bool = True) -> None:
         self._catalogue = catalogue
         self._variables = variables
+        self._stored = stored
         self._plain: Mapping[str, Callable[[str], str]] = {
             "name": lambda root: f"{PODS[root]}.metadata.?name.orValue('')",
             "namespace": lambda root: f"{PODS[root]}.metadata.?namespace.orValue('default')",
@@ -71,8 +76,7 @@ class NativeObjects:
             "priority": lambda root: f"int({PODS[root]}.spec.priority)",
             "priorityClassName": lambda root: f"{PODS[root]}.spec.?priorityClassName.orValue('')",
             "preemptionPolicy": lambda root: f"{PODS[root]}.spec.?preemptionPolicy.orValue('')",
-            # Every pod that is about to be stored has it.
-            "kubernetesQoS": lambda root: f"{PODS[root]}.status.qosClass",
+            "kubernetesQoS": self._kubernetes_qos,
             "qos": self._qos,
             "qosLabel": self._qos_label,
             "band": self._band,
@@ -135,6 +139,12 @@ class NativeObjects:
     def _phase(self, root: str) -> str:
         return f"{PODS[root]}.?status.?phase.orValue('{PHASE_PENDING}')"
 
+    def _kubernetes_qos(self, root: str) -> str:
+        if self._stored:
+            return f"{PODS[root]}.status.qosClass"  # which every pod then has
+        use = self._variables.use
+        return use(f"{root}_kubernetes_qos", lambda: computed_qos(root, PODS[root], use))
+
     def _qos_label(self, root: str) -> str:
         label = f"{self._texts(root, 'labels')}[?{quote_string(QOS_CLASS)}].orValue('')"
         known = ", ".join(quote_string(name) for name in self._catalogue.classes if name)
@@ -147,10 +157,10 @@ class NativeObjects:
             name: self._catalogue.effective_qos(None, name)
             for name in (QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT)
         }
-        label = self._qos_label(root)
+        label, kubernetes = self._qos_label(root), self._kubernetes_qos(root)
         return self._variables.use(
             f"{root}_qos",
-            lambda: f"{label} != '' ? {label} : {_table(derived)}[?{PODS[root]}.status.qosClass].orValue('')",
+            lambda: f"{label} != '' ? {label} : {_table(derived)}[?{kubernetes}].orValue('')",
         )
 
     def _raw_band(self, root: str) -> str:

@@ -1,4 +1,4 @@
-"""Keeps in the cluster the admission policies that a revision's rules come to. The leader does."""
+"""Keeps in the cluster the admission policies that a revision's rules and profiles come to. The leader does."""
 
 import json
 import logging
@@ -8,8 +8,16 @@ from typing import Any, Final
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound, Rejected
 from koordpolicy.kube.port import Cluster, Object
-from koordpolicy.kube.resources import VALIDATING_POLICIES, VALIDATING_POLICY_BINDINGS, Resource
-from koordpolicy.manager.native.rules import NativeRules, native_rules
+from koordpolicy.kube.resources import (
+    MUTATING_POLICIES,
+    MUTATING_POLICY_BINDINGS,
+    VALIDATING_POLICIES,
+    VALIDATING_POLICY_BINDINGS,
+    Resource,
+)
+from koordpolicy.manager.native.admission import NOTHING_NATIVE, NativeAdmission, native_admission
+from koordpolicy.manager.native.policies import Policy, PolicyKind
+from koordpolicy.manager.webhooks.cluster_profiles import ClusterProfile
 from koordpolicy.manager.webhooks.scope import Expression
 from koordpolicy.runtime.clock import monotonic
 
@@ -20,13 +28,25 @@ KEEPER: Final = "koordpolicy-manager"
 SETTLE: Final = 10.0
 """Seconds that a policy has to be there before webhooks rely on it: API servers take it up in their own time, and tell nobody."""
 _PAGE: Final = 500
-_NOTHING: Final = NativeRules({}, (), frozenset())
+_OBJECTS: Final = {
+    PolicyKind.VALIDATING: (VALIDATING_POLICIES, VALIDATING_POLICY_BINDINGS),
+    PolicyKind.MUTATING: (MUTATING_POLICIES, MUTATING_POLICY_BINDINGS),
+}
+"""What a policy of a kind consists of: itself, and its binding."""
+MUTATIONS: Final = "MutatingAdmissionPolicies"
+"""What is troubled where API servers have none or do not let us have them."""
+
+
+def no_objects(_graph: RuleGraph) -> Sequence[ClusterProfile]:
+    """A cluster without ClusterColocationProfiles."""
+    return ()
 
 
 class NativePolicies:
-    """The policies of rules, with their bindings; without `enabled`, those of an earlier run are taken away.
+    """The policies of rules and profiles, with their bindings; without `enabled`, those of an earlier run are taken away.
 
-    Objects of their names that somebody else has made stay as they are, and their rules with the webhook.
+    Objects of their names that somebody else has made stay as they are, and their rules with the webhook. Where API servers
+    have no MutatingAdmissionPolicies, profiles stay. `objects` are the ClusterColocationProfiles whose place no policy takes.
     """
 
     def __init__(
@@ -36,6 +56,7 @@ class NativePolicies:
         *,
         enabled: bool,
         clock: Callable[[], float] = monotonic,
+        objects: Callable[[RuleGraph], Sequence[ClusterProfile]] = no_objects,
     ) -> None:
         self.written = 0
         self.troubles: dict[str, str] = {}
@@ -44,22 +65,25 @@ class NativePolicies:
         self._spared = tuple(spared)
         self._enabled = enabled
         self._clock = clock
+        self._objects = objects
+        self._known: tuple[RuleGraph, tuple[ClusterProfile, ...], NativeAdmission] | None = None
+        self._unserved = ""
         self._there: dict[Resource, dict[str, Object]] = {}
         self._since: dict[str, tuple[str, float]] = {}
         self._gone = False
 
     async def in_force(self, graph: RuleGraph) -> frozenset[str]:
-        """The rules that API servers decide by themselves by now. Raises KubeError."""
+        """The targets (`AdmissionRule/NAME`) that API servers decide by themselves by now. Raises KubeError."""
         if not self._enabled:
             return frozenset()
         await self._look()
         wanted, now = self._wanted(graph), self._clock()
-        same = {name: text for name, text in _texts(wanted).items() if self._is_there(name, wanted)}
+        same = {target: _text(one) for target, one in wanted.policies.items() if self._is_there(one)}
         self._since = {
-            name: known if (known := self._since.get(name, ("", now)))[0] == text else (text, now)
-            for name, text in same.items()
+            target: known if (known := self._since.get(target, ("", now)))[0] == text else (text, now)
+            for target, text in same.items()
         }
-        settled = {name for name, (_, since) in self._since.items() if now - since >= SETTLE}
+        settled = {target for target, (_, since) in self._since.items() if now - since >= SETTLE}
         return frozenset(settled) | wanted.idle
 
     async def write(self, graph: RuleGraph) -> None:
@@ -77,48 +101,63 @@ class NativePolicies:
                 self._gone = True
                 return
         wanted, troubles = self._wanted(graph), dict[str, str]()
+        if self._unserved and self._enabled:
+            troubles[MUTATIONS] = self._unserved
         for policy in wanted.policies.values():
             try:
-                await self._put(VALIDATING_POLICIES, _kept(policy.object()))
-                await self._put(VALIDATING_POLICY_BINDINGS, _kept(policy.binding()))
-            except (Rejected, Conflict) as error:
+                for resource, obj in _parts(policy):
+                    await self._put(resource, obj)
+            except (Rejected, Conflict, Forbidden) as error:
                 troubles[policy.object_name] = str(error)
                 if self.troubles.get(policy.object_name) != str(error):
                     LOG.warning("the admission policy %s cannot be kept: %s", policy.object_name, error)
         self.troubles = troubles
-        names = {policy.object_name for policy in wanted.policies.values()}
-        for resource in (VALIDATING_POLICY_BINDINGS, VALIDATING_POLICIES):
-            for name in sorted(self._there.get(resource, {}).keys() - names):
-                await self._delete(resource, name)
+        for kind, (policies, bindings) in _OBJECTS.items():
+            names = {one.object_name for one in wanted.policies.values() if one.kind is kind}
+            for resource in (bindings, policies):
+                for name in sorted(self._there.get(resource, {}).keys() - names):
+                    await self._delete(resource, name)
         self._gone = not self._enabled
 
-    def _wanted(self, graph: RuleGraph) -> NativeRules:
+    def _wanted(self, graph: RuleGraph) -> NativeAdmission:
         if not self._enabled:
-            return _NOTHING
-        return graph.once(("native rules", str(self._spared)), lambda: native_rules(graph, self._spared))
+            return NOTHING_NATIVE
+        objects = tuple(self._objects(graph))
+        if self._known is None or self._known[0] is not graph or self._known[1] != objects:
+            self._known = (graph, objects, native_admission(graph, self._spared, objects))
+        found = self._known[2]
+        return found.without_mutations() if self._unserved else found
 
     async def _look(self) -> None:
-        for resource in (VALIDATING_POLICIES, VALIDATING_POLICY_BINDINGS):
-            found: dict[str, Object] = {}
-            token = ""
-            while True:
-                page = await self._cluster.list(
-                    resource, label_selector=f"{KEPT_BY}={KEEPER}", limit=_PAGE, continue_token=token
-                )
-                found.update((one["metadata"]["name"], one) for one in page.items)
-                token = page.continue_token
-                if not token:
-                    break
-            self._there[resource] = found
-
-    def _is_there(self, name: str, wanted: NativeRules) -> bool:
-        policy = wanted.policies[name]
-        return all(
-            _agrees(self._there.get(resource, {}).get(policy.object_name), _kept(obj))
-            for resource, obj in (
-                (VALIDATING_POLICIES, policy.object()),
-                (VALIDATING_POLICY_BINDINGS, policy.binding()),
+        for resource in _OBJECTS[PolicyKind.VALIDATING]:
+            self._there[resource] = await self._kept_of(resource)
+        try:
+            for resource in _OBJECTS[PolicyKind.MUTATING]:
+                self._there[resource] = await self._kept_of(resource)
+            self._unserved = ""
+        except (Forbidden, NotFound) as error:
+            if not self._unserved and self._enabled:
+                LOG.info("profiles stay with the webhook: %s", error)
+            self._unserved = (
+                f"profiles stay with the webhook, API servers of 1.36 or newer could do them: {error}"
             )
+
+    async def _kept_of(self, resource: Resource) -> dict[str, Object]:
+        found: dict[str, Object] = {}
+        token = ""
+        while True:
+            page = await self._cluster.list(
+                resource, label_selector=f"{KEPT_BY}={KEEPER}", limit=_PAGE, continue_token=token
+            )
+            found.update((one["metadata"]["name"], one) for one in page.items)
+            token = page.continue_token
+            if not token:
+                return found
+
+    def _is_there(self, policy: Policy) -> bool:
+        return all(
+            _agrees(self._there.get(resource, {}).get(policy.object_name), obj)
+            for resource, obj in _parts(policy)
         )
 
     async def _put(self, resource: Resource, wanted: dict[str, Any]) -> None:
@@ -163,6 +202,12 @@ def _agrees(found: Object | None, wanted: Mapping[str, Any]) -> bool:
     )
 
 
-def _texts(wanted: NativeRules) -> dict[str, str]:
-    """What the policies say, by their rules."""
-    return {name: json.dumps([one.object(), one.binding()]) for name, one in wanted.policies.items()}
+def _parts(policy: Policy) -> Sequence[tuple[Resource, dict[str, Any]]]:
+    """The objects that a policy consists of, as they are to be."""
+    policies, bindings = _OBJECTS[policy.kind]
+    return ((policies, _kept(policy.object())), (bindings, _kept(policy.binding())))
+
+
+def _text(policy: Policy) -> str:
+    """What a policy says."""
+    return json.dumps([policy.object(), policy.binding()])

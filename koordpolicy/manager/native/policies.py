@@ -19,13 +19,17 @@ class PolicyKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One policy, by the name of what it comes from; `actions` are those of its binding."""
+    """One policy, by the name of what it comes from; `actions` are those of its binding.
+
+    `parameter` is the object of the kind that its `paramKind` names, without which nothing is admitted; empty for none.
+    """
 
     kind: PolicyKind
     name: str
     spec: Mapping[str, Any]
     actions: tuple[str, ...]
     annotations: Mapping[str, str]
+    parameter: str = ""
 
     @property
     def object_name(self) -> str:
@@ -39,6 +43,8 @@ class Policy:
     def binding(self) -> dict[str, Any]:
         """What puts it in force for the whole cluster."""
         spec: dict[str, Any] = {"policyName": self.object_name}
+        if self.parameter:
+            spec["paramRef"] = {"name": self.parameter, "parameterNotFoundAction": "Deny"}
         if self.actions:
             spec["validationActions"] = list(self.actions)
         return self._object(f"{self.kind}Binding", spec)

@@ -182,10 +182,14 @@ class ClusterProfiles:
         found += self._by_namespace.near(roots["namespaceObject"].get("labels", {}))
         return [self._profiles[name] for name in sorted(found)]
 
-    def requirements(self, graph: RuleGraph) -> list[tuple[Requirement, ...]]:
-        """What the selectors of each ask for, without those whose place policies take."""
+    def beside(self, graph: RuleGraph) -> list[ClusterProfile]:
+        """Those whose place no policy takes, in order of name."""
         taken = frozenset(graph.subjects(POLICY))
-        return [one.requirements for name, one in sorted(self._profiles.items()) if name not in taken]
+        return [one for name, one in sorted(self._profiles.items()) if name not in taken]
+
+    def requirements(self, graph: RuleGraph) -> list[tuple[Requirement, ...]]:
+        """What the selectors of each of these ask for."""
+        return [one.requirements for one in self.beside(graph)]
 
     def _changed(self, change: ObjectChange) -> None:
         name = change.key[1]

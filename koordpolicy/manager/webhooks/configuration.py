@@ -45,7 +45,7 @@ def configurations(
 ) -> dict[Phase, list[dict[str, Any]]]:
     """The `webhooks` of each configuration; one that policies have nothing to say for is left out.
 
-    `native` are the admission rules that API servers decide by themselves.
+    `native` are the targets (`AdmissionRule/NAME`) that API servers decide by themselves.
     """
     bundle = base64.b64encode(authority).decode()
     found: dict[Phase, list[dict[str, Any]]] = {phase: [] for phase in Phase}

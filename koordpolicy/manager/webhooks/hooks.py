@@ -48,7 +48,9 @@ WEBHOOKS: Final = (
             ELASTIC_QUOTA_PROFILES,
         ),
         scope=mutated_pods,
-        scope_here=lambda context, graph: mutated_pods(graph, cluster_profiles(context).requirements(graph)),
+        scope_here=lambda context, graph, native: mutated_pods(
+            graph, cluster_profiles(context).requirements(graph), native
+        ),
     ),
     Webhook(
         "mutate-reservation",

@@ -11,6 +11,7 @@ from typing import Any, Final
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources
+from koordpolicy.graph.native.announced import is_unannounced
 from koordpolicy.graph.rules import Requirement
 from koordpolicy.kube.admission import Operation
 from koordpolicy.manager.webhooks.devices import devices
@@ -26,6 +27,8 @@ _MOST_VALUES: Final = 200
 """Values of a label that are named one by one; of more, the label alone counts."""
 _MOST_KEYS: Final = 50
 """Labels in a condition; with more, it says nothing."""
+ANNOUNCEMENT: Final = "PriorityBand.resources.announced"
+"""By what name API servers know that they tell agents of resources."""
 TIMEOUT: Final = 10
 """Seconds, as Kubernetes has it by default."""
 
@@ -58,13 +61,18 @@ class Scope:
     timeout: int = TIMEOUT
 
 
-def mutated_pods(graph: RuleGraph, beside: Sequence[Sequence[Requirement]] = ()) -> Scope | None:
+def mutated_pods(
+    graph: RuleGraph,
+    beside: Sequence[Sequence[Requirement]] = (),
+    native: frozenset[str] = frozenset(),
+) -> Scope | None:
     """Pods that a profile may select, those whose resources agents are told, all where trees of quotas have nodes; None
     for no pods at all.
 
     `beside` is what profiles ask for that are no policies; a pod that one of them may select is held up while nobody answers.
+    `native` are the targets that API servers decide by themselves.
     """
-    subjects = graph.subjects(PROFILE)
+    subjects = [one for one in graph.subjects(PROFILE) if f"{PROFILE}/{one}" not in native]
     alternatives = [one.requirements for subject in subjects for one in graph.selections(PROFILE, subject)]
     alternatives += map(tuple, beside)
     in_trees = keeps_to_nodes(graph)
@@ -73,7 +81,7 @@ def mutated_pods(graph: RuleGraph, beside: Sequence[Sequence[Requirement]] = ())
     announced = announced_resources(graph)
     sorts = devices(graph).resources
     others = (
-        *((_announces(announced),) if announced else ()),
+        *((is_unannounced(graph) if ANNOUNCEMENT in native else _announces(announced),) if announced else ()),
         *((_asks_for(sorted(sorts)),) if sorts else ()),
     )
     if not alternatives and not others:
@@ -106,7 +114,7 @@ def profile_scope(graph: RuleGraph, subjects: Collection[str]) -> Scope | None:
 
 def validated_pods(graph: RuleGraph, native: frozenset[str] = frozenset()) -> Scope | None:
     """Pods that a rule in use may concern, those left out that API servers decide by themselves; None for no pods at all."""
-    subjects = [one for one in rules_on(graph, "pods") if one not in native]
+    subjects = [one for one in rules_on(graph, "pods") if f"{RULE}/{one}" not in native]
     operations = frozenset(
         Operation(one) for subject in subjects for one in graph.about(RULE, subject).value("operations")
     )

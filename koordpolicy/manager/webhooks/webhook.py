@@ -112,10 +112,10 @@ class Webhook:
     fail_open: bool = False
     scope: Callable[[RuleGraph], Scope | None] = everything
     serves: Callable[[WebhookContext], bool] = always
-    scope_here: Callable[[WebhookContext, RuleGraph], Scope | None] | None = None
-    """The scope in a process, where more is asked about than policies say; None where that is `scope`."""
+    scope_here: Callable[[WebhookContext, RuleGraph, frozenset[str]], Scope | None] | None = None
+    """Both scopes in a process, where more is asked about than policies say; None where those are the others."""
     scope_beside: Callable[[RuleGraph, frozenset[str]], Scope | None] | None = None
-    """The scope where API servers decide these rules by themselves; None where that changes nothing."""
+    """The scope where API servers decide these targets by themselves; None where that changes nothing."""
 
     @property
     def path(self) -> str:
@@ -125,7 +125,13 @@ class Webhook:
     def here(self, context: WebhookContext) -> "Webhook":
         """It in a process, with the scope that it has there."""
         asked = self.scope_here
-        return self if asked is None else replace(self, scope=lambda graph: asked(context, graph))
+        if asked is None:
+            return self
+        return replace(
+            self,
+            scope=lambda graph: asked(context, graph, frozenset()),
+            scope_beside=lambda graph, native: asked(context, graph, native),
+        )
 
     def hook(self, context: WebhookContext) -> Hook:
         """It at work."""

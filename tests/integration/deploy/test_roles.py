@@ -60,6 +60,8 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("patch", "validatingwebhookconfigurations.admissionregistration.k8s.io", "", NONE),
     ("create", "validatingadmissionpolicies.admissionregistration.k8s.io", "", ("manager",)),
     ("delete", "validatingadmissionpolicybindings.admissionregistration.k8s.io", "", ("manager",)),
+    ("create", "mutatingadmissionpolicies.admissionregistration.k8s.io", "", ("manager",)),
+    ("update", "mutatingadmissionpolicybindings.admissionregistration.k8s.io", "", ("manager",)),
     ("create", "serviceaccounts/token", SYSTEM_NAMESPACE, NONE),
     ("create", "tokenreviews.authentication.k8s.io", "", ("scheduler", "manager")),
     ("create", "subjectaccessreviews.authorization.k8s.io", "", ("scheduler", "manager")),

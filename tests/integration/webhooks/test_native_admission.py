@@ -18,6 +18,7 @@ from tests.parts.deployed import install
 from tests.parts.fixtures import need
 
 KINDS = ("validatingadmissionpolicies", "validatingadmissionpolicybindings")
+MUTATIONS = "mutatingadmissionpolicies"
 FLAG = "--native-admission"
 
 
@@ -121,3 +122,58 @@ def test_policies_of_others_stay_and_ours_go_with_the_flag(site: WebhookSite) ->
     with site.serving("m4"):
         site.eventually(lambda: not objects(site, KINDS[0]), "no policies")
         assert list(objects(site, KINDS[1])) == ["team.koordpolicy.io"]
+
+
+def profile(name: str, **spec: Any) -> str:
+    return policy("ColocationProfile", name, {"resourceTranslation": "Never", **spec})
+
+
+def test_profiles_move_to_the_api_server_and_the_webhook_comes_after_them(site: WebhookSite) -> None:
+    classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+    assert (
+        site.access.request("POST", classes, {"metadata": {"name": "koord-batch"}, "value": 5000})[0] == 201
+    )
+    moving = {"match": {"pods": {"matchLabels": {"app": "spark"}}}, "resourceTranslation": "Matched"}
+    # `m` is in the middle: both change the label `by`, the one before it and the one after it.
+    site.write("m.yaml", profile("m", qosClass="BE", band="batch", labels={"by": "m"}, **moving))
+    site.write(
+        "a.yaml",
+        profile("a", match=pods(site="a"), resourceTranslation="Matched", **SHARE, labels={"by": "a"}),
+    )
+    site.write(
+        "z.yaml",
+        profile("z", match=pods(site="z"), resourceTranslation="Matched", **SHARE, labels={"by": "z"}),
+    )
+    with site.serving("m5", FLAG):
+        site.eventually(lambda: "m.koordpolicy.io" in objects(site, MUTATIONS), "a policy")
+        site.eventually(lambda: "spark" not in str(site.entries("mutating")), "a webhook for the rest alone")
+        assert {"a.koordpolicy.io", "z.koordpolicy.io"}.isdisjoint(objects(site, MUTATIONS))
+        by = {}
+        for name, labels in (("n", {}), ("a", {"site": "a"}), ("z", {"site": "z"})):
+            status, made = site.create(pod(f"spark-{name}", {"team": "x", "app": "spark", **labels}))
+            assert status == 201, made
+            by[name] = made["metadata"]["labels"]["by"]
+            assert made["spec"]["priority"] == 5000
+            assert made["spec"]["containers"][0]["resources"]["requests"] == {
+                "kubernetes.io/batch-cpu": "1k",
+                "kubernetes.io/batch-memory": "1Gi",
+            }
+            assert (
+                "batch-cpu" in made["metadata"]["annotations"]["node.koordinator.sh/extended-resource-spec"]
+            )
+        assert by == {"n": "m", "a": "m", "z": "z"}  # in order of name, as without such policies
+    status, made = site.create(pod("spark-alone", {"team": "x", "app": "spark"}))
+    assert (status, made["metadata"]["labels"]["koordinator.sh/qosClass"]) == (
+        201,
+        "BE",
+    )  # nobody serves the webhook now
+    with site.serving("m6"):
+        site.eventually(lambda: not objects(site, MUTATIONS), "no policies")
+
+
+SHARE = {"probability": {"cel": "pod.name == 'never' ? percent(50) : percent(100)"}}
+"""What keeps a profile with the webhook, and yet applies it to all pods."""
+
+
+def pods(**labels: str) -> dict[str, Any]:
+    return {"pods": {"matchLabels": labels}}

@@ -178,7 +178,9 @@ def test_what_api_servers_decide_by_themselves_is_not_asked_about() -> None:
     webhooks = [one for one in WEBHOOKS if one.name == "validate-pod"]
 
     def asked(*native: str) -> list[tuple[list[str], int]]:
-        found = configurations(compiled, webhooks, ADDRESS, b"CA", frozenset(native))[Phase.VALIDATING]
+        found = configurations(
+            compiled, webhooks, ADDRESS, b"CA", frozenset(f"AdmissionRule/{one}" for one in native)
+        )[Phase.VALIDATING]
         return [(one["rules"][0]["operations"], one["timeoutSeconds"]) for one in found]
 
     assert asked() == [(["CREATE", "UPDATE"], 20)]
