@@ -16,7 +16,7 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.cli.unread import unread
 from koordpolicy.diagnostics import Diagnostics, Severity
 from koordpolicy.diagnostics.render import render
-from koordpolicy.graph import Compilation
+from koordpolicy.graph import Compilation, RuleGraph
 from koordpolicy.graph.exceptions import judge_exceptions
 from koordpolicy.graph.not_yet import not_yet
 from koordpolicy.graph.state import Unit
@@ -32,8 +32,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     )
     demand_files(tree, arguments.paths)
     bundles = roots_in(tree.files)
-    if arguments.explain_cost and len(bundles) > 1:
-        raise CannotRunError(f"--explain-cost takes one bundle; name one of: {', '.join(bundles)}")
+    for flag, asked in (("--explain-cost", arguments.explain_cost), ("--native", arguments.native)):
+        if asked and len(bundles) > 1:
+            raise CannotRunError(f"{flag} takes one bundle; name one of: {', '.join(bundles)}")
 
     def check(tree: Tree) -> Compilation:
         compilations = compile_trees(tree, arguments.compiler)
@@ -67,13 +68,8 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.print(text)
     if in_a_line and noted:
         terminal.print(awaited_line(list(awaited), terminal.width))
-    if arguments.explain_cost and compilation.graph is not None:
-        from koordpolicy.cli.costs import cost_lines  # noqa: PLC0415  # NumPy, for what few ask for
-
-        # Beside a format for programs the table would be noise in it.
-        tell = terminal.print if arguments.output == "text" else terminal.say
-        for line in cost_lines(compilation.graph, terminal.width):
-            tell(line)
+    if compilation.graph is not None:
+        _tell_more(arguments, compilation.graph, terminal)
     if arguments.output == "text" and compilation.graph is not None:
         for line in told_exceptions(compilation.units, moment, terminal.width):
             terminal.print(line)
@@ -87,6 +83,21 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         )
     failing = [one for one in found if one.severity in (_STRICT if arguments.strict else _USUAL)]
     return FINDINGS if failing else OK
+
+
+def _tell_more(arguments: argparse.Namespace, graph: RuleGraph, terminal: Terminal) -> None:
+    """What is only told when asked for. Beside a format for programs it would be noise in it."""
+    tell = terminal.print if arguments.output == "text" else terminal.say
+    if arguments.explain_cost:
+        from koordpolicy.cli.costs import cost_lines  # noqa: PLC0415  # NumPy, for what few ask for
+
+        for line in cost_lines(graph, terminal.width):
+            tell(line)
+    if arguments.native:
+        from koordpolicy.cli.native import native_lines  # noqa: PLC0415  # the webhooks, for what few ask for
+
+        for line in native_lines(graph, terminal.width):
+            tell(line)
 
 
 _USUAL = frozenset((Severity.ERROR,))

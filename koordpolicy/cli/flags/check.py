@@ -41,6 +41,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show what decisions may cost, and which run for all nodes at once",
     )
+    parser.add_argument(
+        "--native",
+        action="store_true",
+        help="show which admission rules and profiles API servers can decide by themselves, and what keeps the others back",
+    )
 
 
 USAGE = Usage(_add, "exit code: 0 no errors, 1 findings, 2 could not run", compiles=True)
