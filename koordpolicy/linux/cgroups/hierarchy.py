@@ -49,24 +49,22 @@ class Hierarchy:
     def located(self, name: str, target: str = "") -> tuple[LocatedFile, ...]:
         """The places where a file of the table may be for a target, the likeliest first; none where neither version has it.
 
-        Raises KeyError for a name that is not in the table.
+        There is at most one for a file that is written. Raises KeyError for a name that is not in the table.
         """
         row = KERNEL_FILES[name]
         return tuple(LocatedFile(path, row, entry) for path, entry in self._places(row, target))
-
-    def locate(self, root: KernelRoot, name: str, target: str = "") -> LocatedFile | None:
-        """The first of those places at which there is a file; None where there is none."""
-        return next((place for place in self.located(name, target) if root.exists(place.path)), None)
 
     def _places(self, row: KernelFile, target: str) -> Iterator[tuple[str, FileEntry]]:
         if row.entry is not None:
             yield _beside(row, row.entry, target), row.entry
             return
         entry = row.of(CgroupVersion.V1)
-        if entry is not None and row.controller in self.v1:
+        owned = row.controller in self.v1
+        if entry is not None and owned:
             yield f"{self.directory(row.controller, target)}/{entry.name}", entry
         entry = row.of(CgroupVersion.V2)
-        if entry is not None and self.v2 is not None:
+        # What is only read may stand in version 2 though version 1 has the controller: pressure does.
+        if entry is not None and self.v2 is not None and not (owned and row.writers):
             parts = (self.root, self.v2, target, entry.name)
             yield "/".join(part for part in parts if part), entry
 

@@ -25,12 +25,15 @@ class Form:
     """How a file's text and its value belong together.
 
     `parse` raises ValueError for text that is none of it. `same` says whether what the file says already is
-    what would be written.
+    what would be written. `key` tells lines of one file apart that are written by themselves. `before` is the text
+    that brings back what the file said of that key; None where nothing does.
     """
 
     parse: Callable[[str], FileValue]
     render: Callable[[FileValue], str]
     same: Callable[[FileValue, str], bool]
+    before: Callable[[FileValue, str], str | None]
+    key: Callable[[FileValue], str] = lambda value: ""
 
 
 def _form(parse: Callable[[str], FileValue], render: Callable[[FileValue], str]) -> Form:
@@ -42,7 +45,14 @@ def _form(parse: Callable[[str], FileValue], render: Callable[[FileValue], str])
         except ValueError:
             return False
 
-    return Form(parse, render, same)
+    def before(value: FileValue, content: str) -> str | None:
+        del value
+        try:
+            return render(parse(content))
+        except ValueError:
+            return None
+
+    return Form(parse, render, same, before)
 
 
 def _integer(text: str) -> int:
@@ -96,11 +106,6 @@ def _weight(value: FileValue) -> str:
 def _shares_of_text(text: str) -> int:
     # A group with cpu.idle has a weight of 0, which cannot be written.
     return shares_of_weight(max(1, int(text.strip())))
-
-
-def _same_weight(value: FileValue, content: str) -> bool:
-    # Shares made of a weight are another weight again: only weights are compared.
-    return content.strip() == _weight(value)
 
 
 def _quota_of_max(text: str) -> int:
@@ -167,25 +172,101 @@ def _throttle_line(key: str) -> Callable[[FileValue], str]:
     return render
 
 
+def _device(value: FileValue) -> str:
+    return _fields(_line(value))[0]
+
+
+def _device_line_before(value: FileValue, content: str) -> str | None:
+    """The device's line; one that is not listed had no limits: the same fields with zeros."""
+    device, wanted = _fields(_line(value))
+    for line in content.splitlines():
+        if _fields(line)[0] == device:
+            return line.strip()
+    zeros = ("enable=0",) if "enable" in wanted else tuple(f"{key}=0" if key else "0" for key in wanted)
+    return " ".join((device, *zeros))
+
+
+def _device_weight_before(value: FileValue, content: str) -> str | None:
+    """The device's weight; one that is not listed has the group's own."""
+    lines = (line.strip() for line in content.splitlines())
+    return next((line for line in lines if _fields(line)[0] == _device(value)), f"{_device(value)} default")
+
+
+def _resource(value: FileValue) -> str:
+    return _line(value).partition(":")[0].strip()
+
+
+def _schemata_before(value: FileValue, content: str) -> str | None:
+    lines = (line.strip() for line in content.splitlines())
+    return next((f"{line}\n" for line in lines if line.partition(":")[0].strip() == _resource(value)), None)
+
+
+def _switch(value: FileValue) -> str:
+    return _line(value).removeprefix("NO_")
+
+
+def _switch_before(value: FileValue, content: str) -> str | None:
+    name = _switch(value)
+    return next((word for word in content.split() if word in {name, f"NO_{name}"}), None)
+
+
 def throttle_v2(key: str) -> Form:
     """A limit of a device in `io.max`, under its key there."""
     render = _throttle_line(key)
-    return Form(str.strip, render, lambda value, content: _same_device_line(render(value), content))
+
+    def before(value: FileValue, content: str) -> str:
+        device = _device(value)
+        lines = (_fields(line) for line in content.splitlines())
+        held = next((fields for name, fields in lines if name == device), {})
+        return f"{device} {key}={held.get(key, _MAX)}"
+
+    return Form(
+        str.strip,
+        render,
+        lambda value, content: _same_device_line(render(value), content),
+        before,
+        lambda value: f"{_device(value)} {key}",
+    )
 
 
 INTEGER: Final = _form(_plain, _decimal)
 UNLIMITED_AS_MINUS_ONE: Final = _form(_integer, _decimal)
 UNLIMITED_AS_HUGE: Final = _form(_integer, _huge)
 UNLIMITED_AS_MAX: Final = _form(_integer, _or_max)
-SHARES_AS_WEIGHT: Final = Form(_shares_of_text, _weight, _same_weight)
+SHARES_AS_WEIGHT: Final = Form(
+    _shares_of_text,
+    _weight,
+    # Shares made of a weight are another weight again: only weights are compared, and given back.
+    lambda value, content: content.strip() == _weight(value),
+    lambda value, content: content.strip(),
+)
 QUOTA_OF_MAX: Final = _form(_quota_of_max, _or_max)
 """The first field of `cpu.max`; written alone, the kernel keeps the period."""
 PERIOD_OF_MAX: Final = _form(_period_of_max, _decimal)
 CPUS: Final = _form(parse_cpuset, _cpus)
-TEXT: Final = Form(str.strip, _line, lambda value, content: content.strip() == _line(value))
-DEVICE_LINE: Final = Form(str.strip, _line, _same_device_line)
-SCHEMATA: Final = Form(str.strip, lambda value: _line(value) + "\n", _same_schemata)
-MEMBER: Final = Form(str.strip, _line, lambda value, content: _line(value) in content.split())
-"""A task or process that is put into a group: whether it is there is seen in the list."""
-FEATURE: Final = MEMBER
+TEXT: Final = Form(
+    str.strip,
+    _line,
+    lambda value, content: content.strip() == _line(value),
+    lambda value, content: content.strip() or None,
+)
+DEVICE_LINE: Final = Form(str.strip, _line, _same_device_line, _device_line_before, _device)
+"""A line a device, `8:0 1048576` or `8:0 enable=1 ctrl=user`; a device that is not listed has no limits."""
+DEVICE_WEIGHT: Final = Form(str.strip, _line, _same_device_line, _device_weight_before, _device)
+"""A line a device, `8:0 100`, beside one for all others, `default 100`."""
+SCHEMATA: Final = Form(
+    str.strip, lambda value: f"{_line(value)}\n", _same_schemata, _schemata_before, _resource
+)
+"""A line a resource, `L3:0=f;1=f`, as resctrl has it."""
+MEMBER: Final = Form(
+    str.strip,
+    _line,
+    lambda value, content: _line(value) in content.split(),
+    lambda value, content: None,
+    _line,
+)
+"""A task that is put into a group: whether it is there is seen in the list, where it was before is not."""
+FEATURE: Final = Form(
+    str.strip, _line, lambda value, content: _line(value) in content.split(), _switch_before, _switch
+)
 """A word of a list that its own name switches on and `NO_` before it off."""

@@ -202,12 +202,12 @@ def _block_io() -> Iterator[KernelFile]:
         entries = _entries(FileEntry(name, forms.DEVICE_LINE), FileEntry("io.max", forms.throttle_v2(key)))
         yield KernelFile(name, FileUnit.LINES, controller="blkio", entries=entries, writers=writers)
     # In version 1 of Alibaba Cloud Linux and Anolis OS.
-    for v1, v2 in (
-        ("blkio.cost.weight", "io.weight"),
-        ("blkio.cost.qos", "io.cost.qos"),
-        ("blkio.cost.model", "io.cost.model"),
+    for v1, v2, form in (
+        ("blkio.cost.weight", "io.weight", forms.DEVICE_WEIGHT),
+        ("blkio.cost.qos", "io.cost.qos", forms.DEVICE_LINE),
+        ("blkio.cost.model", "io.cost.model", forms.DEVICE_LINE),
     ):
-        entries = _entries(FileEntry(v1, forms.DEVICE_LINE), FileEntry(v2, forms.DEVICE_LINE))
+        entries = _entries(FileEntry(v1, form), FileEntry(v2, form))
         yield KernelFile(v1, FileUnit.LINES, controller="blkio", entries=entries, writers=writers)
     yield _reads("blkio", FileUnit.LINES, "blkio.throttle.io_service_bytes", "io.stat", forms.TEXT)
 

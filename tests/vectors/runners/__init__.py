@@ -8,6 +8,7 @@ module; to add a domain, add its module here.
 from collections.abc import Mapping
 
 from tests.vectors.runners import (
+    kernel_files,
     manager,
     manager_nodes,
     manager_quotas,
@@ -25,6 +26,7 @@ from tests.vectors.runners import (
 from tests.vectors.runners.runner import Runner
 
 _DOMAINS: tuple[tuple[str, Mapping[str, Runner]], ...] = (
+    ("node-agent", kernel_files.RUNNERS),
     ("manager", manager.RUNNERS),
     ("manager", manager_nodes.RUNNERS),
     ("manager", manager_strategies.RUNNERS),

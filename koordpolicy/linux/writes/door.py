@@ -1,0 +1,276 @@
+"""The door: one place through which every write of a kernel file goes."""
+
+import errno
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from koordpolicy.linux.cgroups.hierarchy import Hierarchy, LocatedFile
+from koordpolicy.linux.errors import KernelFileError, NoSuchFile, OutsideRoot
+from koordpolicy.linux.files.kernel_file import FilePlace, MergeRule
+from koordpolicy.linux.files.table import KERNEL_FILES
+from koordpolicy.linux.root import KernelRoot
+from koordpolicy.linux.writes.audit import WriteLog
+from koordpolicy.linux.writes.merge import Meeting, meeting
+from koordpolicy.linux.writes.write import FileOutcome, FileWrite, FileWriteResult
+
+_TRANSIENT: Final = frozenset({errno.EBUSY, errno.EAGAIN, errno.EINTR})
+_MOST_DOUBLINGS: Final = 32
+
+_Key: TypeAlias = tuple[str, str]
+"""A file's path, and which line of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class DoorLimits:
+    """How the door remembers and tries again; times in nanoseconds.
+
+    A file that was written or found equal is not looked at for `refresh`; then it is, so that what others
+    wrote meanwhile is put right. A write that the kernel calls busy is made up to `attempts` times at once. One
+    that it refuses is tried again the next time it is asked for, then not before `first_delay`, twice that, up to
+    `longest_delay`; another value is tried at once. Of at most `most_files` files is known what they said before.
+    """
+
+    refresh: int
+    attempts: int
+    first_delay: int
+    longest_delay: int
+    most_files: int
+
+
+@dataclass(slots=True)
+class _KnownFile:
+    """What is known of a file, or of one line of it. `original` gives back what it said first; None: not written yet."""
+
+    write: FileWrite
+    place: LocatedFile
+    text: str = ""
+    at: int = 0
+    original: str | None = None
+    refused: str = ""
+    refusals: int = 0
+    retry_at: int = 0
+
+
+class KernelDoor:
+    """Writes to the files of a root. Safe for one thread at a time.
+
+    `clock` gives nanoseconds that never go back; should they, nothing is remembered any longer than `refresh`.
+    With `plan_only` nothing is ever written: what would be is `PLANNED`.
+    """
+
+    def __init__(
+        self,
+        root: KernelRoot,
+        hierarchy: Hierarchy,
+        clock: Callable[[], int],
+        limits: DoorLimits,
+        log: WriteLog,
+        *,
+        plan_only: bool = False,
+    ) -> None:
+        self._root = root
+        self._hierarchy = hierarchy
+        self._clock = clock
+        self._limits = limits
+        self._log = log
+        self._plan_only = plan_only
+        self._known: OrderedDict[_Key, _KnownFile] = OrderedDict()
+
+    def write(self, writes: Sequence[FileWrite]) -> tuple[FileWriteResult, ...]:
+        return tuple(self._write(one) for one in writes)
+
+    def write_leveled(self, levels: Sequence[Sequence[FileWrite]]) -> tuple[FileWriteResult, ...]:
+        ends: dict[tuple[int, int], FileWriteResult] = {}
+        left: list[list[tuple[int, FileWrite]]] = []
+        for depth, level in enumerate(levels):
+            left.append([])
+            for index, one in enumerate(level):
+                result = self._meet(one)
+                if result is None:
+                    left[-1].append((index, one))
+                else:
+                    ends[depth, index] = result
+        for depth in reversed(range(len(left))):
+            for index, one in left[depth]:
+                ends[depth, index] = self._write(one)
+        return tuple(ends[depth, index] for depth, level in enumerate(levels) for index in range(len(level)))
+
+    def undo(self, choose: Callable[[FileWrite], bool]) -> tuple[FileWriteResult, ...]:
+        chosen = [
+            (key, known, known.original)
+            for key, known in self._known.items()
+            if known.original is not None and choose(known.write)
+        ]
+        chosen.sort(key=lambda one: one[0][0].count("/"))
+        results: dict[_Key, FileWriteResult] = {}
+        left = []
+        for key, known, original in chosen:
+            between = self._meeting(known.place, original)
+            if between.now is not None:
+                results[key] = self._put(known.write, known.place, key, between.now)
+            if not between.final:
+                left.append((key, known, original))
+        for key, known, original in reversed(left):
+            results[key] = self._put(known.write, known.place, key, original)
+        for key, _, _ in chosen:
+            if results[key].outcome is not FileOutcome.FAILED:
+                self._known.pop(key, None)
+        return tuple(results[key] for key, _, _ in chosen)
+
+    def forget(self, target: str) -> None:
+        ended = [
+            key
+            for key, known in self._known.items()
+            if known.write.target == target or known.write.target.startswith(f"{target}/")
+        ]
+        for key in ended:
+            del self._known[key]
+
+    def _write(self, write: FileWrite) -> FileWriteResult:
+        found = self._admit(write)
+        if isinstance(found, FileWriteResult):
+            return found
+        place, key, text = found
+        known = self._known.get(key)
+        if known is not None and not place.file.appends:
+            since = self._clock() - known.at
+            if known.text == text and 0 <= since < self._limits.refresh:
+                return FileWriteResult(write, FileOutcome.REMEMBERED, place.path)
+        if known is not None and known.refused == text and self._clock() < known.retry_at:
+            return FileWriteResult(
+                write, FileOutcome.DELAYED, place.path, problem="refused by the kernel lately"
+            )
+        return self._put(write, place, key, text)
+
+    def _meet(self, write: FileWrite) -> FileWriteResult | None:
+        """The first half of a leveled write, on the way down; None where its second half is to come."""
+        row = KERNEL_FILES.get(write.file)
+        if row is None or row.merge is MergeRule.NONE:
+            return self._write(write)
+        found = self._admit(write)
+        if isinstance(found, FileWriteResult):
+            return found
+        place, key, text = found
+        known = self._known.get(key)
+        if known is not None and known.text == text and 0 <= self._clock() - known.at < self._limits.refresh:
+            return FileWriteResult(write, FileOutcome.REMEMBERED, place.path)
+        between = self._meeting(place, text)
+        if between.final:
+            return self._write(write)
+        if between.now is not None:
+            self._put(write, place, key, between.now)
+        return None
+
+    def _meeting(self, place: LocatedFile, text: str) -> Meeting:
+        try:
+            return meeting(place, self._root.read(place.path), text)
+        except KernelFileError:
+            return Meeting(text, final=True)  # the write itself tells what is wrong
+
+    def _admit(self, write: FileWrite) -> FileWriteResult | tuple[LocatedFile, _Key, str]:
+        """Where a write goes, under which key it is remembered, and what is written; or why it is not made."""
+        row = KERNEL_FILES.get(write.file)
+        if row is None:
+            return self._refused(write, "no file of the table has this name")
+        if write.writer not in row.writers:
+            return self._refused(write, f"{write.writer} does not write this file")
+        problem = _target_problem(row.place, write.target)
+        if problem is not None:
+            return self._refused(write, problem)
+        places = self._hierarchy.located(write.file, write.target)
+        if not places:
+            problem = "no version of cgroups that is mounted has this file"
+            return FileWriteResult(write, FileOutcome.UNSUPPORTED, problem=problem)
+        place = places[0]
+        refusal = place.entry.refusal(write.value)
+        if refusal is not None:
+            return self._refused(write, refusal, place.path)
+        return place, (place.path, place.entry.form.key(write.value)), place.entry.form.render(write.value)
+
+    def _put(self, write: FileWrite, place: LocatedFile, key: _Key, text: str) -> FileWriteResult:
+        """Compare with the file, and write where it says something else."""
+        before: str | None = None
+        try:
+            before = self._root.read(place.path)
+            if _says(place, write, before, text):
+                self._remember(key, write, place, text)
+                return FileWriteResult(write, FileOutcome.EQUAL, place.path, before)
+            if self._plan_only:
+                return FileWriteResult(write, FileOutcome.PLANNED, place.path, before)
+            self._try(place.path, text)
+        except NoSuchFile as error:
+            self._known.pop(key, None)
+            return FileWriteResult(write, FileOutcome.UNSUPPORTED, place.path, before, error.problem)
+        except OutsideRoot as error:
+            return self._refused(write, error.problem, place.path)
+        except KernelFileError as error:
+            return self._failed(write, place, key, text, (before, error.problem))
+        known = self._remember(key, write, place, text)
+        if known.original is None:
+            known.original = place.entry.form.before(write.value, before)
+        return self._told(write, FileOutcome.WRITTEN, place.path, text, (before, ""))
+
+    def _try(self, path: str, text: str) -> None:
+        for attempt in range(1, self._limits.attempts + 1):
+            try:
+                self._root.write(path, text)
+            except KernelFileError as error:
+                if error.number not in _TRANSIENT or attempt == self._limits.attempts:
+                    raise
+            else:
+                return
+
+    def _remember(self, key: _Key, write: FileWrite, place: LocatedFile, text: str) -> _KnownFile:
+        known = self._keep(key, write, place)
+        known.write, known.text, known.at = write, text, self._clock()
+        known.refused, known.refusals = "", 0
+        return known
+
+    def _keep(self, key: _Key, write: FileWrite, place: LocatedFile) -> _KnownFile:
+        known = self._known.setdefault(key, _KnownFile(write, place))
+        self._known.move_to_end(key)
+        while len(self._known) > self._limits.most_files:
+            self._known.popitem(last=False)
+        return known
+
+    def _failed(
+        self, write: FileWrite, place: LocatedFile, key: _Key, text: str, said: tuple[str | None, str]
+    ) -> FileWriteResult:
+        known = self._keep(key, write, place)
+        known.refusals = known.refusals + 1 if known.refused == text else 1
+        known.refused, known.text = text, ""
+        doublings = min(known.refusals - 2, _MOST_DOUBLINGS)
+        delay = 0 if doublings < 0 else min(self._limits.first_delay << doublings, self._limits.longest_delay)
+        known.retry_at = self._clock() + delay
+        return self._told(write, FileOutcome.FAILED, place.path, text, said)
+
+    def _refused(self, write: FileWrite, problem: str, path: str = "") -> FileWriteResult:
+        return self._told(write, FileOutcome.REFUSED, path, "", (None, problem))
+
+    def _told(
+        self, write: FileWrite, outcome: FileOutcome, path: str, after: str, said: tuple[str | None, str]
+    ) -> FileWriteResult:
+        before, problem = said
+        self._log.add(self._clock(), path, before, after, (write, outcome, problem))
+        return FileWriteResult(write, outcome, path, before, problem)
+
+
+def _says(place: LocatedFile, write: FileWrite, content: str, text: str) -> bool:
+    """Whether the file says the text already, which is the write's own or stands for it on the way."""
+    form = place.entry.form
+    if form.render(write.value) == text:
+        return form.same(write.value, content)
+    return form.before(write.value, content) == text
+
+
+def _target_problem(place: FilePlace, target: str) -> str | None:
+    """Why a target cannot be one of that place, as a phrase. Where a cgroup's path leads, the root itself sees to."""
+    if place is FilePlace.NODE and target:
+        return "a file of the node has no target"
+    if place is FilePlace.PROCESS and not (target.isascii() and target.isdigit()):
+        return f"{target!r} is not the ID of a process"
+    if place is FilePlace.RESCTRL and "/" in target:
+        return f"{target!r} is not the name of a resctrl group"
+    return None
