@@ -81,6 +81,12 @@ def _numa_stat(tree: GroupTree, group: Group) -> str:
     return f"total={pages} N{node}={pages}\nhierarchical_total={pages} N{node}={pages}"
 
 
+def _numa_stat_v2(tree: GroupTree, group: Group) -> str:
+    node = min(tree.root.mems or {0})
+    anonymous = sum(one.anonymous for one in group.below())
+    return f"anon N{node}={anonymous}\nfile N{node}={group.inactive_cache}\nunevictable N{node}=0"
+
+
 def _events(tree: GroupTree, group: Group) -> str:
     del tree
     kills = sum(one.oom_kills for one in group.below())
@@ -110,5 +116,6 @@ V2_MEMORY: Final[Mapping[str, GroupFile]] = {
     "memory.oom.group": GroupFile(_shown(lambda one: one.oom_group), _set_oom_group, root=False),
     "memory.current": GroupFile(_shown(lambda one: one.memory), root=False),
     "memory.stat": GroupFile(_stat_v2),
+    "memory.numa_stat": GroupFile(_numa_stat_v2),
     "memory.events": GroupFile(_events, root=False),
 }

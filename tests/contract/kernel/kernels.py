@@ -14,6 +14,7 @@ from koordpolicy.linux.host_root import HostRoot
 from koordpolicy.linux.root import KernelRoot
 
 CONTROLLERS = ("cpu", "cpuset", "memory")
+_ALL = (*CONTROLLERS, "cpuacct")
 _NUMBERS = itertools.count()
 
 
@@ -34,7 +35,7 @@ class Kernel:
 
 
 def make_group(root: KernelRoot, hierarchy: Hierarchy, group: str) -> None:
-    for controller in CONTROLLERS:
+    for controller in _ALL:
         root.make_directory(hierarchy.directory(controller, group))
     if "cpuset" in hierarchy.v1:
         # Groups of version 1 begin without CPUs.
@@ -70,7 +71,7 @@ def host(version: CgroupVersion) -> Iterator[Kernel | None]:
     try:
         yield Kernel(root, hierarchy, group, frozenset(os.sched_getaffinity(0)))
     finally:
-        for controller in CONTROLLERS:
+        for controller in _ALL:
             remove_groups(root, hierarchy.directory(controller, group))
         root.close()
 

@@ -26,7 +26,7 @@ def test_every_row_can_be_found_and_bounded() -> None:
 )
 def test_what_a_row_takes_is_what_it_reads_again(value: int, name: str, version: CgroupVersion) -> None:
     entry = KERNEL_FILES[name].of(version)
-    if entry is None or entry.refusal(value) is not None:
+    if not KERNEL_FILES[name].writers or entry is None or entry.refusal(value) is not None:
         return
     text = entry.form.render(value)
     assert entry.form.same(value, text)
