@@ -82,6 +82,10 @@ class HostRoot:
         with suppress(NoSuchFile):
             self._in_parent(path, lambda name, parent: os.rmdir(name, dir_fd=parent))
 
+    def open_directory(self, path: str) -> int:
+        """A handle of a directory, no link in its path, which the caller closes: counters of groups are asked for by one."""
+        return self._done(path, lambda tree, inner: self._open(tree, inner, _DIRECTORY, links=False))
+
     def _read(self, tree: int, inner: str) -> str:
         handle = self._open(tree, inner, _READ, links=True)
         try:

@@ -63,7 +63,7 @@ def _set_bandwidth(tree: GroupTree, group: Group, *, quota: int, period: int, bu
     if tree.version is CgroupVersion.V1 and not _schedulable(tree.root, None):
         group.quota, group.period, group.burst = before
         raise KernelRefusal(errno.EINVAL)
-    group.left = 0.0 if quota == UNLIMITED else min(group.left, (quota + burst) * _MICROSECOND)
+    group.left = 0.0 if quota == UNLIMITED else float(quota * _MICROSECOND)
 
 
 def _schedulable(group: Group, above: float | None) -> bool:
