@@ -52,7 +52,13 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("list", "nodemetrics.slo.koordinator.sh", "", ALL),
     ("create", "podmigrationjobs.scheduling.koordinator.sh", "", ("descheduler",)),
     ("patch", "podgroups.scheduling.sigs.k8s.io", "default", ("scheduler",)),
-    ("update", "noderesourcetopologies.topology.node.k8s.io", "", ("manager", "agent")),
+    ("update", "noderesourcetopologies.topology.node.k8s.io", "", ("agent",)),
+    ("patch", "noderesourcetopologies.topology.node.k8s.io", "", ("manager", "agent")),
+    ("create", "elasticquotas.scheduling.sigs.k8s.io", "default", ("manager",)),
+    ("delete", "elasticquotas.scheduling.sigs.k8s.io", "default", NONE),
+    ("create", "priorityclasses.scheduling.k8s.io", "", ("manager",)),
+    ("delete", "priorityclasses.scheduling.k8s.io", "", ("manager",)),
+    ("update", "priorityclasses.scheduling.k8s.io", "", NONE),
     ("create", "devices.scheduling.koordinator.sh", "", ("agent",)),
     ("create", "clusterroles.rbac.authorization.k8s.io", "", NONE),
     ("escalate", "clusterroles.rbac.authorization.k8s.io", "", NONE),
@@ -111,6 +117,10 @@ def test_the_manager_minds_its_own_webhooks_and_certificate(deployed: Access) ->
     assert not may(deployed, "manager", "patch", webhooks, "", "other")
     assert may(deployed, "manager", "update", "secrets", SYSTEM_NAMESPACE, "koordpolicy-webhook-cert")
     assert not may(deployed, "manager", "get", "secrets", SYSTEM_NAMESPACE, "other")
+    for unused in ("podgroups.scheduling.sigs.k8s.io", "reservations.scheduling.koordinator.sh"):
+        assert not may(deployed, "manager", "list", unused, "")
+    for kept in ("nodeslos.slo.koordinator.sh", "nodemetrics.slo.koordinator.sh"):
+        assert not may(deployed, "manager", "update", kept, "")
 
 
 def test_requests_are_judged_by_these_roles(deployed: Access) -> None:
