@@ -1,7 +1,7 @@
 """Does a document have the shape of its kind? Pydantic's findings, told to the author."""
 
 from collections.abc import Collection, Mapping
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
@@ -87,13 +87,14 @@ def _header(document: Document, found: Diagnostics) -> bool:
                 "KP101",
                 document.span,
                 "the keys `apiVersion` and `kind` are missing",
-                help=_missing_help("apiVersion")
-                + " and `kind:`, or leave the file out by the bundle's `exclude`",
+                help=_missing_help("apiVersion") + " and `kind:`" + _LEFT_OUT,
             )
             return False
         for key, other in similar.items():
             span = positions.key((other,)) if other else document.span
             help = f"did you mean `{key}` instead of `{other}`?" if other else _missing_help(key)
+            if not other and key == "apiVersion" and document.kind not in KINDS:
+                help += _LEFT_OUT
             found.add("KP101", span, f"the key `{key}` is missing", help=help)
         return False
     for key in ("apiVersion", "kind"):
@@ -128,11 +129,16 @@ def _header(document: Document, found: Diagnostics) -> bool:
             f"unknown kind `{document.kind}`",
             help=f"did you mean `{close}`?"
             if close
-            else "kinds are " + ", ".join(f"`{name}`" for name in KINDS),
+            else "kinds are "
+            + ", ".join(f"`{name}`" for name in KINDS)
+            + "; what is no policy is left out by the bundle's `exclude`",
             fix=Fix(f"change to `{close}`", span, close) if close else None,
         )
         return False
     return True
+
+
+_LEFT_OUT: Final = ", or leave the file out by the bundle's `exclude`"
 
 
 def _missing_help(key: str) -> str:

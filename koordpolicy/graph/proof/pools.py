@@ -28,6 +28,8 @@ _DAY: Final = 86_400 * NANOS
 _LONGEST: Final = 400
 _MOST_SIZES: Final = 12
 _MOST_AFFIXES: Final = 4
+_LEFT_OUT: Final = 0.2
+_NEARLY_ALL: Final = 0.9
 _TEXTS: Final = ("", "a", "b", "other", "true", "false")
 _RESOURCES: Final = ("cpu", "memory")
 """Keys of maps of amounts where the expressions name none but go through them: what they compare has to meet in some."""
@@ -48,6 +50,7 @@ class Pools:
         )
         self._sizes = self._sizes[:_MOST_SIZES]
         self._resources = () if reads.keys else _resources(reads)
+        self._keys = tuple(dict.fromkeys((*reads.keys, *(reads.texts if reads.any_key else ()))))
         self._texts = list(dict.fromkeys(self._all_texts()))
         self._numbers = list(self._all_numbers())
 
@@ -65,12 +68,12 @@ class Pools:
             return pool[min(rng.below(len(pool)), rng.below(len(pool)))]
         return self._any(rng, root, path, kind)
 
-    def drawn(self, rng: Draws, record: str) -> dict[str, Any]:
-        """An element of a list of records, with some of what the expressions read of it."""
+    def drawn(self, rng: Draws, record: str, left_out: float = _LEFT_OUT) -> dict[str, Any]:
+        """An element of a list of records, with some of what the expressions read of it: all but so large a share."""
         said: dict[str, Any] = {}
         for known, path in self.reads.elements:
             fact = fact_at(record, path) if known == record else None
-            if fact is None or rng.share() < 0.2:
+            if fact is None or rng.share() < left_out:
                 continue
             if not (fact.may_be_missing and rng.share() < 0.25):
                 said[path] = self.value(rng, record, path, fact.type)
@@ -82,14 +85,16 @@ class Pools:
             count = rng.choice(self._sizes)
         distinct = min(count, 4)
         if kind.record is not None:
-            made = [self.drawn(rng, kind.record) for _ in range(distinct)]
+            # Containers that all request nothing are a case of their own.
+            left_out = _NEARLY_ALL if rng.share() < 0.15 else _LEFT_OUT
+            made = [self.drawn(rng, kind.record, left_out) for _ in range(distinct)]
         else:
             made = [self.value(rng, root, path + "[]", kind) for _ in range(distinct)]
         return made + [made[-1]] * (count - distinct) if made else made
 
     def _map(self, rng: Draws, root: str, path: str, kind: Type) -> dict[Any, Any]:
-        named = self._resources if kind.params[1].is_number else self.reads.keys
-        keys = [key for key in named or self.reads.keys if rng.share() < 0.6]
+        named = self._resources if kind.params[1].is_number else self._keys
+        keys = [key for key in named or self._keys if rng.share() < 0.6]
         if rng.share() < 0.1:
             keys.append(rng.choice(self._texts))
         if self._sizes and rng.share() < 0.05:

@@ -23,7 +23,7 @@ class Reads:
     """Facts and constants of expressions.
 
     `facts` are (root, path) of records that questions come with, path "" for a root that is a fact; `elements` are
-    (record, path) of records in lists. `keys` are texts that maps are asked for.
+    (record, path) of records in lists. `keys` are texts that maps are asked for; with `any_key` all texts may be.
     """
 
     facts: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -36,6 +36,7 @@ class Reads:
     patterns: dict[str, None] = field(default_factory=dict)
     durations: dict[int, None] = field(default_factory=dict)
     moments: dict[int, None] = field(default_factory=dict)
+    any_key: bool = False
 
     def constant(self, value: Any) -> None:
         """Keep a constant, and what it holds."""
@@ -94,6 +95,7 @@ def _node(found: Reads, node: ir.Node) -> None:
             for part in walk(index):
                 if isinstance(part, ir.Const) and isinstance(part.value, str):
                     _keep(found.keys, part.value)
+            found.any_key = found.any_key or not isinstance(index, ir.Const)
         case ir.Cast(permitted=Permitted() as permitted):
             _permitted(found, permitted, node.type)
         case ir.Call(overload=overload, args=args):
@@ -103,6 +105,8 @@ def _node(found: Reads, node: ir.Node) -> None:
                 _keep(kept, str(args[1].value))
             elif name == "@in" and isinstance(args[0], ir.Const) and isinstance(args[0].value, str):
                 _keep(found.keys, args[0].value)
+            elif name == "@in" and isinstance(args[0], ir.Var):
+                found.any_key = True
 
 
 def _permitted(found: Reads, permitted: Permitted, kind: Type) -> None:

@@ -186,7 +186,12 @@ class _Builder:
         origin = self.anchors.get(event.anchor)
         if origin is None or origin.weight == 0:
             problem = "stands before its anchor or has none" if origin is None else "would contain itself"
-            self.found.add("KP002", self.lines.span(start, end), f"the alias `*{event.anchor}` {problem}")
+            self.found.add(
+                "KP002",
+                self.lines.span(start, end),
+                f"the alias `*{event.anchor}` {problem}",
+                help=f"write `&{event.anchor}` before a value above it in the same document, or the value itself",
+            )
             self.attach(Place(start, end, None, "", faulty=True))
             return
         self.attach(
