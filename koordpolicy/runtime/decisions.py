@@ -13,9 +13,9 @@ from koordpolicy.graph.notation import show
 from koordpolicy.language.cel.types import DYN
 from koordpolicy.language.cel.values import Optional
 from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.counting import Counters, Sample
 from koordpolicy.runtime.decision_file import Sink
 from koordpolicy.runtime.logs import LoggedOnce
-from koordpolicy.runtime.metrics import Metrics, Sample
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class DecisionCounts:
     Counts are added from one thread, usually the loop's, and read from any.
     """
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Counters) -> None:
         self._answered: dict[str, int] = {}
         self._failed: dict[str, int] = {}
         self._revisions: dict[str, int] = {}
@@ -74,7 +74,7 @@ class DecisionLog:
     answer with provenance costs more than a bare value.
     """
 
-    def __init__(self, out: Sink, metrics: Metrics, component: str, *, every: int = 100) -> None:
+    def __init__(self, out: Sink, metrics: Counters, component: str, *, every: int = 100) -> None:
         self._out = out
         self._metrics = metrics
         self._component = component

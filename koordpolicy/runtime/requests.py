@@ -3,7 +3,8 @@
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from koordpolicy.runtime.metrics import Metrics, Sample, Sizes
+from koordpolicy.runtime.counting import Sample
+from koordpolicy.runtime.metrics import Metrics, Sizes
 
 _ANSWERS = "koordpolicy_kube_requests_total"
 _TIMES = "koordpolicy_kube_request_duration_seconds"

@@ -7,8 +7,8 @@ from typing import Final
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.event_correlator import EventLimits, EventRecorder
+from koordpolicy.runtime.counting import Counters
 from koordpolicy.runtime.decisions import DecisionCounts
-from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.reports.troubles import FEW, Troubles
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
@@ -27,7 +27,7 @@ while a backlog drains they may come later."""
 class Audience:
     """Who is told: what counts decisions, by result and by revision, what keeps track of failures, what tells people."""
 
-    metrics: Metrics
+    metrics: Counters
     counts: DecisionCounts
     troubles: Troubles
     recorder: EventRecorder

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import Object
 from koordpolicy.kube.event_correlator import CorrelatedEvent, EventCorrelator, EventSeverity
+from koordpolicy.runtime.counting import Unscraped
 from koordpolicy.runtime.decisions import DecisionCounts
-from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.reports.troubles import Troubles
 from koordpolicy.scheduler.decision_reporter import EVENTS, Audience, DecisionReporter
 
@@ -63,9 +63,9 @@ class SimulatedReports:
 
     def __init__(self, graph: RuleGraph, events: CollectedEvents, now: Callable[[], int]) -> None:
         self._graph = graph
-        metrics = Metrics("simulator")
-        troubles = Troubles(metrics, _NoRevisions(), events, leads=lambda: False, now=now)
-        self._audience = Audience(metrics, DecisionCounts(metrics), troubles, events)
+        counters = Unscraped()
+        troubles = Troubles(counters, _NoRevisions(), events, leads=lambda: False, now=now)
+        self._audience = Audience(counters, DecisionCounts(counters), troubles, events)
 
     def reporter_of(self, profile: str) -> DecisionReporter:
         """What tells of those by one profile."""

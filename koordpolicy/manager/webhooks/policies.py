@@ -16,7 +16,7 @@ from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest
 from koordpolicy.manager.webhooks.webhook import WebhookContext
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.runtime.policies.manifest import manifest, manifest_path
-from koordpolicy.runtime.policies.proposing import Proposal
+from koordpolicy.runtime.policies.proposal import Proposal
 from koordpolicy.runtime.policies.revisions import Reason
 
 _REMEMBERED: Final = 600 * NANOSECONDS

@@ -11,7 +11,7 @@ from koordpolicy.kube.known import KnownObjects
 from koordpolicy.kube.port import Cluster
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.webhooks.scope import Scope
-from koordpolicy.runtime.policies.proposing import PolicyObjects
+from koordpolicy.runtime.policies.proposal import PolicyObjects
 
 T = TypeVar("T")
 

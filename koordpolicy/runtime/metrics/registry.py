@@ -11,6 +11,7 @@ from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricF
 from prometheus_client.registry import Collector
 
 from koordpolicy import __version__
+from koordpolicy.runtime.counting import Counted
 from koordpolicy.runtime.metrics.table import METRICS, Metric, MetricKind
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
@@ -18,20 +19,8 @@ CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 """A name, and labels with their values."""
 
-Sample = tuple[Sequence[str], float]
-"""Label values in the order of the table, and the number."""
-
-
 Sizes = tuple[Sequence[str], Sequence[int], float]
 """Label values, how many fell into each bucket of the table (one more: into none), and the sum of them all."""
-
-
-class Counted(Protocol):
-    """Counts that are kept elsewhere, because counting must cost next to nothing there."""
-
-    def samples(self) -> Iterable[Sample]:
-        """The counts now; asked for at each scrape, from any thread."""
-        ...
 
 
 class Measured(Protocol):

@@ -2,41 +2,15 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.runtime.policies.compiling import BackgroundCompiler
 from koordpolicy.runtime.policies.objects import ClusterSource
 from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.proposal import Proposal
 from koordpolicy.runtime.policies.revisions import Reason, RejectedRevision
 from koordpolicy.runtime.trial import TrialRequest, Trials, TrialsLost
 from koordpolicy.source.revision import Revision, digest_of
-
-
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """How a try ended: `reason` is None where all of it compiles, and `message` one phrase otherwise.
-
-    `sources` are the texts that findings point into, packs included.
-    """
-
-    reason: Reason | None
-    message: str
-    found: Diagnostics
-    sources: Mapping[str, str]
-
-
-class PolicyObjects(Protocol):
-    """The policy objects of a cluster."""
-
-    def texts(self) -> Mapping[str, str]:
-        """Those that are there, as texts by path."""
-        ...
-
-    async def propose(self, files: Mapping[str, str]) -> Proposal:
-        """What would become of them if these were all."""
-        ...
 
 
 class LivePolicyObjects:

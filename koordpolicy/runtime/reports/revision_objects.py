@@ -19,7 +19,7 @@ from koordpolicy.model.policy_revision import (
     status_to_json,
     to_json,
 )
-from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.counting import Counters
 from koordpolicy.runtime.reports.conditions import NOT_RUN, READY, REPORTED, reported, settled
 from koordpolicy.runtime.reports.presence import Member
 from koordpolicy.runtime.reports.status_patches import apply_status, field_manager
@@ -63,7 +63,7 @@ class RevisionObjects:
     `now` gives nanoseconds since 1970.
     """
 
-    def __init__(self, cluster: Cluster, metrics: Metrics, now: Callable[[], int]) -> None:
+    def __init__(self, cluster: Cluster, metrics: Counters, now: Callable[[], int]) -> None:
         self._cluster = cluster
         self._metrics = metrics
         self.now = now

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from koordpolicy.kube.event_correlator import EventRecorder
 from koordpolicy.language.cel.unheld import SEEN
 from koordpolicy.model.policy_revision import revision_name
-from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.counting import Counters
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.reports.revision_objects import regarding
 
@@ -80,7 +80,7 @@ class Troubles:
 
     def __init__(
         self,
-        metrics: Metrics,
+        metrics: Counters,
         revisions: RevisionsInUse,
         recorder: EventRecorder,
         *,

@@ -69,3 +69,16 @@ def imported(*words: str) -> set[str]:
 @pytest.mark.parametrize("words", NEVER, ids=lambda words: " ".join(words[:2]))
 def test_what_is_not_needed_is_not_imported(words: tuple[str, ...]) -> None:
     assert imported(*words) & set(NEVER[words]) == set()
+
+
+def test_a_simulation_serves_nobody_and_tries_no_revisions(tmp_path: Path) -> None:
+    node = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}}
+    pod = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}
+    files = []
+    for name, thing in (("nodes", node), ("pods", pod)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"kind": "List", "items": [thing]}))
+        files += [f"--{name}", str(tmp_path / f"{name}.json")]
+    found = imported("simulate", *files, "--until", "1h")
+    assert (
+        found & {"prometheus_client", "koordpolicy.runtime.trial", "koordpolicy.graph.testing", "z3"} == set()
+    )
