@@ -31,6 +31,7 @@ COMMANDS: Final[Mapping[str, str]] = MappingProxyType(
         "demo": "a co-located day of 100 nodes in the embedded cluster",
         "manager": "publish what nodes can offer a second time, in a cluster",
         "scheduler": "place the pods of a cluster by policy",
+        "agent": "measure a node, report it, and keep its kernel as policies say",
         "recommend": "show what workloads should request, and write it as patches for manifests in Git",
         "sync": "keep a directory in step with a Git repository",
         "schema": "print or write the JSON Schemas and CRDs of the kinds",

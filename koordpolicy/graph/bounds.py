@@ -186,6 +186,19 @@ RANGES: tuple[Range, ...] = (
         _time("MetricCollection", field, "agents count whole seconds", low=1e9, low_fits=True)
         for field in ("every", "averagesOver")
     ),
+    *(
+        _time(
+            "MetricCollection",
+            field,
+            "the agent would do nothing else",
+            low=100 * _MILLISECOND,
+            low_fits=True,
+        )
+        for field in ("interval", "pods.every", "pods.noticeWithin")
+    ),
+    _time("MetricCollection", "pods.timeout", "no answer would be in time"),
+    _time("MetricCollection", "pods.staleAfter", "everything would be stale"),
+    _time("MetricCollection", "systemInputsWithin", "everything would be too old"),
     _time("QuotaTree", "admission.timeout", "every pod would be refused"),
     _time("QuotaTree", "admission.retryJitter", "no pause is shorter than none", low_fits=True),
     _time("QuotaTree", "admission.longestJitter", "no pause is shorter than none", low_fits=True),

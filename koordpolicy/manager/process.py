@@ -14,6 +14,7 @@ from koordpolicy.kube import resources
 from koordpolicy.kube.mirror import ObjectChange
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
+from koordpolicy.manager.agent_policies import AgentPolicies
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.node_change import NodeChange
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
@@ -27,7 +28,13 @@ from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
 from koordpolicy.model.unreadable import readable
 from koordpolicy.runtime.clock import monotonic, now_ns
-from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
+from koordpolicy.runtime.component import (
+    NAMESPACE,
+    ComponentOptions,
+    RunningComponent,
+    Settings,
+    running_component,
+)
 from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.runtime.process import Process, Tasks
 from koordpolicy.runtime.reports.object_status import StatusWriter
@@ -67,7 +74,7 @@ async def run_manager(
 ) -> None:
     """Run until the process is told to stop. Raises `CannotStart`."""
     async with running_component(process, settings, ComponentOptions(leads_rollouts=True)) as component:
-        manager = Manager(component, pace, webhooks)
+        manager = Manager(component, pace, webhooks, settings.namespace)
         process.status.add(manager.status)
         async with Tasks() as tasks:
             manager.start(tasks)
@@ -81,9 +88,14 @@ class Manager:
     """The controllers and what they look at. Every replica looks; the leader writes."""
 
     def __init__(
-        self, component: RunningComponent, pace: Pace, webhooks: WebhookOptions | None = None
+        self,
+        component: RunningComponent,
+        pace: Pace,
+        webhooks: WebhookOptions | None = None,
+        namespace: str = NAMESPACE,
     ) -> None:
         self._component = component
+        self.agent_policies = AgentPolicies(component, namespace)
         self._pace = pace
         metrics = component.process.metrics
         self.queue = WorkQueue("nodes", metrics, component.backoff(initial=0.5, longest=60.0))
@@ -129,6 +141,7 @@ class Manager:
             "priorityClassesWritten": self.priority_classes.written,
             "priorityClassTroubles": self.priority_classes.troubles,
             **self.recommendations.status(),
+            **self.agent_policies.status(),
         }
 
     # --- what only the leader does ----------------------------------------------------------------
@@ -159,7 +172,7 @@ class Manager:
                 tasks.start("node metrics", self.node_metrics.lead())
                 tasks.start("quota profiles", self.quota_profiles.lead())
                 tasks.start("priority classes", self.priority_classes.run())
-
+                tasks.start("agent policies", self.agent_policies.lead())
                 tasks.start("recommendations", self.recommendations.lead())
                 await self.queue.run(self._reconcile, self._pace.workers)
             finally:

@@ -4,12 +4,13 @@ import asyncio
 import logging
 import os
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from koordpolicy.graph.layers import PackFinder
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import KubeError
@@ -34,7 +35,7 @@ from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.policies.lastgood import LastGood
 from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.policies.objects import ClusterSource
-from koordpolicy.runtime.policies.packs import BARE
+from koordpolicy.runtime.policies.packs import BARE, find_pack
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reports.presence import Presence, RollCall
 from koordpolicy.runtime.reports.reporter import Reporter
@@ -104,12 +105,21 @@ class ComponentOptions:
 
     `prepare` makes graphs ready for it, see `LivePolicies`. `leads_rollouts` says that its leader advances rollouts and
     says how revisions are, for all components; one does. Where none of that component is there, the first process of
-    the others does (`Reporter.stands_in`). `events` is for components that have more to tell than usual.
+    the others does (`Reporter.stands_in`). `events` is for components that have more to tell than usual. `source` makes a
+    source of policies of the component's own, of the cluster and the waits of watches, in place of what settings say; `packs`
+    finds what bundles extend. `routes` are served beside health and metrics.
+
+    Of a component that is `one_per_node` there are thousands: none renews a lease or writes into an object that all of
+    them write. It says on its node's own objects which policies it runs.
     """
 
     prepare: Prepare | None = None
     leads_rollouts: bool = False
     events: EventLimits | None = None
+    one_per_node: bool = False
+    source: Callable[[Cluster, Backoff], Source] | None = None
+    packs: PackFinder = find_pack
+    routes: tuple[Route, ...] = ()
 
 
 USUAL: Final = ComponentOptions()
@@ -182,7 +192,7 @@ async def running_component(
             return options.leads_rollouts and leadership.leads
 
         def stands_in() -> bool:
-            return not options.leads_rollouts and reporter.stands_in
+            return not (options.leads_rollouts or options.one_per_node) and reporter.stands_in
 
         recorder = Recorder(
             cluster,
@@ -194,7 +204,11 @@ async def running_component(
         )
         metrics.count_elsewhere("koordpolicy_events_dropped_total", recorder)
         sync = None if settings.repository is None else make_sync(settings.repository)
-        source, objects = _source(settings, cluster, sync, sight)
+        objects: ClusterSource | None = None
+        if options.source is not None:
+            source = options.source(cluster, _watch_backoff(sight))
+        else:
+            source, objects = _source(settings, cluster, sync, sight)
         live = LivePolicies(
             source,
             metrics,
@@ -209,6 +223,7 @@ async def running_component(
                 stands_in=stands_in,
             ),
             options=Options(
+                options.packs,
                 prepare=options.prepare,
                 tests=settings.policy_tests,
                 quiet=True,
@@ -220,7 +235,11 @@ async def running_component(
         counts = DecisionCounts(metrics)
         log = _log(process, settings, stack)
         reviews = ClusterReviews(cluster)
-        routes = (*health_routes(process, live), *_sync_routes(process, settings, sync))
+        routes = (
+            *health_routes(process, live),
+            *_sync_routes(process, settings, sync),
+            *options.routes,
+        )
         if settings.http is not None:
             server = await serve(stack, settings.http, routes, metrics, reviews=reviews)
             process.note_address(settings.http.host, server.port)
@@ -253,7 +272,12 @@ async def running_component(
         tasks.start("events", recorder.run())
         tasks.start("conditions", troubles.follow())
         tasks.start("policies", live.run())
-        reporting = [tasks.start("presence", presence.run()), tasks.start("report", reporter.run())]
+        reporting = []
+        if not options.one_per_node:
+            reporting = [
+                tasks.start("presence", presence.run()),
+                tasks.start("report", reporter.run()),
+            ]
         yield RunningComponent(
             process,
             cluster,
@@ -272,15 +296,17 @@ async def running_component(
         )
         for task in reporting:
             task.cancel()
-        await asyncio.wait(reporting)
-        await _farewell(reporter, presence, recorder)
+        if reporting:
+            await asyncio.wait(reporting)
+        await _farewell(reporter, presence, recorder, reported=bool(reporting))
 
 
-async def _farewell(reporter: Reporter, presence: Presence, recorder: Recorder) -> None:
+async def _farewell(reporter: Reporter, presence: Presence, recorder: Recorder, *, reported: bool) -> None:
     try:
         async with asyncio.timeout(_FAREWELL):
-            await reporter.withdraw()
-            await presence.withdraw()
+            if reported:
+                await reporter.withdraw()
+                await presence.withdraw()
             await recorder.flush()
     except (KubeError, TimeoutError) as error:
         # Whoever speaks for all sees that we are gone.

@@ -40,6 +40,11 @@ def own_identity(instance: str) -> str:
     return f"{instance}_{secrets.token_hex(8)}"
 
 
+def page_token() -> str:
+    """A text that nobody guesses."""
+    return secrets.token_hex(16)
+
+
 @dataclass(frozen=True, slots=True)
 class Callbacks:
     """Who wants to know: that we lead, and that we do not lead any more."""

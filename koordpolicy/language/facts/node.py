@@ -30,7 +30,7 @@ _AGENT = Component.AGENT
 _NODE: Components = frozenset({Component.MANAGER, Component.SCHEDULER, _AGENT, Component.DESCHEDULER})
 _OF_OBJECTS: Components = _NODE | {Component.WEBHOOK}
 """Who supplies what follows from a node's object alone."""
-_OVERRIDES: Components = frozenset({Component.MANAGER, Component.WEBHOOK})
+_OVERRIDES: Components = frozenset({Component.MANAGER, Component.WEBHOOK, _AGENT})
 _PLANNERS: Components = frozenset({Component.MANAGER, Component.SCHEDULER, Component.DESCHEDULER})
 _COUNTED = {**NATIVE, "pods": INT, **TIERS}
 

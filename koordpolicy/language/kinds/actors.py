@@ -24,6 +24,7 @@ class Part(StrEnum):
     """What lets revisions go live, in every process."""
     MANAGER = "manager"
     SCHEDULER = "scheduler"
+    AGENT = "agent"
     SIMULATOR = "simulate"
 
 
@@ -57,7 +58,10 @@ _ROLLED: Final = _by(Part.ROLLOUTS)
 _MANAGED: Final = _by(Part.MANAGER, Part.SIMULATOR)
 _SCHEDULED: Final = _by(Part.SCHEDULER, Part.SIMULATOR)
 _BOTH: Final = _by(Part.MANAGER, Part.SCHEDULER, Part.SIMULATOR)
-_SUPPRESSED: Final = _by(Part.SIMULATOR, awaited="agent")
+_SUPPRESSED: Final = _by(Part.AGENT, Part.SIMULATOR)
+_ON_NODES: Final = _by(Part.MANAGER, Part.AGENT)
+"""The agent carries it out; the manager writes it into NodeSLO objects for agents that are not ours."""
+_BY_AGENT: Final = _by(Part.AGENT)
 _RENDERED: Final = _by(Part.MANAGER)
 """What the manager writes into NodeSLO objects, for agents that are not ours."""
 _ADMITTED: Final = _by(Part.MANAGER, Part.SIMULATOR)
@@ -95,7 +99,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("QoSClass", _COMPILED, "precedence permittedBands description"),
     ("QoSClass", _BOTH, "value kubernetes defaultBand"),
     ("QoSClass", _SCHEDULED, "wholeCPUs"),
-    ("QoSClass", _by(awaited="agent"), "cpuBinding protectionOrder"),
+    ("QoSClass", _BY_AGENT, "cpuBinding"),
+    ("QoSClass", _by(awaited="agent"), "protectionOrder"),
     ("PriorityBand", _COMPILED, "precedence gapBelow description"),
     ("PriorityBand", _BOTH, "range range.from range.to priorityClass priorityClass.name"),
     ("PriorityBand", _BOTH, "resources resources.mode resources.names"),
@@ -180,7 +185,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         ),
     ),
     ("MetricCollection", _COMPILED, _RULES),
-    ("MetricCollection", _by(Part.MANAGER), "enabled every averagesOver percentilesOver memory"),
+    ("MetricCollection", _by(Part.MANAGER), "enabled"),
+    ("MetricCollection", _by(Part.MANAGER, Part.AGENT), "every averagesOver percentilesOver memory"),
+    (
+        "MetricCollection",
+        _by(Part.AGENT),
+        (
+            "interval systemInputsWithin mostPods pods pods.every pods.timeout pods.noticeWithin pods.staleAfter"
+        ),
+    ),
     ("DeviceResource", _COMPILED, _RULES),
     ("DeviceResource", _MANAGED, "enabled resources amount withdrawn labels"),
     ("Amplification", _COMPILED, _RULES),
@@ -195,7 +208,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("NodeReservation", _COMPILED, _RULES),
     ("NodeReservation", _MANAGED, "enabled cpu memory cpus applyTo"),
     ("CPUSuppress", _COMPILED, _RULES),
-    ("CPUSuppress", _by(Part.MANAGER, Part.SIMULATOR), "enabled mechanism"),
+    ("CPUSuppress", _by(Part.MANAGER, Part.AGENT, Part.SIMULATOR), "enabled mechanism"),
     (
         "CPUSuppress",
         _SUPPRESSED,
@@ -204,22 +217,23 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "onMissing.after onMissing.action figures"
         ),
     ),
-    ("CPUSuppress", _by(awaited="agent"), "interval"),
+    ("CPUSuppress", _BY_AGENT, "interval"),
     ("CPUEviction", _COMPILED, _RULES),
     (
         "CPUEviction",
-        _RENDERED,
+        _ON_NODES,
         (
             "enabled window bestEffort bestEffort.threshold bestEffort.upper bestEffort.usage bestEffort.measured "
             "byPriority byPriority.threshold byPriority.lower byPriority.highestPriority byRequests byRequests.threshold "
             "byRequests.lower byRequests.highestPriority"
         ),
     ),
+    ("CPUEviction", _by(awaited="agent"), "conduct.by"),
     (
         "CPUEviction",
-        _by(awaited="agent"),
+        _BY_AGENT,
         (
-            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
+            "cooldown interval conduct conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
             "conduct.expectedWithin bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
@@ -227,17 +241,18 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("MemoryEviction", _COMPILED, _RULES),
     (
         "MemoryEviction",
-        _RENDERED,
+        _ON_NODES,
         (
             "enabled threshold lower byPriority byPriority.highestPriority byRequests byRequests.threshold byRequests.lower "
             "byRequests.highestPriority"
         ),
     ),
+    ("MemoryEviction", _by(awaited="agent"), "conduct.by"),
     (
         "MemoryEviction",
-        _by(awaited="agent"),
+        _BY_AGENT,
         (
-            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
+            "cooldown interval conduct conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
             "conduct.expectedWithin bestEffort bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
@@ -254,21 +269,28 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         ),
     ),
     ("CPUBurst", _COMPILED, _RULES),
-    ("CPUBurst", _RENDERED, "policy burst quota quota.ceiling quota.period sharePool sharePool.threshold"),
+    ("CPUBurst", _ON_NODES, "policy burst quota quota.ceiling quota.period sharePool sharePool.threshold"),
     (
         "CPUBurst",
-        _by(awaited="agent"),
+        _BY_AGENT,
         "eligible quota.spendsFrom quota.savesBelow quota.growth quota.shrinkage sharePool.cooling interval",
     ),
     ("Isolation", _COMPILED, _RULES),
     (
         "Isolation",
-        _RENDERED,
+        _ON_NODES,
         (
-            "group cpu cpu.enabled cpu.identity cpu.idle cpu.expels memory memory.enabled memory.minimum memory.low "
+            "group cpu cpu.enabled cpu.identity cpu.idle memory memory.enabled memory.minimum memory.low "
             "memory.throttling memory.watermark memory.watermarkScale memory.watermarkAdjustment memory.hasPriority "
             "memory.priority memory.killsGroup memory.pageCache memory.pageCache.enabled memory.pageCache.limit "
-            "memory.pageCache.size memory.pageCache.reclaimsAtOnce cache cache.enabled cache.start cache.end "
+            "memory.pageCache.size memory.pageCache.reclaimsAtOnce"
+        ),
+    ),
+    (
+        "Isolation",
+        _RENDERED,
+        (
+            "cpu.expels cache cache.enabled cache.start cache.end "
             "cache.bandwidth network network.enabled network.ingress network.ingress.request network.ingress.limit "
             "network.egress network.egress.request network.egress.limit disk disk.enabled blocks blocks[].name "
             "blocks[].type blocks[].readIOPS blocks[].writeIOPS blocks[].readBPS blocks[].writeBPS "
@@ -280,16 +302,14 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("SystemTuning", _COMPILED, _RULES),
     (
         "SystemTuning",
-        _RENDERED,
-        (
-            "cpuMechanism networkMechanism networkBandwidth minFreeFactor watermarkScaleFactor reapsMemory groupIdentity "
-            "idleSaverWatermark features limitsPageCache"
-        ),
+        _ON_NODES,
+        "cpuMechanism minFreeFactor watermarkScaleFactor reapsMemory groupIdentity idleSaverWatermark features limitsPageCache",
     ),
+    ("SystemTuning", _RENDERED, "networkMechanism networkBandwidth"),
     ("HostApplicationSet", _COMPILED, _RULES),
     (
         "HostApplicationSet",
-        _RENDERED,
+        _ON_NODES,
         (
             "applications applications[].name applications[].priority applications[].qos applications[].cgroupPath "
             "applications[].cgroupPath.base applications[].cgroupPath.parentDir applications[].cgroupPath.relativePath"
@@ -298,16 +318,17 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("ContainerHook", _COMPILED, _RULES),
     (
         "ContainerHook",
-        _by(awaited="agent"),
+        _BY_AGENT,
         (
             "cpuSpeed pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
-            "container.memoryLimit container.cpus container.oomScore"
+            "container.memoryLimit container.cpus"
         ),
     ),
     ("Interference", _COMPILED, _RULES),
     ("Interference", _by(awaited="agent"), "enabled when after reaction share lasts"),
+    ("ContainerHook", _by(awaited="agent"), "container.oomScore"),
     ("Arbitration", _COMPILED, _RULES),
-    ("Arbitration", _by(awaited="agent"), "file order rule"),
+    ("Arbitration", _BY_AGENT, "file order rule"),
     ("SchedulingProfile", _COMPILED, _RULES),
     (
         "SchedulingProfile",
@@ -355,7 +376,7 @@ ACTORS: Mapping[tuple[str, str], Actor] = MappingProxyType(dict(_rows()))
 """By kind and field; `[]` stands for each element of a list."""
 
 
-RUNNING: Final = frozenset({Component.MANAGER, Component.SCHEDULER})
+RUNNING: Final = frozenset({Component.MANAGER, Component.SCHEDULER, Component.AGENT})
 """The components that there are as processes; the others are awaited."""
 
 

@@ -2,11 +2,42 @@
 
 from typing import Annotated
 
-from koordpolicy.language.cel.types import BOOL, DURATION, STRING, list_of
+from koordpolicy.language.cel.types import BOOL, DURATION, INT, STRING, list_of
 from koordpolicy.language.kinds.base import PolicySpec
+from koordpolicy.language.kinds.fields import Given, PolicyModel
 from koordpolicy.language.kinds.slots import Slot, Value
 
 _NODE = frozenset({"node", "now"})
+
+
+class PodDiscovery(PolicyModel):
+    """How the agent learns of the pods on its node."""
+
+    every: Annotated[
+        Value, Slot(DURATION, "How often the kubelet is asked for its pods.", roots=_NODE, default="10s")
+    ] = None
+    timeout: Annotated[
+        Value, Slot(DURATION, "How long the kubelet may take to answer.", roots=_NODE, default="3s")
+    ] = None
+    notice_within: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How often is looked for control groups of new pods, which are asked for at once.",
+            roots=_NODE,
+            default="500ms",
+        ),
+    ] = None
+    stale_after: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "Time without an answer after which pods are asked of the other one, kubelet or API server, and nothing is "
+            "evicted by what is known of them.",
+            roots=_NODE,
+            default="30s",
+        ),
+    ] = None
 
 
 class MetricCollectionSpec(PolicySpec):
@@ -41,3 +72,34 @@ class MetricCollectionSpec(PolicySpec):
             default="usageWithoutPageCache",
         ),
     ] = None
+    interval: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How often use is measured: of the node, its zones, pods, containers and host applications.",
+            roots=_NODE,
+            default="1s",
+        ),
+    ] = None
+    system_inputs_within: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How old what was measured of the node and its pods may be to say what the system uses beside them.",
+            roots=_NODE,
+            default="10s",
+        ),
+    ] = None
+    most_pods: Annotated[
+        Value,
+        Slot(
+            INT,
+            "Pods that are measured at most; of containers ten times as many.",
+            minimum=1,
+            maximum=10_000,
+            roots=_NODE,
+            default=1000,
+        ),
+    ] = None
+    pods: Given[PodDiscovery] = None
+    """How the agent learns of its pods."""

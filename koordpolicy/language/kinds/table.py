@@ -178,7 +178,7 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 "MetricCollection",
                 MetricCollectionSpec,
                 "What a node's agent measures, and how often it reports.",
-                frozenset({Component.MANAGER}),
+                _ON_NODES,
                 _roots("node", "now"),
             ),
             Kind(

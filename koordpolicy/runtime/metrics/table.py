@@ -351,6 +351,64 @@ METRICS: Final = (
         "Writes of the status of policy objects and revisions, by result (written, failed).",
         ("kind", "result"),
     ),
+    # --- the agent of a node; those of koordlet are for dashboards that know its names
+    Metric(
+        "koordpolicy_kernel_writes_total",
+        MetricKind.COUNTER,
+        "Writes of kernel files that strategies wanted, by who writes and by what became of them.",
+        ("writer", "outcome"),
+    ),
+    Metric(
+        "koordpolicy_file_conflicts_total",
+        MetricKind.COUNTER,
+        "Kernel files that several strategies wanted otherwise, by who decided (Arbitration).",
+        ("file", "winner"),
+    ),
+    Metric(
+        "koordpolicy_evictions_total",
+        MetricKind.COUNTER,
+        "Pods that the agent evicted, by reason.",
+        ("reason",),
+    ),
+    Metric(
+        "koordpolicy_node_reports_total",
+        MetricKind.COUNTER,
+        "Reports of the node (NodeMetric), by result (written, failed).",
+        ("result",),
+    ),
+    Metric("koordpolicy_agent_pods", MetricKind.GAUGE, "Pods that the agent knows on its node."),
+    Metric(
+        "koordpolicy_agent_pods_age_seconds",
+        MetricKind.GAUGE,
+        "How long ago the kubelet or the API server told the agent of its pods.",
+    ),
+    Metric(
+        "koordpolicy_agent_measurements_bytes",
+        MetricKind.GAUGE,
+        "Memory that the agent's measurements take.",
+    ),
+    Metric(
+        "koordlet_start_time", MetricKind.GAUGE, "When the agent began, in seconds since 1970.", ("node",)
+    ),
+    Metric(
+        "koordlet_node_used_cpu_cores",
+        MetricKind.GAUGE,
+        "Cores of the node in use, as last measured.",
+        ("node",),
+    ),
+    Metric(
+        "koordlet_node_used_memory_bytes",
+        MetricKind.GAUGE,
+        "Memory of the node in use, without page cache.",
+        ("node",),
+    ),
+    Metric(
+        "koordlet_be_suppress_cpu_cores",
+        MetricKind.GAUGE,
+        "Cores that suppression leaves to best-effort work, by mechanism (cpuset, cfsQuota).",
+        ("node", "type"),
+    ),
+    Metric("koordlet_pod_eviction", MetricKind.GAUGE, "Pods evicted so far, by reason.", ("node", "reason")),
     Metric(
         "koordpolicy_events_dropped_total",
         MetricKind.COUNTER,

@@ -114,3 +114,28 @@ def test_what_git_sync_links_is_what_is_followed(built: Any) -> None:
         flags = dict(one.removeprefix("--").partition("=")[::2] for one in spec["containers"][0]["args"])
         assert flags["policies"] == f"{said['root']}/{said['link']}"
         assert sidecar["restartPolicy"] == "Always"
+
+
+def test_the_agent_knows_its_flags_and_asks_for_no_more_than_is_explained() -> None:
+    folder = REPOSITORY / "deploy" / "agent"
+    spec = YAML(typ="safe").load(folder / "daemonset.yaml")["spec"]["template"]["spec"]
+    (container,) = spec["containers"]
+    given = parser({"agent"}).parse_args(["agent", *container["args"]])
+    assert given.policies_from_manager
+    assert container["command"] == ["koordpolicy", "agent"]
+    assert container["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert not container["securityContext"].get("privileged")
+    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    assert str(given.cgroup_root) == mounts["cgroup"]
+    assert str(given.state_dir) == mounts["state"]
+    explained = (folder / "README.md").read_text("utf-8")
+    for volume in spec["volumes"]:
+        if "hostPath" in volume:
+            assert f"`{volume['hostPath']['path']}`" in explained
+    rules = [
+        rule
+        for one in YAML(typ="safe").load_all(REPOSITORY / "deploy" / "rbac" / "agent.yaml")
+        for rule in one.get("rules", ())
+    ]
+    named = {resource for rule in rules for resource in rule["resources"]}
+    assert {one for one in named if f"`{one}`" not in explained} == set()

@@ -1,0 +1,368 @@
+"""The agent of one node while it runs: rounds of collectors, strategies and reports, each at policy's pace."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+
+from koordpolicy.agent.audit.log import AuditLog
+from koordpolicy.agent.carrying_out import CarryingOut
+from koordpolicy.agent.collection import Collection, decide_collection
+from koordpolicy.agent.collectors.kernel_reader import KernelUsage
+from koordpolicy.agent.collectors.usage import Scene, UsageCollector
+from koordpolicy.agent.facts import NodeSettings, agent_record
+from koordpolicy.agent.frame import NodeFrame
+from koordpolicy.agent.host_applications import HostApplications
+from koordpolicy.agent.measurements.levels import CPU, MEMORY, NODE, Measurements
+from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.agent.node_pods import NodePod, node_pods
+from koordpolicy.agent.node_strategies import NodeStrategy, node_strategies
+from koordpolicy.agent.plan import Plan
+from koordpolicy.agent.pods import PodAnswers
+from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
+from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
+from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
+from koordpolicy.agent.strategies.suppression import CPUSuppression
+from koordpolicy.agent.watch import NodeWatch
+from koordpolicy.algorithms.node_record import NodeSight
+from koordpolicy.graph import RuleGraph
+from koordpolicy.kube import resources
+from koordpolicy.language.cel.errors import CelError
+from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.linux.files.kernel_file import FileWriter
+from koordpolicy.linux.readings.topology import read_processors
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.node import node_reservation
+from koordpolicy.model.protocol import QOS_BEST_EFFORT
+from koordpolicy.model.reading import Amounts, ObjectError
+from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.runtime.clock import monotonic_ns, now_ns
+from koordpolicy.runtime.component import RunningComponent
+from koordpolicy.runtime.process import Tasks
+
+LOG: Final = logging.getLogger(__name__)
+
+_HURTS: Final = frozenset({FileWriter.CPU_SUPPRESS, FileWriter.INTERFERENCE})
+"""What is undone at the stop: it holds work back by what was measured a moment ago, and nobody measures any more."""
+_LEAST_PAUSE: Final = NANOSECONDS // 10
+_SLACK: Final = NANOSECONDS // 20
+"""Turns that are so near are taken together."""
+_CHANCES: Final = 1_000_000
+_WAIT: Final = 0.2
+"""Seconds between looks at whether there is something to begin with."""
+
+
+class NodeAgent:
+    """Everything of one node; `kernel` is where it writes, `answers` who tells of its pods."""
+
+    def __init__(
+        self,
+        component: RunningComponent,
+        watch: NodeWatch,
+        kernel: NodeKernel,
+        answers: PodAnswers,
+        audit: AuditLog,
+        *,
+        dry_run: bool = False,
+    ) -> None:
+        self.component = component
+        self.watch = watch
+        self.kernel = kernel
+        self.answers = answers
+        self.audit = audit
+        self.doing = CarryingOut(
+            component.cluster,
+            component.recorder,
+            audit,
+            component.process.metrics,
+            now_ns(),
+            watch.node,
+            dry_run,
+        )
+        component.process.metrics.set("koordlet_start_time", now_ns() / NANOSECONDS, node=watch.node)
+        self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)
+        self.applications = HostApplications(kernel)
+        self.strategies = node_strategies(lambda: component.draw(_CHANCES) / _CHANCES)
+        self.dry_run = dry_run
+        self.measurements: Measurements | None = None
+        self.settings = NodeSettings()
+        self._collection: Collection | None = None
+        self._collector = UsageCollector(KernelUsage(kernel.root, kernel.hierarchy))
+        self._troubles: dict[str, str] = {}
+        self._due: dict[str, int] = {}
+        """When each strategy has its next turn, in nanoseconds of the monotonic clock."""
+        self._pause = NANOSECONDS
+
+    # --- what is known ----------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> RuleGraph:
+        """The policies that decide about this node now."""
+        node = self.watch.objects.nodes.get(self.watch.node)
+        return self.component.live.graph_for(self.watch.node, {} if node is None else node.labels)
+
+    def collection(self) -> Collection:
+        """What is to be measured, and how often; where it cannot be decided, what was decided last."""
+        assert self._collection is not None
+        return self._collection
+
+    def pods(self) -> dict[str, NodePod]:
+        """The pods of this node that are not over, by UID, with their groups."""
+        kubepods = self.kernel.kubepods()
+        if kubepods is None:
+            return {}
+        raw = self.watch.pods.objects
+        values = self.watch.objects.pods
+        return node_pods(
+            (
+                (pod, raw.get(key, {}))
+                for key, pod in values.items()
+                if pod.node_name in ("", self.watch.node)
+            ),
+            kubepods,
+        )
+
+    def frame(self) -> NodeFrame | None:
+        """The node as strategies look at it; None while it is not known."""
+        sight = self.watch.objects.sight(self.watch.node)
+        if sight is None or self.measurements is None:
+            return None
+        graph, now, monotonic = self.graph, now_ns(), monotonic_ns()
+        metric = self._latest(graph, now, monotonic)
+        seen = NodeSight(sight.node, sight.pods, metric, sight.zones, sight.cpu, sight.devices)
+        record = agent_record(graph, CPUSuppression(graph), seen, now, self.settings)
+        return NodeFrame(
+            graph,
+            sight.node,
+            record,
+            self.pods(),
+            self.measurements,
+            self.collection(),
+            self.kernel,
+            self._processors(),
+            now,
+            monotonic,
+            self.answers.age(monotonic) <= self.collection().pods_stale_after,
+            self.settings.cpu_manager == "static",
+            _reserved(sight.node.annotations),
+        )
+
+    def _latest(self, graph: RuleGraph, now: int, monotonic: int) -> NodeMetric | None:
+        assert self.measurements is not None
+        return UsageView(self.measurements, self.collection(), graph.catalogue, monotonic).latest(
+            self.watch.node,
+            now,
+            pods_by_uid(self.watch.objects.pods.values()),
+            self.applications.known,
+            self.reporter.last,
+        )
+
+    def _processors(self) -> Any:
+        try:
+            return read_processors(self.kernel.root)
+        except KernelFileError as error:
+            self._trouble("processors", str(error))
+            return ()
+
+    # --- rounds -----------------------------------------------------------------------------------
+
+    async def begin(self) -> None:
+        """Wait for policies and the node, and decide what is measured."""
+        await self.component.live.ready.wait()
+        while True:
+            if self.decide():
+                return
+            await asyncio.sleep(_WAIT)
+
+    def decide(self) -> bool:
+        """Decide anew what is measured; whether that is decided at all."""
+        sight = self.watch.objects.sight(self.watch.node)
+        if sight is not None:
+            graph, now = self.graph, now_ns()
+            try:
+                record = agent_record(graph, CPUSuppression(graph), sight, now, self.settings)
+                own = self.watch.own(resources.NODE_METRICS) or {}
+                self._collection = decide_collection(graph, record, now, own)
+                self.applications.decide(graph, record, now)
+            except (CelError, ObjectError) as error:
+                self._trouble("MetricCollection", str(error))
+            else:
+                self._trouble("MetricCollection", "")
+        if self._collection is None:
+            return False
+        if self.measurements is None:
+            self.measurements = Measurements(self._collection)
+        else:
+            self.measurements.reach(self._collection)
+        return True
+
+    def collect(self) -> None:
+        """One round of the usage collectors."""
+        assert self.measurements is not None
+        collection = self.collection()
+        kubepods = self.kernel.kubepods()
+        best_effort = "" if kubepods is None else kubepods.of_class(QOS_BEST_EFFORT)
+        scene = Scene(self.pods(), self.applications.groups, best_effort)
+        self._collector.collect(
+            self.measurements, scene, monotonic_ns(), collection.interval, collection.system_inputs_within
+        )
+        for part, why in self._collector.failures.items():
+            self._trouble(f"collect {part}", why)
+        self._show()
+
+    async def report(self) -> bool:
+        """Write the NodeMetric of this node; whether it was written."""
+        if self.measurements is None or self.dry_run:
+            return False
+        view = UsageView(self.measurements, self.collection(), self.graph.catalogue, monotonic_ns())
+        metric = view.averaged(
+            self.watch.node,
+            now_ns(),
+            pods_by_uid(self.watch.objects.pods.values()),
+            self.applications.known,
+        )
+        written = await self.reporter.report(metric, self._zones(view))
+        self.component.process.metrics.add(
+            "koordpolicy_node_reports_total", result="written" if written else "failed"
+        )
+        return written
+
+    async def carry_out(self, strategies: Sequence[NodeStrategy], frame: NodeFrame) -> None:
+        """One round of some strategies. What policy cannot decide changes nothing."""
+        plans: dict[str, Plan] = {}
+        for strategy in strategies:
+            with self._told(strategy.kind, frame):
+                if strategy.plan is not None:
+                    plans[strategy.kind] = strategy.plan(frame)
+                elif strategy.needs is not None and frame.trusted:
+                    await self.doing.evict(strategy, strategy.needs(frame), frame)
+        if plans:
+            with self._told(ARBITRATION, frame):
+                self.doing.write(plans, frame)
+
+    @contextmanager
+    def _told(self, kind: str, frame: NodeFrame) -> Iterator[None]:
+        """Count the decisions of a kind, and tell of those that fail."""
+        revision = self.component.revision_of(frame.graph.digest)
+        try:
+            yield
+        except CelError as error:
+            self.component.counts.add(kind, revision, failed=True)
+            self.component.troubles.add(
+                kind, frame.graph.digest, str(error), example=f"node {self.watch.node}", cause=error
+            )
+        else:
+            self.component.counts.add(kind, revision)
+
+    def start(self, tasks: Tasks) -> None:
+        """Run all rounds beside."""
+        tasks.start("decide", self._every(self._decided, lambda: self.collection().interval))
+        tasks.start("collect", self._every(self._collected, lambda: self.collection().interval))
+        tasks.start("report", self._every(self.report, lambda: self.collection().every, at_once=False))
+        tasks.start("strategies", self._every(self._strategies, lambda: self._pause, at_once=False))
+
+    async def _decided(self) -> None:
+        self.decide()
+
+    async def _collected(self) -> None:
+        self.collect()
+
+    async def _strategies(self) -> None:
+        """Those whose turn it is, by one look at the node."""
+        frame = self.frame()
+        if frame is None:
+            return
+        due = [one for one in self.strategies if self._due.get(one.kind, 0) <= frame.monotonic]
+        for one in due:
+            self._due[one.kind] = frame.monotonic + max(one.interval(frame), _LEAST_PAUSE) - _SLACK
+        await self.carry_out(due, frame)
+        next_turn = min(self._due.values(), default=frame.monotonic) + _SLACK - monotonic_ns()
+        self._pause = min(max(next_turn, _LEAST_PAUSE), self.collection().interval)
+
+    async def _every(
+        self, work: Callable[[], Awaitable[Any]], interval: Callable[[], int], *, at_once: bool = True
+    ) -> None:
+        """Work again and again. What fails unforeseen is told of, and tried again at the next turn."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + (0 if at_once else interval() / NANOSECONDS)
+        while True:
+            await asyncio.sleep(max(due - loop.time(), 0))
+            try:
+                await work()
+            except Exception:
+                LOG.exception("a round of the agent failed")
+                self.component.process.metrics.add("koordpolicy_internal_errors_total", place="agent")
+            due = max(due + interval() / NANOSECONDS, loop.time())
+
+    async def stop(self) -> None:
+        """Give back what would hurt while nobody measures; say so."""
+        results = self.kernel.door.undo(lambda write: write.writer in _HURTS)
+        if results:
+            LOG.info("%d kernel files were given back what they said before", len(results))
+
+    # --- what is told -----------------------------------------------------------------------------
+
+    def runs(self) -> Mapping[str, Any]:
+        """Which policies this agent runs, as its NodeMetric says it."""
+        live = self.component.live
+        told: dict[str, Any] = {"state": "Active" if live.active is not None else "None"}
+        if live.active is not None:
+            told |= {"revision": live.active.revision.name, "digest": live.active.revision.digest}
+        if live.rejected is not None:
+            told |= {"rejected": live.rejected.revision.name, "reason": str(live.rejected.reason)}
+        return told
+
+    def status(self) -> dict[str, Any]:
+        """What `/statusz` shows."""
+        monotonic = monotonic_ns()
+        return {
+            "node": self.watch.node,
+            "dryRun": self.dry_run,
+            "pods": {
+                "known": len(self.watch.objects.pods),
+                "ageSeconds": round(self.answers.age(monotonic) / NANOSECONDS, 1),
+                "troubles": {str(source): why for source, why in self.answers.trouble.items()},
+            },
+            "measurements": 0 if self.measurements is None else self.measurements.nbytes,
+            "report": self.reporter.trouble or "good",
+            "troubles": {name: why for name, why in self._troubles.items() if why},
+        }
+
+    def _zones(self, view: UsageView) -> dict[int, tuple[Amounts, Amounts | None]]:
+        found = view.found.zones
+        window = self.collection().averages_over
+        cpu = found.excerpt(CPU, view.now, window).aggregate("avg")
+        memory = found.excerpt(MEMORY, view.now, window).aggregate("avg")
+        return {
+            zone: ({CPU: int(cpu[zone] * 1000), MEMORY: int(memory[zone])}, None)
+            for zone in cpu.keys() & memory.keys()
+        }
+
+    def _show(self) -> None:
+        assert self.measurements is not None
+        metrics, now, fresh = self.component.process.metrics, monotonic_ns(), self.collection().fresh
+        node = self.watch.node
+        for measure, name in (
+            (CPU, "koordlet_node_used_cpu_cores"),
+            (MEMORY, "koordlet_node_used_memory_bytes"),
+        ):
+            value = self.measurements.node.latest(measure, now, fresh).get(NODE)
+            if value is not None:
+                metrics.set(name, value, node=node)
+        metrics.set("koordpolicy_agent_pods_age_seconds", self.answers.age(now) / NANOSECONDS)
+        metrics.set("koordpolicy_agent_pods", len(self.watch.objects.pods))
+        metrics.set("koordpolicy_agent_measurements_bytes", self.measurements.nbytes)
+
+    def _trouble(self, name: str, why: str) -> None:
+        if why and not self._troubles.get(name):
+            LOG.warning("%s: %s", name, why)
+        self._troubles[name] = why
+
+
+def _reserved(annotations: Mapping[str, str]) -> frozenset[int]:
+    try:
+        found = node_reservation(annotations)
+    except ObjectError:
+        return frozenset()  # an unreadable reservation keeps no CPUs
+    return frozenset() if found is None else found.reserved_cpus

@@ -1,0 +1,182 @@
+"""Carries out what strategies want: writes through the door, evictions through the API; tells of both."""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from koordpolicy.agent.audit.log import AuditEvent, AuditLevel, AuditLog, AuditSubject
+from koordpolicy.agent.frame import NodeFrame
+from koordpolicy.agent.node_strategies import NodeStrategy
+from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Plan, Write
+from koordpolicy.agent.strategies.arbiter import settle
+from koordpolicy.agent.strategies.eviction_need import Needs
+from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
+from koordpolicy.kube.errors import KubeError, NotFound
+from koordpolicy.kube.events import Recorder
+from koordpolicy.kube.port import Cluster, Preconditions
+from koordpolicy.linux.files.kernel_file import FileWriter
+from koordpolicy.linux.writes.write import FileOutcome, FileWriteResult
+from koordpolicy.model.cpuset import cpuset_text
+from koordpolicy.runtime.metrics import Metrics
+
+LOG: Final = logging.getLogger(__name__)
+
+EVICTED, NOT_EVICTED = "evictPodSuccess", "evictPodFail"
+"""Reasons of Events, as dashboards of Koordinator know them."""
+_PERIOD: Final = 100_000
+"""Microseconds of quotas."""
+_TOLD: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.PLANNED, FileOutcome.REFUSED, FileOutcome.FAILED})
+_MOST_ROUNDS: Final = 1000
+"""Pods that are asked to go in one round: each asks the API server."""
+
+
+@dataclass(slots=True)
+class CarryingOut:
+    """Does what plans say; in a `dry_run` it only tells of it. `began` is in nanoseconds since 1970.
+
+    `results` are those of the last round that each writer took part in, for whoever explains the node.
+    """
+
+    cluster: Cluster
+    recorder: Recorder
+    audit: AuditLog
+    metrics: Metrics
+    began: int
+    node: str = ""
+    dry_run: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    """Evictions by reason."""
+    results: dict[str, list[FileWriteResult]] = field(default_factory=dict)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    """What each kind wanted last."""
+    notes: tuple[str, ...] = ()
+    memories: dict[str, EvictionMemory] = field(default_factory=dict)
+
+    def write(self, kinds: Mapping[str, Plan], frame: NodeFrame) -> None:
+        """Make what some kinds want now, of what the others hold nothing. Raises `CelError` where policy cannot settle it."""
+        self.plans.update(kinds)
+        plans = [plan if kind in kinds else Plan(holds=_held(plan)) for kind, plan in self.plans.items()]
+        settled = settle(frame.graph, plans, frame.record, frame.now)
+        for conflict in settled.conflicts:
+            self.metrics.add("koordpolicy_file_conflicts_total", file=conflict.file, winner=conflict.winner)
+        self.notes = tuple(settled.plan.notes)
+        found: dict[str, list[FileWriteResult]] = {}
+        for result in frame.kernel.write(settled.plan, frame.pods):
+            writer = str(result.write.writer)
+            found.setdefault(writer, []).append(result)
+            self.metrics.add("koordpolicy_kernel_writes_total", writer=writer, outcome=str(result.outcome))
+            if result.outcome in _TOLD:
+                self._told_of(result, frame.now)
+        self.results.update(found)
+        for write in settled.plan.writes:
+            self._show(write)
+
+    async def evict(self, strategy: NodeStrategy, needs: Needs, frame: NodeFrame) -> None:
+        """Let pods go. Each is asked of the API server before the next one counts.
+
+        Raises `CelError` where policy cannot decide.
+        """
+        kind = strategy.kind
+        memory = self.memories.get(kind, EvictionMemory(self.began))
+        refused: set[tuple[str, str, str]] = set()
+        gone: list[Eviction] = []
+        outcome = EvictionOutcome(Plan(), memory)
+        for _ in range(_MOST_ROUNDS):
+            # The round is planned anew without those whom the API server has kept.
+            outcome = evict_by_needs(
+                frame.graph,
+                kind,
+                needs,
+                frame.record,
+                memory,
+                frame.now,
+                lambda one: _key(one) not in refused,
+            )
+            next_one = next((one for one in outcome.plan.evictions if one not in gone), None)
+            if next_one is None:
+                break
+            if await self._evict(next_one, frame.now):
+                gone.append(next_one)
+            else:
+                refused.add(_key(next_one))
+        self.plans[kind] = outcome.plan
+        self.memories[kind] = memory if self.dry_run else outcome.memory
+
+    def _show(self, write: Write) -> None:
+        """What suppression leaves to best-effort work, in koordlet's metric."""
+        if write.strategy != FileWriter.CPU_SUPPRESS or write.group != BEST_EFFORT:
+            return
+        if isinstance(write.value, frozenset):
+            kind, cores = "cpuset", float(len(write.value))
+        elif isinstance(write.value, int) and write.value > 0:
+            kind, cores = "cfsQuota", write.value / _PERIOD
+        else:
+            return
+        self.metrics.set("koordlet_be_suppress_cpu_cores", cores, node=self.node, type=kind)
+
+    def _told_of(self, result: FileWriteResult, now: int) -> None:
+        before = "" if result.before is None else f" from {result.before.strip()[:200]}"
+        problem = f": {result.problem}" if result.problem else ""
+        verb = "would be set" if result.outcome is FileOutcome.PLANNED else str(result.outcome)
+        value = result.write.value
+        shown = cpuset_text(value) if isinstance(value, frozenset) else value
+        writer = result.write.writer
+        self.audit.add(
+            AuditEvent(
+                now,
+                AuditLevel.SUPPRESSION if writer is FileWriter.CPU_SUPPRESS else AuditLevel.WRITE,
+                AuditSubject.GROUP if result.write.target else AuditSubject.NODE,
+                str(writer),
+                f"{result.path or result.write.file} {verb} to {shown}{before}: {result.write.reason}{problem}",
+                name=result.write.target,
+            )
+        )
+
+    async def _evict(self, one: Eviction, now: int) -> bool:
+        """Ask for a pod to go; whether it goes. In a dry run all would."""
+        if self.dry_run:
+            self._audit(one, now, f"would be evicted: {one.reason}")
+            return True
+        try:
+            await self.cluster.evict(one.namespace, one.name, preconditions=Preconditions(uid=one.uid))
+        except NotFound:
+            return True
+        except KubeError as error:
+            self.recorder.record(
+                _reference(one), NOT_EVICTED, f"{one.reason}: {error.message}", type="Warning", action="Evict"
+            )
+            self._audit(one, now, f"not evicted for {one.reason}: {error.message}")
+            return False
+        self.metrics.add("koordpolicy_evictions_total", reason=one.reason)
+        self.counts[one.reason] = self.counts.get(one.reason, 0) + 1
+        self.metrics.set("koordlet_pod_eviction", self.counts[one.reason], node=self.node, reason=one.reason)
+        self.recorder.record(
+            _reference(one), EVICTED, f"evicted for {one.reason}", type="Warning", action="Evict"
+        )
+        self._audit(one, now, f"evicted for {one.reason}")
+        return True
+
+    def _audit(self, one: Eviction, now: int, message: str) -> None:
+        self.audit.add(
+            AuditEvent(
+                now, AuditLevel.EVICTION, AuditSubject.POD, one.strategy, message, one.namespace, one.name
+            )
+        )
+
+
+def _held(plan: Plan) -> Mapping[tuple[str, Group], str]:
+    """What a strategy that has no turn now decides about: what it wrote and held in its last one."""
+    return {**{(write.file, write.group): write.strategy for write in plan.writes}, **plan.holds}
+
+
+def _key(one: Eviction) -> tuple[str, str, str]:
+    return (one.namespace, one.name, one.uid)
+
+
+def _reference(one: Eviction) -> Mapping[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"namespace": one.namespace, "name": one.name, "uid": one.uid},
+    }

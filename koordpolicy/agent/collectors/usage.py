@@ -1,0 +1,196 @@
+"""One round of the usage collectors: the node, its zones, pods, containers, host applications, best-effort work."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import nan
+from typing import Final, Protocol, TypeVar
+
+from koordpolicy.agent.collectors.kernel_reader import MemoryUse
+from koordpolicy.agent.measurements.counters import RateMeter
+from koordpolicy.agent.measurements.levels import NODE, ContainerKey, Measurements
+from koordpolicy.agent.node_pods import NodePod
+from koordpolicy.algorithms.pod_request import effective_requests
+from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.linux.readings.group_usage import Throttling
+from koordpolicy.model.protocol import BATCH_CPU, QOS_CLASS
+from koordpolicy.model.time import NANOSECONDS
+
+_T = TypeVar("_T")
+
+BEST_EFFORT_CLASS: Final = "BE"
+_MILLI: Final = 1000
+
+
+class UsageReader(Protocol):
+    """What the kernel counts. Every method raises `KernelFileError`; groups are paths below a hierarchy."""
+
+    def node_cpu(self) -> float:
+        """Seconds that all CPUs together have worked."""
+        ...
+
+    def node_memory(self) -> MemoryUse:
+        """Memory of the node in use."""
+        ...
+
+    def zone_cpu(self) -> Mapping[int, float]:
+        """Seconds that the CPUs of each NUMA zone have worked."""
+        ...
+
+    def zone_memory(self) -> Mapping[int, int]:
+        """Bytes in use in each NUMA zone."""
+        ...
+
+    def group_cpu(self, group: str) -> float:
+        """Seconds of CPU that a group has used."""
+        ...
+
+    def group_memory(self, group: str) -> MemoryUse:
+        """Memory of a group in use."""
+        ...
+
+    def throttling(self, group: str) -> Throttling:
+        """How often a group was throttled."""
+        ...
+
+    def group_limit(self, group: str) -> int:
+        """Millicores that a group may use, by its CPUs and its quota."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What is measured: pods by UID, groups of host applications by name, the group of best-effort pods ("" for none)."""
+
+    pods: Mapping[str, NodePod]
+    applications: Mapping[str, str]
+    best_effort: str = ""
+
+
+class UsageCollector:
+    """Keeps the last counts, to tell rates by. Times are nanoseconds of a monotonic clock."""
+
+    def __init__(self, reader: UsageReader) -> None:
+        self._reader = reader
+        self._cpu: RateMeter[object] = RateMeter()
+        self._throttling: dict[object, tuple[int, Throttling]] = {}
+        self.failures: dict[str, str] = {}
+        """What could not be read in the last round, by part: one example of a reason."""
+
+    def collect(self, found: Measurements, scene: Scene, now: int, interval: int, inputs_within: int) -> None:
+        """Read everything once, and add it. What cannot be read is missing; what has ended is left out."""
+        self.failures = {}
+        known: list[object] = [NODE]
+        self._node(found, now, interval)
+        pods, containers = {}, {}
+        for uid, one in scene.pods.items():
+            known.append(("pod", uid))
+            values = self._group(("pod", uid), one.group, now, interval)
+            if values is not None:
+                pods[uid] = values
+            for name, group in one.containers.items():
+                known.append(("container", uid, name))
+                values = self._group(("container", uid, name), group, now, interval)
+                if values is not None:
+                    containers[ContainerKey(uid, name)] = values
+        found.pods.add(now, pods)
+        found.containers.add(now, containers)
+        applications = {}
+        for name, group in scene.applications.items():
+            known.append(("application", name))
+            values = self._group(("application", name), group, now, interval)
+            if values is not None:
+                applications[name] = values[:2]
+        found.applications.add(now, applications)
+        known.extend(("zone", zone) for zone in self._zones(found, now, interval))
+        if scene.best_effort:
+            known.append("best effort")
+            self._best_effort(found, scene, now, interval)
+        self._cpu.keep(known)
+        for gone in self._throttling.keys() - set(known):
+            del self._throttling[gone]
+        add_system(found, now, inputs_within)
+
+    def _node(self, found: Measurements, now: int, interval: int) -> None:
+        cpu = self._read("node", self._reader.node_cpu)
+        memory = self._read("node", self._reader.node_memory)
+        rate = None if cpu is None else self._cores(NODE, now, cpu, interval)
+        values = (
+            nan if rate is None else rate,
+            nan if memory is None else memory.used,
+            nan if memory is None else memory.with_cache,
+            nan,
+        )
+        found.node.add(now, {NODE: values})
+
+    def _zones(self, found: Measurements, now: int, interval: int) -> Sequence[int]:
+        memory = self._read("zones", self._reader.zone_memory) or {}
+        cpu = self._read("zones", self._reader.zone_cpu) or {}
+        values = {}
+        for zone in memory.keys() | cpu.keys():
+            rate = self._cores(("zone", zone), now, cpu[zone], interval) if zone in cpu else None
+            values[zone] = (nan if rate is None else rate, float(memory.get(zone, nan)))
+        found.zones.add(now, values)
+        return list(values)
+
+    def _best_effort(self, found: Measurements, scene: Scene, now: int, interval: int) -> None:
+        cpu = self._read("best effort", lambda: self._reader.group_cpu(scene.best_effort))
+        limit = self._read("best effort", lambda: self._reader.group_limit(scene.best_effort))
+        rate = None if cpu is None else self._cores("best effort", now, cpu, interval)
+        requested = sum(
+            effective_requests(one.pod).get(BATCH_CPU, 0)
+            for one in scene.pods.values()
+            if one.pod.labels.get(QOS_CLASS) == BEST_EFFORT_CLASS
+        )
+        usage = nan if rate is None else float(int(rate * _MILLI))
+        found.best_effort.add(now, {NODE: (usage, float(requested), nan if limit is None else float(limit))})
+
+    def _group(
+        self, key: object, group: str, now: int, interval: int
+    ) -> tuple[float, float, float, float] | None:
+        """Cores, bytes, bytes with cache, share of throttled periods; None where nothing can be read of the group."""
+        cpu = self._read("groups", lambda: self._reader.group_cpu(group))
+        memory = self._read("groups", lambda: self._reader.group_memory(group))
+        if cpu is None and memory is None:
+            return None
+        rate = None if cpu is None else self._cores(key, now, cpu, interval)
+        share = self._throttled(key, group, now, interval)
+        return (
+            nan if rate is None else rate,
+            nan if memory is None else float(memory.used),
+            nan if memory is None else float(memory.with_cache),
+            nan if share is None else share,
+        )
+
+    def _throttled(self, key: object, group: str, now: int, interval: int) -> float | None:
+        count = self._read("throttling", lambda: self._reader.throttling(group))
+        before = self._throttling.get(key)
+        if count is None:
+            return None
+        self._throttling[key] = (now, count)
+        if before is None or now - before[0] > 20 * interval:
+            return None
+        return max(count.ratio_since(before[1]), 0.0)
+
+    def _cores(self, key: object, now: int, seconds: float, interval: int) -> float | None:
+        rate = self._cpu.rate(key, now, seconds, interval)
+        return None if rate is None else rate * NANOSECONDS
+
+    def _read(self, part: str, read: Callable[[], _T]) -> _T | None:
+        try:
+            return read()
+        except KernelFileError as error:
+            self.failures.setdefault(part, str(error))
+            return None
+
+
+def add_system(found: Measurements, now: int, inputs_within: int) -> None:
+    """What the node uses beside its pods and host applications; nothing where the node was not measured lately."""
+    totals: dict[str, float] = {}
+    for measure in ("cpu", "memory"):
+        node = found.node.latest(measure, now, inputs_within).get(NODE)
+        if node is None:
+            return
+        pods = sum(found.pods.latest(measure, now, inputs_within).values())
+        applications = sum(found.applications.latest(measure, now, inputs_within).values())
+        totals[measure] = max(node - pods - applications, 0.0)
+    found.system.add(now, {NODE: (totals["cpu"], totals["memory"])})

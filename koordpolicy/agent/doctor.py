@@ -1,0 +1,117 @@
+"""What a node's kernel can do of what policies may ask, by name; nothing is written to find out."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.linux.files.kernel_file import CgroupVersion, FilePlace
+from koordpolicy.linux.files.table import KERNEL_FILES
+from koordpolicy.linux.readings.processes import read_cpu_ticks, read_memory_info
+from koordpolicy.linux.readings.topology import read_node_cpus, read_processors
+
+_FIELDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "cpuset.cpus": "CPUSuppress with mechanism `cpuset` holds nothing back",
+        "cpu.cfs_quota_us": "CPUSuppress with mechanism `cfsQuota`, quotas of CPUBurst and CPU limits of ContainerHook do nothing",
+        "cpu.cfs_burst_us": "CPUBurst saves up no unused time",
+        "cpu.shares": "CPU requests of ContainerHook do nothing",
+        "memory.limit_in_bytes": "memory limits of ContainerHook do nothing",
+        "cpuacct.usage": "pods and containers are not measured: nothing is suppressed or evicted by their use of CPU",
+        "memory.stat": "pods and containers are not measured: nobody is evicted by their use of memory",
+        "cpu.stat": "throttling is not measured: quotas of CPUBurst do not grow",
+        "cpu.bvt_warp_ns": "Isolation.cpu.identity does nothing",
+        "cpu.idle": "Isolation.cpu.idle does nothing",
+        "memory.min": "Isolation.memory.minimum does nothing",
+        "memory.low": "Isolation.memory.low does nothing",
+        "memory.high": "Isolation.memory.throttling does nothing",
+        "memory.wmark_ratio": "Isolation.memory.watermark does nothing",
+        "memory.priority": "Isolation.memory.priority does nothing",
+        "memory.oom.group": "Isolation.memory.killsGroup does nothing",
+        "schemata": "Isolation.cache does nothing",
+        "blkio.throttle.read_bps_device": "Isolation.blocks limits nothing",
+        "net_cls.classid": "pods on the host's network are in no network class",
+        "vm.min_free_kbytes": "SystemTuning.minFreeFactor does nothing",
+        "vm.watermark_scale_factor": "SystemTuning.watermarkScaleFactor does nothing",
+        "kernel.sched_group_identity_enabled": "SystemTuning.groupIdentity does nothing",
+        "kernel.sched_idle_saver_wmark": "SystemTuning.idleSaverWatermark does nothing",
+        "memcg_reaper.reap_background": "SystemTuning.reapsMemory does nothing",
+        "pagecache_limit.enabled": "SystemTuning.limitsPageCache does nothing",
+        "sched_features": "SystemTuning.features does nothing",
+        "cpu.pressure": "the pressure of pods is not measured",
+    }
+)
+"""What is not done where a file is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """One thing that a kernel can do or not. `means` is what is not done where it cannot; `why` what was found."""
+
+    name: str
+    there: bool
+    why: str
+    means: str = ""
+
+
+def abilities(kernel: NodeKernel) -> Iterator[Ability]:
+    """All of them, each looked at once."""
+    hierarchy, root = kernel.hierarchy, kernel.root
+    version = "1" if hierarchy.version is CgroupVersion.V1 else "2"
+    yield Ability("control groups", True, f"version {version} at {hierarchy.root}")
+    kubepods = kernel.kubepods()
+    yield Ability(
+        "the kubelet's groups",
+        kubepods is not None,
+        f"{kubepods.driver} at {kubepods.root}"
+        if kubepods is not None
+        else "none that systemd or cgroupfs would make",
+        "no pod is measured, and nothing is written to pods",
+    )
+    for name, read in (
+        ("CPU time of the node", read_cpu_ticks),
+        ("memory of the node", read_memory_info),
+        ("CPUs and their places", read_processors),
+        ("NUMA zones", read_node_cpus),
+    ):
+        try:
+            found = read(root)
+        except KernelFileError as error:
+            yield Ability(
+                name, False, str(error), f"{name} cannot be told: strategies that need it keep what is"
+            )
+        else:
+            count = f"{len(found)} of them" if isinstance(found, tuple | Mapping) and found else ""
+            yield Ability(name, True, count)
+    target = "" if kubepods is None else kubepods.root
+    for file, means in _FIELDS.items():
+        row = KERNEL_FILES.get(file)
+        if row is None:
+            continue
+        places = hierarchy.located(file, target if row.place is FilePlace.CGROUP else "")
+        place = next((one for one in places if root.exists(one.path)), None)
+        why = "not in this kernel, or not switched on" if place is None else place.path
+        yield Ability(file, place is not None, why, means)
+
+
+def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:
+    """As JSON values."""
+    return [
+        {"name": one.name, "there": one.there, "why": one.why, "means": "" if one.there else one.means}
+        for one in abilities(kernel)
+    ]
+
+
+def doctor_text(kernel: NodeKernel) -> str:
+    """For people: what there is, then what is not done without the rest."""
+    found = list(abilities(kernel))
+    width = max(len(one.name) for one in found)
+    lines = ["this node's kernel has"]
+    lines += [f"  {one.name:{width}}  {one.why}" for one in found if one.there]
+    missing = [one for one in found if not one.there]
+    if missing:
+        lines += ["", "it does not have, so that"]
+        lines += [f"  {one.name:{width}}  {one.means} ({one.why})" for one in missing]
+    return "\n".join(lines)

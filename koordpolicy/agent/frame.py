@@ -1,0 +1,58 @@
+"""The node at one moment, as strategies look at it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from koordpolicy.agent.collection import Collection
+from koordpolicy.agent.measurements.levels import Measurements
+from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.agent.node_pods import NodePod
+from koordpolicy.graph import RuleGraph
+from koordpolicy.model.facts import Record
+from koordpolicy.model.node import Node
+from koordpolicy.model.pod import owned_cpus
+from koordpolicy.model.protocol import QOS_CLASS
+from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.topology import Processor
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFrame:
+    """Everything that a strategy may ask: policies, the node's facts, what was measured, and the kernel.
+
+    `now` is nanoseconds since 1970, `monotonic` those of the measurements' clock. `pods` are by UID. `trusted` says whether
+    the list of pods is recent enough to evict by it.
+    """
+
+    graph: RuleGraph
+    node: Node
+    record: Record
+    pods: Mapping[str, NodePod]
+    found: Measurements
+    collection: Collection
+    kernel: NodeKernel
+    processors: Sequence[Processor]
+    now: int
+    monotonic: int
+    trusted: bool = True
+    kubelet_places_cpus: bool = False
+    reserved_cpus: frozenset[int] = frozenset()
+
+    def cpus_of(self, qos: str) -> frozenset[int]:
+        """The CPUs that the scheduler has given to pods whose label names a class."""
+        return _owned(one for one in self.pods.values() if one.pod.labels.get(QOS_CLASS) == qos)
+
+    @property
+    def owned_cpus(self) -> frozenset[int]:
+        """The CPUs that the scheduler has given to any pod."""
+        return _owned(self.pods.values())
+
+
+def _owned(pods: Iterable[NodePod]) -> frozenset[int]:
+    cpus: frozenset[int] = frozenset()
+    for one in pods:
+        try:
+            cpus |= owned_cpus(one.pod.annotations)
+        except ObjectError:
+            continue  # an unreadable allocation gives no CPUs
+    return cpus

@@ -1,0 +1,51 @@
+"""Notices pods by the control groups that the kubelet makes for them, before anybody tells of them."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Final
+
+from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.model.protocol import QOS_BEST_EFFORT, QOS_BURSTABLE, QOS_GUARANTEED
+from koordpolicy.model.time import NANOSECONDS
+
+_CLASSES: Final = (QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT)
+_POD: Final = re.compile(r"(?:kubepods[a-z-]*-)?pod[0-9a-f_-]{8,64}(?:\.slice)?")
+
+
+class GroupsWatch:
+    """Looks at three directories now and then. `changed` is called when a pod's group is new or gone."""
+
+    def __init__(self, kernel: NodeKernel, every: Callable[[], int], changed: Callable[[], None]) -> None:
+        self._kernel = kernel
+        self._every = every
+        self._changed = changed
+        self._known: frozenset[str] | None = None
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look()
+            await asyncio.sleep(self._every() / NANOSECONDS)
+
+    def look(self) -> None:
+        """Look once."""
+        found = self._groups()
+        if found is not None:
+            if self._known is not None and found != self._known:
+                self._changed()
+            self._known = found
+
+    def _groups(self) -> frozenset[str] | None:
+        kubepods = self._kernel.kubepods()
+        if kubepods is None:
+            return None
+        names: set[str] = set()
+        for one in _CLASSES:
+            directory = self._kernel.hierarchy.directory("cpu", kubepods.of_class(one))
+            try:
+                names.update(name for name in self._kernel.root.names(directory) if _POD.fullmatch(name))
+            except KernelFileError:
+                continue  # this class has no pods yet
+        return frozenset(names)

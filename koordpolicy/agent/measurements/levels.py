@@ -1,0 +1,62 @@
+"""All that is measured on a node, by level: the node, its zones, pods, containers, host applications."""
+
+from typing import Final, NamedTuple
+
+from koordpolicy.agent.collection import Collection
+from koordpolicy.agent.measurements.table import MeasurementTable, Reach
+
+NODE: Final = "node"
+"""The one subject of tables about the node as a whole."""
+
+CPU, MEMORY, WITH_CACHE, WITH_HOT_CACHE = "cpu", "memory", "memoryWithPageCache", "memoryWithHotPageCache"
+THROTTLED: Final = "throttled"
+"""Cores; bytes without page cache; with all of it; with the part that is in use; share of periods that were throttled."""
+
+USAGE, REQUEST, LIMIT = "usage", "request", "limit"
+"""Of best-effort work together, in millicores."""
+
+_MOST_ZONES: Final = 1024
+_MOST_APPLICATIONS: Final = 1000
+_CONTAINERS: Final = 10
+"""Containers of a pod that are measured, on average."""
+_LEVELS: Final = ("node", "system", "best_effort", "zones", "pods", "containers", "applications")
+
+
+class ContainerKey(NamedTuple):
+    """The UID of a pod, and the name of one of its containers."""
+
+    uid: str
+    name: str
+
+
+class Measurements:
+    """A table for each level. Times are nanoseconds of a monotonic clock; pods are told by UID."""
+
+    def __init__(self, collection: Collection) -> None:
+        node, pod, most = collection.node_reach, collection.pod_reach, collection.most_pods
+        self.node = MeasurementTable[str]((CPU, MEMORY, WITH_CACHE, WITH_HOT_CACHE), node, 1)
+        self.system = MeasurementTable[str]((CPU, MEMORY), node, 1)
+        self.best_effort = MeasurementTable[str]((USAGE, REQUEST, LIMIT), pod, 1)
+        self.zones = MeasurementTable[int]((CPU, MEMORY), pod, _MOST_ZONES)
+        self.pods = MeasurementTable[str]((CPU, MEMORY, WITH_CACHE, THROTTLED), pod, most)
+        self.containers = MeasurementTable[ContainerKey](
+            (CPU, MEMORY, WITH_CACHE, THROTTLED), pod, _CONTAINERS * most
+        )
+        self.applications = MeasurementTable[str]((CPU, MEMORY), pod, _MOST_APPLICATIONS)
+
+    @property
+    def nbytes(self) -> int:
+        """What all tables take, in bytes."""
+        return sum(getattr(self, level).nbytes for level in _LEVELS)
+
+    @property
+    def refused(self) -> int:
+        """Measurements of subjects for which there was no row."""
+        return sum(getattr(self, level).refused for level in _LEVELS)
+
+    def reach(self, collection: Collection) -> None:
+        """Go on with windows that policy has changed, as far back as there is something."""
+        for level in _LEVELS:
+            table = getattr(self, level)
+            wanted: Reach = collection.node_reach if level in ("node", "system") else collection.pod_reach
+            setattr(self, level, table.reaching(wanted))

@@ -1,0 +1,177 @@
+"""The agent as a process: one on each node, which measures it, keeps its kernel as policies say, and reports."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from koordpolicy.agent.agent import NodeAgent
+from koordpolicy.agent.audit.log import AuditLog
+from koordpolicy.agent.audit.route import events_route
+from koordpolicy.agent.explanation import explanation_text, node_explanation
+from koordpolicy.agent.groups_watch import GroupsWatch
+from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
+from koordpolicy.agent.supply import PodSupply
+from koordpolicy.agent.watch import NodeWatch
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.kubelet import KubeletAccess, connect_kubelet
+from koordpolicy.kube.port import Cluster
+from koordpolicy.language.facts.table import Component
+from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
+from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.linux.host_root import HOST_TREES, HostRoot
+from koordpolicy.linux.writes.audit import WriteLog
+from koordpolicy.linux.writes.door import DoorLimits, KernelDoor
+from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.runtime.clock import monotonic_ns
+from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
+from koordpolicy.runtime.decision_file import open_sink
+from koordpolicy.runtime.leader import page_token
+from koordpolicy.runtime.policies.node_slo import NodeSLOSource
+from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.parts import kinds_for, pack_part
+from koordpolicy.runtime.policies.published import PublishedSource
+from koordpolicy.runtime.process import CannotStart, Process, Tasks
+from koordpolicy.source.revision import Source
+
+LOG: Final = logging.getLogger(__name__)
+
+NAME: Final = "agent"
+
+DOOR: Final = DoorLimits(
+    refresh=60 * NANOSECONDS,
+    attempts=3,
+    first_delay=NANOSECONDS,
+    longest_delay=60 * NANOSECONDS,
+    most_files=20_000,
+)
+_WRITES: Final = 1000
+_LOOK: Final = 0.1
+_PATIENCE: Final = 60.0
+"""Seconds that a single round waits for policies and the node."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """What an operator sets for an agent, by flags.
+
+    Policies come from what a manager publishes (`from_manager`), from the node's NodeSLO object (`from_node_slo`), or as
+    for every process. `trees` are where the node's trees are mounted here, `parent` the kubelet's `--cgroup-root`.
+    With `once` there is one round of everything, and the end.
+    """
+
+    node: str
+    pods_from: PodSource = PodSource.KUBELET
+    kubelet: KubeletAccess | None = None
+    from_manager: bool = False
+    from_node_slo: bool = False
+    trees: dict[str, Path] = field(default_factory=dict)
+    parent: str = ""
+    dry_run: bool = False
+    once: bool = False
+    audit_file: str = ""
+    audit_bytes: int = 16 << 20
+    json: bool = False
+    shown: Callable[[str], None] = print
+
+
+async def run_agent(process: Process, settings: Settings, agent: AgentSettings) -> None:
+    """Run until the process is told to stop. Raises `CannotStart`."""
+    sink = None
+    if agent.audit_file:
+        try:
+            sink = open_sink(agent.audit_file, agent.audit_bytes)
+        except OSError as error:
+            raise CannotStart(f"the audit log cannot be opened: {error}") from None
+    audit = AuditLog(agent.audit_bytes, monotonic_ns, page_token, sink)
+    options = ComponentOptions(
+        one_per_node=True,
+        source=_source(settings, agent),
+        packs=pack_part(kinds_for(Component.AGENT)) if agent.from_manager else find_pack,
+        routes=(events_route(audit),),
+    )
+    async with AsyncExitStack() as stack:
+        component = await stack.enter_async_context(running_component(process, settings, options))
+        kernel = node_kernel(agent)
+        watch = NodeWatch(component, agent.node)
+        answers = PodAnswers(agent.pods_from, began=monotonic_ns())
+        node = NodeAgent(component, watch, kernel, answers, audit, dry_run=agent.dry_run)
+        process.status.add(node.status)
+        supply, groups = await _supply(stack, component, node, agent)
+        async with Tasks() as tasks:
+            watch.start(tasks)
+            await node.begin()
+            tasks.start("pods", supply.run())
+            tasks.start("groups", groups.run())
+            if agent.once:
+                await _once(node, agent)
+                process.stop("one round was wanted")
+            else:
+                node.start(tasks)
+            await process.stopped()
+        if not agent.dry_run:
+            await node.stop()
+
+
+def node_kernel(agent: AgentSettings) -> NodeKernel:
+    """The kernel of the node, with the door; in a dry run a door that only plans."""
+    root = HostRoot({**HOST_TREES, **agent.trees})
+    try:
+        hierarchy = discover_hierarchy(root)
+    except KernelFileError as error:
+        raise CannotStart(f"there are no control groups to work on: {error}") from None
+    door = KernelDoor(
+        root, hierarchy, monotonic_ns, DOOR, WriteLog(_WRITES), plan_only=agent.dry_run or agent.once
+    )
+    return NodeKernel(root, hierarchy, door, agent.parent)
+
+
+async def _once(node: NodeAgent, agent: AgentSettings) -> None:
+    """One round of everything, and what it would do."""
+    for _ in range(int(_PATIENCE / _LOOK)):
+        if node.answers.heard:
+            break
+        await asyncio.sleep(_LOOK)
+    else:
+        troubles = "; ".join(node.answers.trouble.values()) or "nobody answered"
+        raise CannotStart(f"the pods of node {agent.node} are not known: {troubles}") from None
+    node.decide()
+    for _ in range(2):  # a rate takes two counts
+        node.collect()
+        await asyncio.sleep(node.collection().interval / NANOSECONDS)
+    node.collect()
+    frame = node.frame()
+    assert frame is not None
+    await node.carry_out(node.strategies, frame)
+    record = node_explanation(node, frame)
+    agent.shown(json_text(record, indent=2) if agent.json else explanation_text(record))
+
+
+def _source(settings: Settings, agent: AgentSettings) -> Callable[[Cluster, Backoff], Source] | None:
+    if agent.from_manager:
+        return lambda cluster, backoff: PublishedSource(cluster, settings.namespace, backoff)
+    if agent.from_node_slo:
+        return lambda cluster, backoff: NodeSLOSource(cluster, agent.node, backoff)
+    return None
+
+
+async def _supply(
+    stack: AsyncExitStack, component: RunningComponent, node: NodeAgent, agent: AgentSettings
+) -> tuple[PodSupply, GroupsWatch]:
+    kubelet = None
+    if agent.kubelet is not None:
+        client = await stack.enter_async_context(connect_kubelet(agent.kubelet, NAME))
+        kubelet = KubeletPods(client, node.watch.pods, node.answers, node.collection, monotonic_ns)
+    supply = PodSupply(node.answers, kubelet, node.watch.pod_informer, node.collection, monotonic_ns)
+
+    def ask() -> None:
+        if kubelet is not None:
+            kubelet.ask_now()
+
+    groups = GroupsWatch(node.kernel, lambda: node.collection().pods_notice_within, ask)
+    return supply, groups

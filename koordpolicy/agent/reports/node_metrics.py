@@ -1,0 +1,69 @@
+"""Writes the NodeMetric object of this node, at the times that policy says."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from koordpolicy.agent.reports.node_metric import status_of
+from koordpolicy.kube.errors import Conflict, KubeError, NotFound
+from koordpolicy.kube.port import Cluster, MergePatch
+from koordpolicy.kube.resources import NODE_METRICS
+from koordpolicy.model.metric import NodeMetric
+from koordpolicy.model.protocol import RUNS_ANNOTATION
+from koordpolicy.model.reading import Amounts
+
+LOG: Final = logging.getLogger(__name__)
+
+_ATTEMPTS: Final = 3
+
+
+class NodeMetricReporter:
+    """Reports for one node. `runs` is what is said of the policies that are run, as JSON values."""
+
+    def __init__(self, cluster: Cluster, node: str, runs: Callable[[], Mapping[str, Any]]) -> None:
+        self._cluster = cluster
+        self._node = node
+        self._runs = runs
+        self._told = ""
+        self.last: NodeMetric | None = None
+        """What was reported last."""
+        self.trouble = ""
+        """Why the last report was not written; empty when it was."""
+
+    async def report(self, metric: NodeMetric, zones: Mapping[int, tuple[Amounts, Amounts | None]]) -> bool:
+        """Write a report; whether it was written. Without such an object nobody wants one."""
+        self.last = metric
+        try:
+            await self._write(status_of(metric, zones))
+            await self.tell()
+        except NotFound:
+            self.trouble = "there is no NodeMetric object of this node: no manager has made one"
+        except KubeError as error:
+            self.trouble = error.message
+            LOG.warning("the report of the node was not written: %s", error)
+        else:
+            self.trouble = ""
+        return not self.trouble
+
+    async def tell(self) -> None:
+        """Say which policies are run, in an annotation of the object, when that has changed. Raises KubeError."""
+        said = json.dumps(self._runs(), sort_keys=True)
+        if said != self._told:
+            patch = MergePatch({"metadata": {"annotations": {RUNS_ANNOTATION: said}}})
+            await self._cluster.patch(NODE_METRICS, self._node, patch)
+            self._told = said
+
+    async def _write(self, status: Mapping[str, Any]) -> None:
+        """Replace the status: nothing of an earlier report stays in lists or maps. Raises KubeError."""
+        for attempt in range(_ATTEMPTS):
+            found = await self._cluster.get(NODE_METRICS, self._node)
+            try:
+                await self._cluster.update(
+                    NODE_METRICS, {**found, "status": dict(status)}, subresource="status"
+                )
+            except Conflict:
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+            else:
+                return

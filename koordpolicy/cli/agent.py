@@ -1,0 +1,108 @@
+"""`koordpolicy agent`: measures a node, reports it, and keeps its kernel as policies say."""
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from koordpolicy.agent.doctor import doctor_record, doctor_text
+from koordpolicy.agent.pods import PodSource
+from koordpolicy.agent.process import NAME, AgentSettings, node_kernel, run_agent
+from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.process import run_component, settings_of
+from koordpolicy.cli.terminal import Terminal
+from koordpolicy.diagnostics.escaping import json_text
+from koordpolicy.kube.kubelet import SERVICE_ACCOUNT, KubeletAccess
+from koordpolicy.linux.root import CGROUPS, PROC, RESCTRL, SYS
+from koordpolicy.model.quantity import amount
+from koordpolicy.runtime.component import Settings
+from koordpolicy.runtime.process import CannotStart, Process
+
+
+def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
+    """Work until told to stop, or look once."""
+    agent = _agent(arguments, terminal)
+    if arguments.doctor:
+        return _doctor(agent, terminal)
+    if not agent.node:
+        raise CannotRunError("--node says which node this is; a DaemonSet sets NODE_NAME for it")
+    if sum(map(bool, _sources(arguments))) > 1:
+        raise CannotRunError("policies come from one place: choose one of the --policies flags")
+    settings = replace(settings_of(arguments), node=agent.node)
+
+    async def main(process: Process, settings: Settings) -> None:
+        await run_agent(process, settings, agent)
+
+    return run_component(arguments, NAME, settings, main)
+
+
+def _sources(arguments: argparse.Namespace) -> tuple[object, ...]:
+    return (
+        arguments.policies,
+        arguments.policies_from_cluster,
+        arguments.policies_repo,
+        arguments.policies_from_manager,
+        arguments.policies_from_node_slo,
+    )
+
+
+def _agent(arguments: argparse.Namespace, terminal: Terminal) -> AgentSettings:
+    try:
+        size = amount("memory", arguments.audit_size)
+    except ValueError:
+        size = 0
+    if size < 1:
+        raise CannotRunError(
+            f"--audit-size takes a quantity from 1, such as 16Mi; not `{arguments.audit_size}`"
+        )
+    return AgentSettings(
+        node=arguments.node,
+        pods_from=PodSource(arguments.pods_from) if arguments.kubelet_url else PodSource.API_SERVER,
+        kubelet=_kubelet(arguments),
+        from_manager=arguments.policies_from_manager,
+        from_node_slo=arguments.policies_from_node_slo,
+        trees=trees_of(arguments),
+        parent=arguments.kubelet_cgroup_root.strip("/"),
+        dry_run=arguments.dry_run or arguments.once,
+        once=arguments.once,
+        audit_file=arguments.audit_log,
+        audit_bytes=size,
+        json=arguments.output == "json",
+        shown=terminal.print,
+    )
+
+
+def trees_of(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Where the node's trees are mounted here, as the flags say."""
+    trees: dict[str, Path] = {}
+    if arguments.root is not None:
+        for tree in (PROC, SYS, CGROUPS, RESCTRL):
+            trees[tree] = arguments.root / tree.lstrip("/")
+    if arguments.cgroup_root is not None:
+        trees[CGROUPS] = arguments.cgroup_root
+    for tree, place in trees.items():
+        if tree != RESCTRL and not place.is_dir():
+            raise CannotRunError(f"{place} is no directory: it should be the node's {tree}")
+    return trees
+
+
+def _kubelet(arguments: argparse.Namespace) -> KubeletAccess | None:
+    url = arguments.kubelet_url.rstrip("/")
+    if not url:
+        return None
+    if not url.startswith(("https://", "http://")):
+        raise CannotRunError(f"--kubelet-url takes a URL such as https://127.0.0.1:10250, not `{url}`")
+    token = arguments.kubelet_token_file
+    if token is None and (SERVICE_ACCOUNT / "token").is_file() and url.startswith("https://"):
+        token = SERVICE_ACCOUNT / "token"
+    return KubeletAccess(
+        url, token, arguments.kubelet_ca_file, arguments.kubelet_insecure_tls, arguments.kubelet_server_name
+    )
+
+
+def _doctor(agent: AgentSettings, terminal: Terminal) -> int:
+    try:
+        kernel = node_kernel(agent)
+    except CannotStart as error:
+        raise CannotRunError(str(error)) from None
+    terminal.print(json_text(doctor_record(kernel), indent=2) if agent.json else doctor_text(kernel))
+    return OK

@@ -1,0 +1,84 @@
+"""A kubelet's answers, good and bad, over HTTP."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from koordpolicy.kube.errors import Forbidden, KubeError, Unreachable
+from koordpolicy.kube.kubelet import KubeletAccess, connect_kubelet
+
+ANSWERS = {
+    "good": (200, '{"items": [{"metadata": {"name": "a"}}]}'),
+    "null": (200, '{"items": null}'),
+    "text": (200, "no JSON"),
+    "list": (200, "[]"),
+    "odd": (200, '{"items": [1]}'),
+    "refused": (403, "Forbidden (user=x, verb=get)"),
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers by the bearer token."""
+
+    def do_GET(self) -> None:
+        code, body = ANSWERS[self.headers["Authorization"].removeprefix("Bearer ")]
+        if self.path == "/configz":
+            body = '{"kubeletconfig": {"cpuManagerPolicy": "static"}}'
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_answers(url: str, tmp_path: Path) -> None:
+    async def story() -> None:
+        token = tmp_path / "token"
+        async with connect_kubelet(KubeletAccess(url, token), "test") as kubelet:
+            with pytest.raises(Unreachable, match="token"):
+                await kubelet.pods(10)
+            token.write_text("good\n")
+            assert await kubelet.pods(10) == ({"metadata": {"name": "a"}},)
+            assert await kubelet.configuration(10) == {"cpuManagerPolicy": "static"}
+            for answer, error in (
+                ("null", Unreachable),
+                ("text", Unreachable),
+                ("list", Unreachable),
+                ("odd", Unreachable),
+                ("refused", Forbidden),
+            ):
+                token.write_text(answer)  # renewed on disk, and read at each request
+                with pytest.raises(error):
+                    await kubelet.pods(10)
+
+    asyncio.run(story())
+
+
+def test_nobody_answers_or_nobody_is_trusted(url: str, tmp_path: Path) -> None:
+    async def ask(access: KubeletAccess) -> KubeError:
+        async with connect_kubelet(access, "test") as kubelet:
+            with pytest.raises(KubeError) as raised:
+                await kubelet.pods(5)
+        return raised.value
+
+    gone = asyncio.run(ask(KubeletAccess("https://127.0.0.1:1", insecure=True)))
+    assert "does not answer" in gone.message
+    missing = asyncio.run(ask(KubeletAccess(url.replace("http:", "https:"), ca_file=tmp_path / "ca.crt")))
+    assert isinstance(missing, Unreachable)
