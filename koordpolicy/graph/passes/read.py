@@ -123,12 +123,12 @@ def _extend(
     for name, path in _extends(bundles):
         pack = None if name in seen or len(seen) > MAX_LAYERS else state.packs(name)
         if pack is not None:
-            _extend_by(state, name, packs, seen)
+            _extend_by(state, name, pack, packs, seen)
         elif path is not None and name not in seen:
             close = nearest(name, [DEFAULT_PACK])
-            _extend_by(
-                state, DEFAULT_PACK, packs, seen
-            )  # most likely; else each document would lack what it adds to
+            usual = None if DEFAULT_PACK in seen else state.packs(DEFAULT_PACK)
+            if usual is not None:  # most likely meant; else each document would lack what it adds to
+                _extend_by(state, DEFAULT_PACK, usual, packs, seen)
             place = bundles[0].positions.value(path)
             state.found.add(
                 "KP110",
@@ -139,14 +139,14 @@ def _extend(
             )
 
 
-def _extend_by(state: State, name: str, packs: list[tuple[Layer, list[Document]]], seen: list[str]) -> None:
-    """Append a pack, and those below it, unless it is there already."""
-    pack = None if name in seen else state.packs(name)
-    if pack is not None:
-        seen.append(name)
-        below = _documents(state, pack)
-        _extend(state, below, packs, seen)
-        packs.append((pack, below))
+def _extend_by(
+    state: State, name: str, pack: Layer, packs: list[tuple[Layer, list[Document]]], seen: list[str]
+) -> None:
+    """Append a pack, which is not there yet, and those below it."""
+    seen.append(name)
+    below = _documents(state, pack)
+    _extend(state, below, packs, seen)
+    packs.append((pack, below))
 
 
 def _extends(bundles: list[Document]) -> list[tuple[str, tuple[str | int, ...] | None]]:
