@@ -80,8 +80,8 @@ LSE = {"koordinator.sh/qosClass": "LSE"}
         ("overcommit/batch.yaml", "value: 60%", "value: 70%", offered, "50k", "60k"),
         (
             "overcommit/batch.yaml",
-            "expression: max(node.capacity.cpu - node.capacity.cpu * variables.marginCPU - variables.takenCPU, 0)",
-            "expression: max(node.capacity.cpu - node.capacity.cpu * variables.marginCPU, 0)",
+            "expression: max(node.capacity.cpu - variables.marginCPU - variables.takenCPU, 0)",
+            "expression: max(node.capacity.cpu - variables.marginCPU, 0)",
             offered,
             "50k",
             "60k",
