@@ -202,6 +202,8 @@ RANGES: tuple[Range, ...] = (
     _time("QuotaTree", "admission.timeout", "every pod would be refused"),
     _time("QuotaTree", "admission.retryJitter", "no pause is shorter than none", low_fits=True),
     _time("QuotaTree", "admission.longestJitter", "no pause is shorter than none", low_fits=True),
+    _time("ProfileReconciliation", "interval", "the manager would do nothing else"),
+    _time("ProfileReconciliation", "againAfter", "no time is shorter than none", low_fits=True),
     _time("QuotaProfile", "interval", "the manager would do nothing else"),
     _time("QuotaProfile", "retryAfter", "no pause is shorter than none", low_fits=True),
     *(

@@ -188,6 +188,7 @@ _POLICY_PLURALS: Final = {
     "DeviceResource": "deviceresources",
     "GangScheduling": "gangschedulings",
     "QuotaTree": "quotatrees",
+    "ProfileReconciliation": "profilereconciliations",
     "QuotaProfile": "quotaprofiles",
     "ReservationPolicy": "reservationpolicies",
     "NodeReservation": "nodereservations",

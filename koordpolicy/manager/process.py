@@ -21,6 +21,7 @@ from koordpolicy.manager.controllers.overcommit import KIND, Calculation, Publis
 from koordpolicy.manager.controllers.priority_classes import PriorityClasses
 from koordpolicy.manager.node_metrics import NodeMetrics
 from koordpolicy.manager.node_slos import NodeSLOs
+from koordpolicy.manager.profile_pods import ProfilePods
 from koordpolicy.manager.quota_profiles import QuotaProfiles
 from koordpolicy.manager.recommendations import Recommendations
 from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
@@ -113,6 +114,7 @@ class Manager:
             component, self.objects, handlers.mirrors[resources.NODE_METRICS], pace.slo_resync
         )
         self.quota_profiles = QuotaProfiles(component, self.objects)
+        self.profile_pods = ProfilePods(component, handlers.mirrors)
 
         self.priority_classes = PriorityClasses(
             component.cluster, lambda: component.live.graph, component.backoff(initial=0.5, longest=60.0)
@@ -129,6 +131,7 @@ class Manager:
         self._watch.start(tasks)
         tasks.start("watch nodeslos", self.node_slos.watching.run())
         self.quota_profiles.start(tasks)
+        self.profile_pods.start(tasks)
 
         tasks.start("watch recommendations", self.recommendations.watching.run())
         tasks.start("lead", self._component.leadership.run(LEASE, self._lead))
@@ -171,6 +174,7 @@ class Manager:
                 tasks.start("node slos", self.node_slos.lead())
                 tasks.start("node metrics", self.node_metrics.lead())
                 tasks.start("quota profiles", self.quota_profiles.lead())
+                tasks.start("pods and profiles", self.profile_pods.lead())
                 tasks.start("priority classes", self.priority_classes.run())
                 tasks.start("agent policies", self.agent_policies.lead())
                 tasks.start("recommendations", self.recommendations.lead())
@@ -198,6 +202,7 @@ class Manager:
         self.node_slos.nodes.all_nodes()
         self.node_metrics.nodes.all_nodes()
         self.quota_profiles.all_profiles()
+        self.profile_pods.again()
         self.priority_classes.again()
 
     async def _resync(self) -> None:

@@ -16,6 +16,7 @@ from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.kinds.actors import ACTORS, Part
 from koordpolicy.manager.controllers.node_metric import NodeMetricController
 from koordpolicy.manager.controllers.node_slo import NodeSLOController
+from koordpolicy.manager.controllers.profile_reconciliation import PatchClock, ProfileReconciler
 from koordpolicy.manager.controllers.quota_profile import KnownQuotaObjects, QuotaProfileController
 from koordpolicy.manager.controllers.recommendation import RecommendationController
 from koordpolicy.manager.recommender.owners import Owners
@@ -144,6 +145,7 @@ def _work(policies: RuleGraph) -> None:
     ).decide("n")
     _follow_quota_profile(policies)
 
+    _keep_pods(small)
     _recommend(small)
     NodeMetricController(
         lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
@@ -168,6 +170,16 @@ def _follow_quota_profile(policies: RuleGraph) -> None:
     asyncio.run(controller.decide(("team", "pool")))
     controller.every()
     controller.retry_after()
+
+
+def _keep_pods(small: SmallCluster) -> None:
+    """A pod that waits, and an object that selects it."""
+    small.create(
+        resources.CLUSTER_COLOCATION_PROFILES, {"metadata": {"name": "all"}, "spec": {"selector": {}}}
+    )
+    clock = PatchClock(lambda: small.nanoseconds, lambda: 0.0)
+    controller = ProfileReconciler(lambda: small.graph, small.store, clock)
+    controller.plan(("default", "p"))
 
 
 def _recommend(small: SmallCluster) -> None:

@@ -131,6 +131,16 @@ DEVICE = Record(
     ),
 )
 
+COLOCATION_PROFILE = Record(
+    "colocationProfile",
+    "A ClusterColocationProfile object.",
+    (
+        Fact("name", STRING, "Name of the object.", _MANAGER),
+        Fact("labels", map_of(STRING, STRING), "Labels of the object.", _MANAGER),
+        Fact("annotations", map_of(STRING, STRING), "Annotations of the object.", _MANAGER),
+    ),
+)
+
 FACTS = FactTable(
     (
         NODE,
@@ -146,6 +156,7 @@ FACTS = FactTable(
         QUOTA_GROUP,
         NAMESPACE_QUOTAS,
         QUOTA_PROFILE,
+        COLOCATION_PROFILE,
         WORKLOAD,
         BINDING,
         ROLLOUT,

@@ -140,6 +140,12 @@ ROOTS: Mapping[str, Root] = MappingProxyType(
                 _WEBHOOK,
             ),
             Root(
+                "colocationProfile",
+                record("colocationProfile"),
+                "The ClusterColocationProfile object that selects the pod.",
+                frozenset({Component.MANAGER}),
+            ),
+            Root(
                 "quotaProfile",
                 record("quotaProfile"),
                 "The ElasticQuotaProfile that is followed.",

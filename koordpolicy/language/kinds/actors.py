@@ -121,6 +121,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         ),
     ),
     ("ColocationProfile", _by(Part.MANAGER), "reservations"),
+    ("ProfileReconciliation", _COMPILED, _RULES),
+    ("ProfileReconciliation", _by(Part.MANAGER), "enabled interval againAfter mostPerSecond burst"),
     ("AdmissionRule", _COMPILED, _RULES),
     (
         "AdmissionRule",

@@ -26,6 +26,7 @@ from koordpolicy.language.kinds.overcommit import OvercommitSpec
 from koordpolicy.language.kinds.prediction import PredictionSpec
 from koordpolicy.language.kinds.quotas import QuotaProfileSpec, QuotaTreeSpec
 from koordpolicy.language.kinds.recommendation import RecommendationSpec
+from koordpolicy.language.kinds.reconciliation import ProfileReconciliationSpec
 from koordpolicy.language.kinds.reservation import NodeReservationSpec
 from koordpolicy.language.kinds.rollout import RolloutSpec
 from koordpolicy.language.kinds.scheduling import SchedulingProfileSpec
@@ -128,6 +129,13 @@ KINDS: Mapping[str, Kind] = MappingProxyType(
                 frozenset({Component.WEBHOOK}),
                 _roots("pod", "namespaceObject", "operation", "now"),
                 _by_name,
+            ),
+            Kind(
+                "ProfileReconciliation",
+                ProfileReconciliationSpec,
+                "Which pods that wait for a node are kept as ClusterColocationProfile objects say.",
+                frozenset({Component.MANAGER}),
+                _roots("pod", "namespaceObject", "now"),
             ),
             Kind(
                 "AdmissionRule",

@@ -40,6 +40,7 @@ VALUES: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "the request is refused, with the error and the place",
         ),
         "ColocationProfile": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
+        "ProfileReconciliation": ("of a pod: the profile does not change it", "-"),
         "QuotaTree": ("the request fails, and the webhook's `failurePolicy` decides", "-"),
         "QuotaProfile": ("nothing is written for the profile", "-"),
         "Recommendation": (

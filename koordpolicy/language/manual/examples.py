@@ -54,6 +54,12 @@ _SPECS = {
           reason: owner-missing
           message: a pod of the front needs the label `example.com/owner`
     """,
+    "ProfileReconciliation": """
+        metadata: {name: existing}
+        spec:
+          enabled: {cel: "colocationProfile.name.startsWith('team-') && !('example.com/fixed' in pod.labels)"}
+          mostPerSecond: 20
+    """,
     "QuotaTree": """
         metadata: {name: quotas}
         spec:

@@ -167,6 +167,7 @@ _ONLY_IN_SLOTS = {
     "SchedulingProfile": {"victim", "nominated", "candidate"},
     "QuotaTree": {"pod", "namespaceObject", "quota", "oldQuota", "parentQuota", "namespaceQuotas"},
     "QuotaProfile": {"node", "resource"},
+    "ProfileReconciliation": {"colocationProfile"},
     "DeviceSharing": {"container"},
     "Recommendation": {"pod", "container"},
 }
