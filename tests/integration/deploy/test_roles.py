@@ -30,7 +30,7 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("list", "pods", "", ALL),
     ("create", "pods", "default", NONE),
     ("update", "pods", "default", NONE),
-    ("patch", "pods", "default", ("manager",)),
+    ("patch", "pods", "default", ("manager", "descheduler")),
     ("delete", "pods", "default", ("scheduler",)),
     ("create", "pods/binding", "default", ("scheduler",)),
     ("create", "pods/eviction", "default", ("scheduler", "agent", "descheduler")),

@@ -24,6 +24,15 @@ spec:
 """Some thousand of these take many seconds to compile."""
 
 
+FOLLOWED = """\
+apiVersion: koordpolicy.io/v1alpha1
+kind: ProfileReconciliation
+metadata: {name: followed}
+spec:
+  parameters: {followed: true}
+"""
+
+
 @pytest.fixture(scope="module")
 def server(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     need(pytestconfig, "etcd", "kube-apiserver")
@@ -102,6 +111,31 @@ def test_nodes_have_a_say_and_bands_have_their_classes(site: Site) -> None:
         site.eventually(lambda: site.offered() == 70_000, "the node's label decides")
         labelled(None)
         site.eventually(lambda: site.offered() == 60_000, "the pack decides again")
+
+
+def test_pods_that_wait_follow_a_profile_once_policy_wants_it(site: Site) -> None:
+    pods = "/api/v1/namespaces/default/pods"
+    pod = {"metadata": {"name": "waits"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    profile = {
+        "apiVersion": "config.koordinator.sh/v1alpha1",
+        "kind": "ClusterColocationProfile",
+        "metadata": {"name": "all", "labels": {"config.koordinator.sh/controller-managed": "true"}},
+        "spec": {"selector": {}, "labels": {"tier": "back"}, "schedulerName": "koord-scheduler"},
+    }
+    profiles = "/apis/config.koordinator.sh/v1alpha1/clustercolocationprofiles"
+    for path, obj in ((pods, pod), (profiles, profile)):
+        status, answer = site.access.request("POST", path, obj)
+        assert status == 201, answer
+
+    def kept() -> tuple[object, object]:
+        _, found = site.access.request("GET", f"{pods}/waits")
+        return (found["metadata"].get("labels") or {}).get("tier"), found["spec"]["schedulerName"]
+
+    with site.manager("m1"):
+        site.eventually(lambda: site.offered() == 60_000, "the manager leads")
+        assert kept() == (None, "default-scheduler")
+        site.write("followed.yaml", FOLLOWED)
+        site.eventually(lambda: kept() == ("back", "default-scheduler"), "the pod follows")
 
 
 def test_a_revision_that_takes_too_much_is_refused_and_the_manager_goes_on(site: Site) -> None:
