@@ -1,9 +1,12 @@
 """The records that the builders make are those that the policy language declares."""
 
+import json
 from collections.abc import Mapping
 
 import pytest
 
+from koordpolicy.agent.strategies.interference import PodSignals, signal_facts
+from koordpolicy.algorithms.node_overrides import FIELDS, override_facts
 from koordpolicy.algorithms.pod_request import pod_demand
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
@@ -30,7 +33,13 @@ from koordpolicy.model.facts.node import (
     node_facts,
     zone_facts,
 )
-from koordpolicy.model.facts.pod import class_facts, namespace_facts, pod_facts, pod_usage_facts
+from koordpolicy.model.facts.pod import (
+    class_facts,
+    namespace_facts,
+    placed_pod_facts,
+    pod_facts,
+    pod_usage_facts,
+)
 from koordpolicy.model.metric import AggregatedUsage, HostApplicationMetric, NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.numa import CPUInfo
@@ -43,8 +52,9 @@ USED = {"cpu": 1500, "memory": 2**30}
 
 POD = Pod(
     name="p",
-    labels={"app": "web"},
+    labels={"app": "web", wire.SUB_PRIORITY: "5"},
     annotations={
+        wire.EVICTION_POLICY: '["evictCPU"]',
         wire.RESOURCE_STATUS: '{"numaNodeResources": [{"node": 1, "resources": {"cpu": 1}}]}',
         wire.ESTIMATED_SCALING_FACTORS: '{"cpu": 80}',
         wire.ESTIMATED_SECONDS_AFTER_SCHEDULED: "30",
@@ -88,9 +98,29 @@ METRIC = NodeMetric(
 )
 
 
+STRATEGY: Mapping[str, object] = {
+    "enable": True,
+    **{
+        field.path[0]: 50
+        for field in FIELDS
+        if field.path[0].endswith(("Percent", "Minutes", "Seconds")) and len(field.path) == 1
+    },
+    "cpuCalculatePolicy": "usage",
+    "memoryCalculatePolicy": "usage",
+    "midReclaimMode": "default",
+    "resourceDiffThreshold": 0.1,
+    "metricAggregatePolicy": {"durations": ["5m"]},
+    "metricMemoryCollectPolicy": "usageWithoutPageCache",
+}
+"""Every field that a node can say of itself."""
+
+
 def whole_pod() -> Record:
+    pressed = {(resource, kind): 1.0 for resource in ("cpu", "memory", "io") for kind in ("some", "full")}
     return {
         **pod_facts(POD, pod_demand(POD), TIMES),
+        **placed_pod_facts(POD),
+        **signal_facts(PodSignals(pressed, cpi=1.5, waiting=2.0)),
         **class_facts("LS", "", "prod", ""),
         **pod_usage_facts(USED, "prod"),
         **estimation_facts(POD, TIMES),
@@ -116,6 +146,9 @@ def whole_node() -> Record:
         **device_facts(NodeDevices((GPU,), {"a": "b"})),
         "hostApplications": [],
         "suppression.byQuota": True,
+        **override_facts(Node("n", annotations={wire.COLOCATION_STRATEGY: json.dumps(STRATEGY)}), TIMES),
+        "kubelet.cpuManager": "none",
+        "system.hasCPUs": False,
     }
 
 
