@@ -82,7 +82,8 @@ class World:
                 await watching.settled.wait()
         tasks.append(asyncio.create_task(self.loop.run()))
         try:
-            for _ in range(2_000):
+            # A turn of the loop is as long as its time allows: on a busy machine there are more of them.
+            for _ in range(20_000):
                 if done() or tasks[-1].done():
                     return
                 self.loop.wake()
