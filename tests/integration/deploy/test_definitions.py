@@ -107,6 +107,32 @@ def test_what_the_server_can_tell_is_refused_at_once(
     assert words in answer["message"]
 
 
+JOBS: list[tuple[dict[str, Any], str]] = [
+    ({"podRef": {"namespace": "shop", "name": "p"}, "mode": "EvictDirectly", "ttl": "5m"}, ""),
+    ({"mode": "EvictDirectly"}, "spec.podRef"),
+    ({"podRef": {"name": "p"}, "mode": "EvictionDirectly"}, "spec.mode"),
+    ({"podRef": {"name": "p"}, "paused": "yes"}, "spec.paused"),
+    ({"podRef": {"name": "p"}, "ttl": 300}, "spec.ttl"),
+    ({"podRef": "p"}, "spec.podRef"),
+]
+
+
+@pytest.mark.parametrize(("spec", "words"), JOBS, ids=[words or "whole" for _, words in JOBS])
+def test_a_migration_job_is_held_to_its_definition(
+    spec: dict[str, Any], words: str, deployed: Access
+) -> None:
+    job = {
+        "apiVersion": "scheduling.koordinator.sh/v1alpha1",
+        "kind": "PodMigrationJob",
+        "metadata": {"name": "job"},
+        "spec": spec,
+    }
+    path = "/apis/scheduling.koordinator.sh/v1alpha1/podmigrationjobs?dryRun=All&fieldValidation=Strict"
+    status, answer = deployed.request("POST", path, job)
+    assert status == (422 if words else 201), answer
+    assert words in answer.get("message", "")
+
+
 def test_a_revision_and_its_status_are_kept(deployed: Access) -> None:
     whole = PolicyRevision(
         "shop",
