@@ -349,10 +349,10 @@ GRAPH: tuple[Code, ...] = (
         why="Who relies on such a field in a cluster relies on nothing.",
         example="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: CPUSuppress
+            kind: MemoryEviction
             metadata: {name: default}
             spec:
-              interval: 5s
+              conduct: {by: EvictionOrStop}
             """,
         advice="""
             Keep it, so that it holds as soon as its component is there, or remove it. This is a note: it fails no check,
@@ -360,10 +360,10 @@ GRAPH: tuple[Code, ...] = (
             """,
         remedy="""
             apiVersion: koordpolicy.io/v1alpha1
-            kind: CPUSuppress
+            kind: MemoryEviction
             metadata: {name: default}
             spec:
-              parameters: {threshold: 60%}
+              enabled: true
             """,
         severity=Severity.NOTE,
     ),
