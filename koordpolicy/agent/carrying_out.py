@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from koordpolicy.agent.apply import apply
 from koordpolicy.agent.audit.log import AuditEvent, AuditLevel, AuditLog, AuditSubject
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import NodeStrategy
@@ -62,7 +63,8 @@ class CarryingOut:
             self.metrics.add("koordpolicy_file_conflicts_total", file=conflict.file, winner=conflict.winner)
         self.notes = tuple(settled.plan.notes)
         found: dict[str, list[FileWriteResult]] = {}
-        for result in frame.kernel.write(settled.plan, frame.pods):
+        applied = apply(settled.plan, frame.kernel.door, frame.kernel.groups(frame.pods))
+        for result in applied.results:
             writer = str(result.write.writer)
             found.setdefault(writer, []).append(result)
             self.metrics.add("koordpolicy_kernel_writes_total", writer=writer, outcome=str(result.outcome))

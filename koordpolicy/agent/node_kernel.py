@@ -1,18 +1,18 @@
-"""The kernel of this node as strategies write to it: groups by what they are, files by their names."""
+"""The kernel of this node as strategies write to it: where groups are that plans name by what they are."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
 from koordpolicy.agent.node_pods import NodePod
-from koordpolicy.agent.plan import Group, Level, Order, Plan, Write
+from koordpolicy.agent.plan import Group, Level
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
 from koordpolicy.linux.cgroups.kubepods import Kubepods, discover_kubepods
-from koordpolicy.linux.files.kernel_file import FileWriter
-from koordpolicy.linux.files.table import KERNEL_FILES
+from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.linux.readings.members import read_processes
 from koordpolicy.linux.root import KernelRoot
-from koordpolicy.linux.writes.write import FileWrite, FileWriteResult, WriteDoor
+from koordpolicy.linux.writes.write import WriteDoor
 from koordpolicy.model.protocol import QOS_BEST_EFFORT, QOS_BURSTABLE, QOS_GUARANTEED
 
 _BASES: Final[Mapping[str, str]] = MappingProxyType(
@@ -22,7 +22,7 @@ _BASES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 class NoSuchGroup(LookupError):
-    """A group that is not on this node now: its pod has ended, or its container does not run; or no file of a group."""
+    """A group that is not on this node now: its pod has ended, or its container does not run."""
 
 
 @dataclass(slots=True)
@@ -68,31 +68,31 @@ class NodeKernel:
         kubepods = self.kubepods()
         return None if kubepods is None else f"{kubepods.of_class(_BASES[group.pod])}/{group.name}"
 
-    def file_write(self, write: Write, pods: Mapping[str, NodePod]) -> FileWrite:
-        """A strategy's write as the door takes it. Raises NoSuchGroup."""
-        if write.file not in KERNEL_FILES:
-            raise NoSuchGroup(f"{write.file} is no file of the table")
-        return FileWrite(
-            write.file,
-            write.value,
-            FileWriter(write.strategy),
-            self.target_of(write.group, pods),
-            write.reason,
-        )
+    def groups(self, pods: Mapping[str, NodePod]) -> "NodeGroups":
+        """Where groups are while the pods of the node, by UID, are these."""
+        return NodeGroups(self, pods)
 
-    def write(self, plan: Plan, pods: Mapping[str, NodePod]) -> list[FileWriteResult]:
-        """Make the writes of a plan, in its order; those of groups that have ended are left out."""
-        results: list[FileWriteResult] = []
-        levels: dict[Level, list[FileWrite]] = {}
-        for write in plan.writes:
-            try:
-                wanted = self.file_write(write, pods)
-            except NoSuchGroup:
-                continue
-            if write.order is Order.LEVELLED:
-                levels.setdefault(write.group.level, []).append(wanted)
-            else:
-                results += self.door.write([wanted])
-        if levels:
-            results += self.door.write_leveled([levels[level] for level in Level if level in levels])
-        return results
+
+@dataclass(frozen=True, slots=True)
+class NodeGroups:
+    """The groups of a node with these pods, by UID. Implements `GroupPaths`."""
+
+    kernel: NodeKernel
+    pods: Mapping[str, NodePod]
+
+    def path(self, group: Group) -> str | None:
+        """See `GroupPaths.path`."""
+        try:
+            return self.kernel.target_of(group, self.pods)
+        except NoSuchGroup:
+            return None
+
+    def processes(self, group: Group) -> Sequence[int]:
+        """See `GroupPaths.processes`."""
+        path = self.path(group)
+        if path is None:
+            return ()
+        try:
+            return read_processes(self.kernel.root, self.kernel.hierarchy, path)
+        except KernelFileError:
+            return ()  # it has ended since its pod was told of

@@ -10,6 +10,7 @@ from koordpolicy.agent.measurements.counters import RateMeter
 from koordpolicy.agent.measurements.levels import NODE, ContainerKey, Measurements
 from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.algorithms.pod_request import effective_requests
+from koordpolicy.algorithms.throttling import Periods, throttled_ratio
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.readings.group_usage import Throttling
 from koordpolicy.model.protocol import BATCH_CPU, QOS_CLASS
@@ -72,7 +73,7 @@ class UsageCollector:
     def __init__(self, reader: UsageReader) -> None:
         self._reader = reader
         self._cpu: RateMeter[object] = RateMeter()
-        self._throttling: dict[object, tuple[int, Throttling]] = {}
+        self._throttling: dict[object, tuple[int, Periods]] = {}
         self.failures: dict[str, str] = {}
         """What could not be read in the last round, by part: one example of a reason."""
 
@@ -166,10 +167,11 @@ class UsageCollector:
         before = self._throttling.get(key)
         if count is None:
             return None
-        self._throttling[key] = (now, count)
+        periods = Periods(count.periods, count.throttled)
+        self._throttling[key] = (now, periods)
         if before is None or now - before[0] > 20 * interval:
             return None
-        return max(count.ratio_since(before[1]), 0.0)
+        return max(throttled_ratio(before[1], periods), 0.0)
 
     def _cores(self, key: object, now: int, seconds: float, interval: int) -> float | None:
         rate = self._cpu.rate(key, now, seconds, interval)

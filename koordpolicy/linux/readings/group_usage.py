@@ -37,11 +37,6 @@ class Throttling:
     throttled: int
     time: int
 
-    def ratio_since(self, before: "Throttling") -> float:
-        """The share of periods since then in which the quota ran out; 0 where there were none."""
-        periods = self.periods - before.periods
-        return (self.throttled - before.throttled) / periods if periods > 0 else 0.0
-
 
 def read_throttling(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Throttling:
     """cpu.stat. A group without a quota was never throttled. Raises `KernelFileError`."""

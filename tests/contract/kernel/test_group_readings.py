@@ -20,12 +20,7 @@ _WORK = "import sys, time; x = bytearray(32 << 20); sys.stdin.readline(); e = ti
 def test_a_new_group_uses_nothing(kernel: Kernel) -> None:
     group = kernel.make("pod")
     assert read_cpu_usage(kernel.root, kernel.hierarchy, group) == 0
-    assert (
-        read_throttling(kernel.root, kernel.hierarchy, group).ratio_since(
-            read_throttling(kernel.root, kernel.hierarchy, group)
-        )
-        == 0
-    )
+    assert read_throttling(kernel.root, kernel.hierarchy, group).throttled == 0
     memory = read_group_memory(kernel.root, kernel.hierarchy, group)
     assert memory.without_page_cache <= memory.with_page_cache < 1 << 20
     assert sum(read_memory_by_node(kernel.root, kernel.hierarchy, group).values()) < 1 << 20

@@ -1,12 +1,14 @@
-"""A plan carried out: targets, levels, what has no file, what has gone."""
+"""A plan carried out on the model of a kernel: targets, levels, what has no file, what has gone."""
 
-from collections.abc import Callable, Sequence
+import pytest
 
-from koordpolicy.agent.apply import apply
+from koordpolicy.agent.apply import Applied, apply
+from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.agent.plan import (
-    ALL_PODS,
     BEST_EFFORT,
     NODE,
+    FileValue,
     Group,
     Level,
     Order,
@@ -16,90 +18,132 @@ from koordpolicy.agent.plan import (
     pod_group,
 )
 from koordpolicy.agent.strategies.cpu_isolation import COOKIE
+from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
+from koordpolicy.linux.fake.machine import FakeMachine, FakeTask, MachineSettings
+from koordpolicy.linux.fake.root import FakeRoot
+from koordpolicy.linux.files.kernel_file import CgroupVersion
 from koordpolicy.linux.files.table import KERNEL_FILES
-from koordpolicy.linux.writes.write import FileOutcome, FileWrite, FileWriteResult
+from koordpolicy.linux.readings.value import read_value
+from koordpolicy.linux.writes.audit import WriteLog
+from koordpolicy.linux.writes.door import DoorLimits, KernelDoor
+from koordpolicy.linux.writes.write import FileOutcome
+from koordpolicy.model.pod import Pod
+from tests.contract.kernel.kernels import make_group
 
-WEB = container_group("u", "web")
-PATHS = {
-    ALL_PODS: "kubepods",
-    BEST_EFFORT: "kubepods/besteffort",
-    pod_group("u"): "kubepods/besteffort/podu",
-    WEB: "kubepods/besteffort/podu/c",
-}
-
-
-class Paths:
-    """Groups that are there."""
-
-    def path(self, group: Group) -> str | None:
-        return PATHS.get(group)
-
-    def processes(self, group: Group) -> Sequence[int]:
-        return (7, 8) if group == WEB else ()
+SECOND = 1_000_000_000
+LIMITS = DoorLimits(
+    refresh=60 * SECOND, attempts=3, first_delay=SECOND, longest_delay=8 * SECOND, most_files=1000
+)
+FREE = "/proc/sys/vm/min_free_kbytes"
+SCHEMATA = "/sys/fs/resctrl/BE/schemata"
+POD = Pod("web", uid="u" * 8, kubernetes_qos="BestEffort", phase="Running")
+WEB, GONE = container_group(POD.uid, "web"), pod_group("gone")
+ENDED = container_group(POD.uid, "ended")
 
 
-class Planning:
-    """A door that only notes what it is asked."""
+class Site:
+    """A model of a node with one pod; each of its container's two processes has a score."""
 
-    def __init__(self) -> None:
-        self.calls: list[list[list[FileWrite]]] = []
+    def __init__(self, version: CgroupVersion) -> None:
+        self.root = FakeRoot(version, extra={FREE: "1", SCHEMATA: "L3:0=ff"})
+        self.machine = FakeMachine(self.root, MachineSettings(memory=1 << 30, reserve=1 << 20))
+        self.hierarchy = discover_hierarchy(self.root)
+        self.pod = f"kubepods/besteffort/pod{POD.uid}"
+        for group in ("kubepods", "kubepods/besteffort", self.pod, f"{self.pod}/c"):
+            make_group(self.root, self.hierarchy, group)
+        for pid in (7, 8):
+            self.machine.start(FakeTask(pid, f"{self.pod}/c"))
+        door = KernelDoor(self.root, self.hierarchy, lambda: self.machine.now, LIMITS, WriteLog(100))
+        self.kernel = NodeKernel(self.root, self.hierarchy, door)
 
-    def write(self, writes: Sequence[FileWrite]) -> tuple[FileWriteResult, ...]:
-        return self.write_leveled([writes])
+    def apply(self, *writes: Write) -> Applied:
+        containers = {"web": f"{self.pod}/c", "ended": f"{self.pod}/e"}
+        groups = self.kernel.groups({POD.uid: NodePod(POD, self.pod, containers)})
+        return apply(Plan(writes), self.kernel.door, groups)
 
-    def write_leveled(self, levels: Sequence[Sequence[FileWrite]]) -> tuple[FileWriteResult, ...]:
-        self.calls.append([list(level) for level in levels])
-        return tuple(FileWriteResult(one, FileOutcome.PLANNED) for level in levels for one in level)
-
-    def undo(self, choose: Callable[[FileWrite], bool]) -> tuple[FileWriteResult, ...]:
-        raise NotImplementedError
-
-    def forget(self, target: str) -> None:
-        raise NotImplementedError
+    def value(self, file: str, target: str = "") -> FileValue:
+        return read_value(self.root, self.hierarchy, file, target)
 
 
-def write(file: str, group: Group, value: int | str, strategy: str, order: Order = Order.AS_LISTED) -> Write:
-    assert strategy in KERNEL_FILES[file].writers or file == COOKIE
+@pytest.fixture(params=list(CgroupVersion))
+def site(request: pytest.FixtureRequest) -> Site:
+    return Site(request.param)
+
+
+def write(file: str, group: Group, value: FileValue, strategy: str, order: Order = Order.AS_LISTED) -> Write:
     return Write(file, group, value, "why", strategy, order)
 
 
-def test_a_plan_is_carried_out() -> None:
-    levelled = Order.LEVELLED
-    gone = pod_group("gone")
-    cookie = Write(COOKIE, WEB, "group", "why", "core-scheduling")
-    plan = Plan(
-        (
-            write("vm.min_free_kbytes", NODE, 20_000, "system"),
-            write("schemata", Group(Level.RESCTRL, name="BE"), "L3:0=f;", "resctrl"),
-            write("oom_score_adj", WEB, -5, "oom-score"),
-            cookie,
-            write("memory.min", WEB, 1, "memory-qos", levelled),
-            write("memory.min", ALL_PODS, 3, "memory-qos", levelled),
-            write("memory.min", BEST_EFFORT, 2, "memory-qos", levelled),
-            write("memory.min", pod_group("u"), 1, "memory-qos", levelled),
-            write("memory.min", gone, 1, "memory-qos", levelled),
-            write("cpu.cfs_quota_us", BEST_EFFORT, 5_000, "cpu-suppress"),
-        )
+def quotas(*values: int) -> list[Write]:
+    """A quota for the pod, and one for its container."""
+    groups = (pod_group(POD.uid), WEB)
+    return [
+        write("cpu.cfs_quota_us", group, value, "batch-resources", Order.LEVELLED)
+        for group, value in zip(groups, values, strict=True)
+    ]
+
+
+def test_a_plan_is_carried_out(site: Site) -> None:
+    cookie = write(COOKIE, WEB, "group", "core-scheduling")
+    gone = write("cpu.shares", GONE, 2, "batch-resources", Order.LEVELLED)
+    ended = write("oom_score_adj", ENDED, 5, "oom-score")
+    found = site.apply(
+        write("vm.min_free_kbytes", NODE, 20_000, "system"),
+        write("schemata", Group(Level.RESCTRL, name="BE"), "L3:0=f;", "resctrl"),
+        write("oom_score_adj", WEB, -5, "oom-score"),
+        cookie,
+        ended,
+        *quotas(64_000, 32_000),
+        gone,
+        write("cpu.cfs_quota_us", BEST_EFFORT, 100_000, "cpu-suppress"),
     )
-    door = Planning()
-    found = apply(plan, door, Paths())
-    first, levels, last = door.calls
-    assert [(one.file, one.target) for one in first[0]] == [
-        ("vm.min_free_kbytes", ""),
-        ("schemata", "BE"),
-        ("oom_score_adj", "7"),
-        ("oom_score_adj", "8"),
-    ]
-    assert [[one.target for one in level] for level in levels] == [
-        ["kubepods"],
-        ["kubepods/besteffort"],
-        ["kubepods/besteffort/podu"],
-        ["kubepods/besteffort/podu/c"],
-    ]
-    assert [(one.value, one.writer, one.reason) for one in last[0]] == [(5_000, "cpu-suppress", "why")]
-    assert found.elsewhere == (cookie,)
-    assert [one.group for one in found.vanished] == [gone]
-    assert len(found.results) == 9
+    assert [one.outcome for one in found.results] == [FileOutcome.WRITTEN] * 7
+    assert (found.elsewhere, found.vanished) == ((cookie,), (ended, gone))
+    assert site.root.read(FREE) == "20000"
+    assert site.root.read(SCHEMATA).strip() == "L3:0=f;"
+    assert [site.value("oom_score_adj", pid) for pid in ("7", "8")] == [-5, -5]
+    assert site.value("cpu.cfs_quota_us", "kubepods/besteffort") == 100_000
+    for group, expected in ((site.pod, 64_000), (f"{site.pod}/c", 32_000)):
+        assert site.value("cpu.cfs_quota_us", group) == expected
+
+
+def test_processes_that_begin_later_have_the_score_too(site: Site) -> None:
+    score = write("oom_score_adj", WEB, 300, "oom-score")
+    site.apply(score)
+    site.machine.start(FakeTask(9, f"{site.pod}/c"))
+    assert {one.write.target: one.outcome for one in site.apply(score).results} == {
+        "7": FileOutcome.REMEMBERED,
+        "8": FileOutcome.REMEMBERED,
+        "9": FileOutcome.WRITTEN,
+    }
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "order"),
+    [
+        ((8_000, 4_000), (64_000, 32_000), ["pod", "container"]),
+        ((64_000, 32_000), (8_000, 4_000), ["container", "pod"]),
+    ],
+)
+def test_parents_grow_first_and_shrink_last(
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    before: tuple[int, int],
+    after: tuple[int, int],
+    order: list[str],
+) -> None:
+    site.apply(*quotas(*before))
+    written: list[str] = []
+    really = site.root.write
+
+    def noted(path: str, content: str) -> None:
+        written.append("container" if "/c/" in path else "pod")
+        really(path, content)
+
+    monkeypatch.setattr(site.root, "write", noted)
+    found = site.apply(*reversed(quotas(*after)))
+    assert {one.outcome for one in found.results} == {FileOutcome.WRITTEN}
+    assert written == order
 
 
 FILES = {
