@@ -9,6 +9,7 @@ from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.files.kernel_file import CgroupVersion, FilePlace
 from koordpolicy.linux.files.table import KERNEL_FILES
+from koordpolicy.linux.readings.members import sees_all_processes
 from koordpolicy.linux.readings.processes import read_cpu_ticks, read_memory_info
 from koordpolicy.linux.readings.topology import read_node_cpus, read_processors
 
@@ -85,6 +86,7 @@ def abilities(kernel: NodeKernel) -> Iterator[Ability]:
         else:
             count = f"{len(found)} of them" if isinstance(found, tuple | Mapping) and found else ""
             yield Ability(name, True, count)
+    yield _processes(kernel)
     target = "" if kubepods is None else kubepods.root
     for file, means in _FIELDS.items():
         row = KERNEL_FILES.get(file)
@@ -94,6 +96,16 @@ def abilities(kernel: NodeKernel) -> Iterator[Ability]:
         place = next((one for one in places if root.exists(one.path)), None)
         why = "not in this kernel, or not switched on" if place is None else place.path
         yield Ability(file, place is not None, why, means)
+
+
+def _processes(kernel: NodeKernel) -> Ability:
+    """Whether processes of containers can be told by their numbers."""
+    name, means = "processes of the node", "ContainerHook.container.oomScore does nothing"
+    try:
+        there = sees_all_processes(kernel.root, kernel.hierarchy)
+    except KernelFileError as error:
+        return Ability(name, False, str(error), means)
+    return Ability(name, there, "" if there else "the agent is in another PID namespace", means)
 
 
 def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:

@@ -323,12 +323,11 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _BY_AGENT,
         (
             "cpuSpeed pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
-            "container.memoryLimit container.cpus"
+            "container.memoryLimit container.cpus container.oomScore"
         ),
     ),
     ("Interference", _COMPILED, _RULES),
     ("Interference", _by(awaited="agent"), "enabled when after reaction share lasts"),
-    ("ContainerHook", _by(awaited="agent"), "container.oomScore"),
     ("Arbitration", _COMPILED, _RULES),
     ("Arbitration", _BY_AGENT, "file order rule"),
     ("SchedulingProfile", _COMPILED, _RULES),

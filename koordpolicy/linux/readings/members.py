@@ -11,9 +11,18 @@ from koordpolicy.linux.root import KernelRoot
 
 def read_processes(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Sequence[int]:
     """The PIDs in a group itself, not in those below it; without those of other PID namespaces. Raises `KernelFileError`."""
+    # The kernel writes 0 for a process that this PID namespace does not see.
+    return tuple(pid for pid in _listed(root, hierarchy, group) if pid > 0)
+
+
+def sees_all_processes(root: KernelRoot, hierarchy: Hierarchy) -> bool:
+    """Whether this PID namespace has all processes of the root group: the node's own has. Raises `KernelFileError`."""
+    return 0 not in _listed(root, hierarchy, "")
+
+
+def _listed(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Sequence[int]:
     place, content = read_located(root, hierarchy, "cgroup.procs", group)
     words = [word for line in lines(content) for word in line]
     if not all(word.isdecimal() for word in words):
         raise Malformed(place.path, "not a list of processes")
-    # The kernel writes 0 for a process that this PID namespace does not see.
-    return tuple(pid for pid in map(int, words) if pid > 0)
+    return tuple(map(int, words))

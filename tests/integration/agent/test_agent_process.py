@@ -78,7 +78,11 @@ class Node:
         """A pod on batch resources, running as a kubelet tells of it; its group below the hierarchies."""
         amounts = {"kubernetes.io/batch-cpu": "500", "kubernetes.io/batch-memory": "64Mi"}
         pod = {
-            "metadata": {"name": name, "labels": {"koordinator.sh/qosClass": "BE"}},
+            "metadata": {
+                "name": name,
+                "labels": {"koordinator.sh/qosClass": "BE"},
+                "annotations": {"koordinator.sh/oom-score-adj": "777"},
+            },
             "spec": {
                 "nodeName": NODE,
                 "containers": [
@@ -108,6 +112,16 @@ class Node:
             for file in ("cpuset.mems", "cpuset.cpus") if controller == "cpuset" else ():
                 if not (place / file).read_text().strip():
                     (place / file).write_text((place.parent / file).read_text())
+
+    @contextmanager
+    def process(self, group: str) -> Iterator[Path]:
+        """A process in a container's group; its directory below /proc."""
+        with subprocess.Popen(["sleep", str(10 * PATIENCE)]) as process:
+            try:
+                Path(CGROUPS, "cpu", group, "cgroup.procs").write_text(str(process.pid))
+                yield Path("/proc", str(process.pid))
+            finally:
+                process.kill()
 
     def file(self, controller: str, group: str, name: str) -> str:
         return Path(CGROUPS, controller, group, name).read_text().strip()
@@ -188,6 +202,8 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         assert report["status"]["podsMetric"][0]["qos"] == "BE"
         runs = json.loads(report["metadata"]["annotations"]["koordpolicy.io/runs"])
         assert runs["state"] == "Active"
+        with node.process(group) as process:
+            until(lambda: (process / "oom_score_adj").read_text().strip() == "777", agent)
         later = node.pod("later")
         until(lambda: node.file("cpu", later, "cpu.shares") == "512", agent)
 

@@ -3,6 +3,7 @@
 import pytest
 
 from koordpolicy.agent.apply import Applied, apply
+from koordpolicy.agent.doctor import abilities
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.agent.plan import (
@@ -105,6 +106,20 @@ def test_a_plan_is_carried_out(site: Site) -> None:
     assert site.value("cpu.cfs_quota_us", "kubepods/besteffort") == 100_000
     for group, expected in ((site.pod, 64_000), (f"{site.pod}/c", 32_000)):
         assert site.value("cpu.cfs_quota_us", group) == expected
+
+
+def test_processes_of_other_namespaces_are_left_alone(site: Site) -> None:
+    def seen() -> bool:
+        return next(one.there for one in abilities(site.kernel) if one.name == "processes of the node")
+
+    assert seen()
+    site.root.tree("cpu").root.pids.add(0)  # as the kernel lists one that is not seen from here
+    found = site.root.tree("cpu").find(f"{site.pod}/c")
+    assert found is not None
+    found.pids.add(0)
+    assert not seen()
+    scores = site.apply(write("oom_score_adj", WEB, 300, "oom-score"))
+    assert [one.write.target for one in scores.results] == ["7", "8"]
 
 
 def test_processes_that_begin_later_have_the_score_too(site: Site) -> None:
