@@ -8,6 +8,7 @@ from koordpolicy.cli.awaited import awaited_line
 from koordpolicy.cli.bundle import OWN, compile_trees, demand_files, left_alone
 from koordpolicy.cli.bundles import meant, roots_in
 from koordpolicy.cli.command import FINDINGS, OK, CannotRunError
+from koordpolicy.cli.counted import counted
 from koordpolicy.cli.exceptions import told_exceptions
 from koordpolicy.cli.fixing import fix_files
 from koordpolicy.cli.input import around, read_paths
@@ -126,12 +127,6 @@ def _summary(compilation: Compilation, bundles: int, *, tested: bool, noted: boo
     """What was looked at, where nothing was found that has to be mended."""
     own = _own(compilation)
     cases = sum(len(unit.spec.cases) for unit in own if isinstance(unit.spec, PolicyTestSpec))
-    tests = f", {_count(cases, 'test case')} passed" if tested and cases else ""
+    tests = f", {counted(cases, 'test case')} passed" if tested and cases else ""
     where = f" in {bundles:,} bundles" if bundles > 1 else ""
-    return (
-        f"{_count(len(own), 'document')}{where}{tests}, {'no errors or warnings' if noted else 'no findings'}"
-    )
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{counted(len(own), 'document')}{where}{tests}, {'no errors or warnings' if noted else 'no findings'}"

@@ -6,6 +6,7 @@ import random
 from pathlib import Path
 
 from koordpolicy.cli.command import OK, CannotRunError
+from koordpolicy.cli.counted import counted
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
@@ -42,7 +43,7 @@ async def _taken(connection: Connection) -> Snapshot:
 def _told(snapshot: Snapshot, path: Path) -> str:
     size = path.stat().st_size
     return (
-        f"{path}: {len(snapshot.nodes):,} nodes, {len(snapshot.pods):,} pods, {size:,} bytes, "
+        f"{path}: {counted(len(snapshot.nodes), 'node')}, {counted(len(snapshot.pods), 'pod')}, {size:,} bytes, "
         f"sha256:{snapshot.digest[:12]}"
     )
 

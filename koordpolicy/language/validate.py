@@ -276,10 +276,17 @@ def _unknown_key(document: Document, path: Path, found: Diagnostics) -> str | No
         "KP104",
         span,
         f"unknown key `{key}`",
-        help=f"did you mean `{close}`?" if close else _known(fields),
+        help=f"did you mean `{close}`?" if close else _condition_apart(path) or _known(fields),
         fix=Fix(f"change to `{close}`", span, close) if close else None,
     )
     return close
+
+
+def _condition_apart(path: Path) -> str | None:
+    """Where an expression belongs that stands in a selector of a `match`."""
+    if path[-3:-2] == ("match",) and path[-1] in ("cel", "condition", "expression"):
+        return f"labels alone select `{path[-2]}`: write the expression as `match.condition`"
+    return None
 
 
 def _report_unseen(key: str, strange: str, span: Span, found: Diagnostics) -> None:

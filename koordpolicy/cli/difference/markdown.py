@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
+from koordpolicy.cli.counted import counted
 from koordpolicy.cli.difference.shown import (
     MARKS,
     MOST_FAILED,
@@ -169,7 +170,7 @@ def _details(shown: ShownDifference) -> Iterator[str]:
 def _cluster(cluster: OnCluster) -> Iterator[str]:
     yield ""
     yield (
-        f"**On {_code(cluster.file)}**: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {_plain(cluster.taken)}"
+        f"**On {_code(cluster.file)}**: {counted(cluster.nodes, 'node')}, {counted(cluster.pods, 'pod')}, {_plain(cluster.taken)}"
     )
     yield from _all_affected(cluster.affected)
     if cluster.admission is not None:

@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
+from koordpolicy.cli.counted import counted
 from koordpolicy.cli.difference.shown import (
     MARKS,
     MOST_FAILED,
@@ -164,7 +165,8 @@ class _Text:
 
     def _cluster(self, cluster: OnCluster) -> Iterator[str]:
         yield self._paint(
-            f"on {safe(cluster.file)}: {cluster.nodes:,} nodes, {cluster.pods:,} pods, {cluster.taken}", _BOLD
+            f"on {safe(cluster.file)}: {counted(cluster.nodes, 'node')}, {counted(cluster.pods, 'pod')}, {cluster.taken}",
+            _BOLD,
         )
         yield from self._all_affected(cluster.affected)
         if cluster.admission is not None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from koordpolicy.cli.counted import counted
 from koordpolicy.cli.rollouts.found import FoundRollout
 from koordpolicy.graph.describe.layout import labelled, paragraph
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
@@ -56,9 +57,9 @@ def details(one: FoundRollout, now: int, width: int) -> Iterator[str]:
     yield from labelled("began", time_text(state.began), width)
     if gathered.instances:
         rejected = f", {gathered.rejected} of them cannot take it" if gathered.rejected else ""
-        yield from labelled("seen by", _count(gathered.instances, "process", "es") + rejected, width)
+        yield from labelled("seen by", counted(gathered.instances, "process", "es") + rejected, width)
     if total.compared:
-        yield from labelled("compared", f"{_count(total.compared, 'decision')}, {_share(one)} differ", width)
+        yield from labelled("compared", f"{counted(total.compared, 'decision')}, {_share(one)} differ", width)
         for kind, tally in sorted(gathered.counts.kinds.items()):
             failed = f", {tally.failed:,} fail" if tally.failed else ""
             yield from labelled(
@@ -208,10 +209,6 @@ def _named(revision: str) -> str:
 def _share(one: FoundRollout) -> str:
     total = one.gathered.counts.total
     return f"{100.0 * total.different / total.compared:.1f}%"
-
-
-def _count(number: int, what: str, plural: str = "s") -> str:
-    return f"{number:,} {what}{'' if number == 1 else plural}"
 
 
 def span(nanoseconds: int) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.simulation.explained import explained, held
 from koordpolicy.cli.simulation.words import (
     BOLD,
@@ -13,7 +14,6 @@ from koordpolicy.cli.simulation.words import (
     Page,
     clock,
     length,
-    number,
     percent,
 )
 
@@ -40,9 +40,9 @@ def _head(report: Report, page: Page) -> Iterator[str]:
     workload, pods = report["workload"], report["pods"]
     yield page.paint("A co-located day", BOLD)
     yield from page.wrapped(
-        f"{number(workload['nodes'])} nodes with {number(workload['cpu'])} cores. Services have requested"
+        f"{counted(workload['nodes'], 'node')} with {counted(workload['cpu'], 'core')}. Services have requested"
         f" {percent(report['utilisation']['cpuRequested']['max'])} of the CPU and use far less;"
-        f" batch jobs come all day, {number(pods['total'])} pods in all. Policies make the jobs best-effort"
+        f" batch jobs come all day, {counted(pods['total'], 'pod')} in all. Policies make the jobs best-effort"
         " work on what is left over, and hold them back before services feel it.",
         0,
     )
@@ -88,7 +88,7 @@ def _sums(without: Report, colocated: Report, page: Page) -> Iterator[str]:
     for name, one in colocated["overcommit"].items():
         if name.endswith("-cpu"):
             for label, key in (("offered", "offeredMean"), ("allocated", "allocatedMean")):
-                cores = f"{number(one[key])} cores"
+                cores = counted(one[key], "core")
                 yield f"  {f'{name} {label}, mean':44}{'':>12}{cores:>12}"
 
 
@@ -99,7 +99,7 @@ def _suppressed(report: Report, page: Page) -> Iterator[str]:
         yield "  Nothing: best-effort work got all the CPU that it wished for."
         return
     yield from page.wrapped(
-        f"Best-effort work got {number(one['givenCoreHours'])} core hours; {number(one['withheldCoreHours'])} more"
+        f"Best-effort work got {counted(one['givenCoreHours'], 'core hour')}; {number(one['withheldCoreHours'])} more"
         f" ({percent(one['withheldShare'])} of its wish) were withheld from it, in"
         f" {percent(one['shareOfNodeTime'])} of the time that nodes had such work.",
         2,

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from koordpolicy.cli.simulation.words import BOLD, DIM, Page, clock, number
+from koordpolicy.cli.counted import counted, number
+from koordpolicy.cli.simulation.words import BOLD, DIM, Page, clock
 
 _WIDEST = 17
 """Columns of one score in the table."""
@@ -36,7 +37,7 @@ def tables(one: Mapping[str, Any], page: Page) -> Iterator[str]:
     """What the filters refused, and the best nodes score by score, without a heading."""
     facts = one["podFacts"]
     said = ", ".join(f"{name} {value}" for name, value in facts.items())
-    yield f"  {said}; {number(one['feasible'])} of {number(one['nodes'])} nodes passed the filters"
+    yield f"  {said}; {number(one['feasible'])} of {counted(one['nodes'], 'node')} passed the filters"
     for refusal in one["refusals"]:
         yield from page.wrapped(
             f"{refusal['filter']}: {refusal['reason']}", 10, f"{number(refusal['nodes']):>8}"
@@ -66,7 +67,7 @@ def held(one: Mapping[str, Any], page: Page) -> Iterator[str]:
     pods = "one best-effort pod" if one["pods"] == 1 else f"{number(one['pods'])} best-effort pods"
     yield from page.wrapped(
         f"Most was withheld at {clock(one['atSeconds'])} on {one['node']}: {pods} could use"
-        f" {number(one['target'])} of {number(one['capacity'])} cores, {number(one['withheld'])} less than"
+        f" {number(one['target'])} of {counted(one['capacity'], 'core')}, {number(one['withheld'])} less than"
         " wished. What else took CPU there, in cores:",
         2,
     )

@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from koordpolicy.cli.counted import counted, number
 from koordpolicy.cli.failed import failure_text
 from koordpolicy.cli.simulation.explained import explained, untried
-from koordpolicy.cli.simulation.words import CYAN, DIM, Page, bar, clock, length, number, percent, size
+from koordpolicy.cli.simulation.words import CYAN, DIM, Page, bar, clock, length, percent, size
 from koordpolicy.graph.failed import FailedRule
 
 Report = Mapping[str, Any]
@@ -43,7 +44,7 @@ def _head(report: Report, page: Page) -> Iterator[str]:
     if workload["title"]:
         yield from page.wrapped(workload["title"], 0)
     yield page.paint(
-        f"{number(workload['nodes'])} nodes with {number(workload['cpu'])} cores and {size(workload['memory'])},"
+        f"{counted(workload['nodes'], 'node')} with {counted(workload['cpu'], 'core')} and {size(workload['memory'])},"
         f" {length(workload['seconds'])} in steps of {length(workload['intervalSeconds'])}",
         DIM,
     )
@@ -77,7 +78,7 @@ def _pods(report: Report, page: Page) -> Iterator[str]:
         told = f"  {label:16}{number(pods[key]):>9}  {percent(share):>7}  "
         yield (told + page.paint(bar(share, page.width - len(told)), CYAN)).rstrip()
     yield page.paint(
-        f"  of the scheduled ones {number(pods['finished'])} have finished, {number(pods['running'])} run on",
+        f"  of the scheduled ones {number(pods['finished'])} {'has' if pods['finished'] == 1 else 'have'} finished, {number(pods['running'])} {'runs' if pods['running'] == 1 else 'run'} on",
         DIM,
     )
     drawn = report["colocation"]
@@ -135,12 +136,12 @@ def _admission(report: Report, page: Page) -> Iterator[str]:
             yield page.paint(line, DIM)
     kept = report["admission"]["kept"]
     if kept:
-        yield f"  {number(kept)} pods that were over were kept by them"
+        yield f"  {counted(kept, 'pod')} that {'was' if kept == 1 else 'were'} over {'was' if kept == 1 else 'were'} kept by them"
 
 
 def _scheduling(report: Report, page: Page) -> Iterator[str]:
     scheduling, waits = report["scheduling"], report["scheduling"]["waitSeconds"]
-    yield page.heading("Scheduling", f"{number(scheduling['attempts'])} attempts")
+    yield page.heading("Scheduling", counted(scheduling["attempts"], "attempt"))
     yield from page.wrapped(
         f"time until placed: mean {length(waits['mean'])}, median {length(waits['p50'])},"
         f" 95 % within {length(waits['p95'])}, longest {length(waits['max'])}",
@@ -198,7 +199,7 @@ def _overcommit(report: Report, page: Page) -> Iterator[str]:
     yield page.heading("Overcommit")
     yield page.paint(f"  {'':28}{'offered':>14}{'allocated':>14}{'most':>14}", DIM)
     for name, one in resources.items():
-        show = size if "memory" in name else (lambda cores: f"{number(cores)} cores")
+        show = size if "memory" in name else (lambda cores: counted(cores, "core"))
         yield (
             f"  {name:28}{show(one['offeredMean']):>14}{show(one['allocatedMean']):>14}"
             f"{show(one['allocatedMax']):>14}"
@@ -209,20 +210,22 @@ def _suppression(report: Report, page: Page) -> Iterator[str]:
     one = report["suppression"]
     if not one["hostingNodeHours"]:
         return
-    yield page.heading("Suppression", f"{number(one['hostingNodeHours'])} node hours with best-effort work")
+    yield page.heading(
+        "Suppression", f"{counted(one['hostingNodeHours'], 'node hour')} with best-effort work"
+    )
     if not one["withheldCoreHours"]:
         yield "  best-effort work got all the CPU that it wished for"
         return
     yield f"  at work          {percent(one['shareOfNodeTime'])} of those"
     yield from page.wrapped(
-        f"{number(one['withheldCoreHours'])} core hours, {percent(one['withheldShare'])} of what best-effort"
+        f"{counted(one['withheldCoreHours'], 'core hour')}, {percent(one['withheldShare'])} of what best-effort"
         " work wished",
         19,
         "  withheld",
     )
     lowest = one["lowest"]
     yield from page.wrapped(
-        f"{number(lowest['target'])} of {number(lowest['capacity'])} cores, on {lowest['node']},"
+        f"{number(lowest['target'])} of {counted(lowest['capacity'], 'core')}, on {lowest['node']},"
         f" {clock(lowest['atSeconds'])}",
         19,
         "  lowest target",

@@ -60,11 +60,6 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def number(value: float) -> str:
-    """`1,523`, and one decimal below ten."""
-    return f"{value:,.1f}" if 0 < abs(value) < 10 and value != int(value) else f"{value:,.0f}"
-
-
 def length(seconds: float) -> str:
     """A length of time in its two largest units: `149 d 8 h`, `2 min`."""
     if seconds < 10:

@@ -1,6 +1,6 @@
 """Availability: a rule may only ask for facts that its decision point has."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from functools import partial
 
 from koordpolicy.diagnostics import Note, Span
@@ -8,6 +8,7 @@ from koordpolicy.graph.decide import parameter_key, rules_behind
 from koordpolicy.graph.passes.parameters import PREFIX
 from koordpolicy.graph.references import walk as ast_walk
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
+from koordpolicy.graph.selectors import ROOT_OF
 from koordpolicy.graph.state import State, Unit, texts_of
 from koordpolicy.language.cel import ast, ir
 from koordpolicy.language.cel.ir_walk import walk
@@ -86,7 +87,8 @@ def roots_read(rule: Rule) -> frozenset[str]:
 def mention(unit: Unit, rule: Rule, read: str) -> Span:
     """Where the document mentions the fact: in the rule's own value first, then in its match, then anywhere.
 
-    A fact that only a Library function reads is mentioned nowhere: then the rule as a whole.
+    A selector mentions what it selects. A fact that only a Library function reads is mentioned nowhere: then the rule
+    as a whole.
     """
     positions = unit.document.positions
     found = [
@@ -98,7 +100,18 @@ def mention(unit: Unit, rule: Rule, read: str) -> Span:
         inside = [span for span in found if whole is not None and _within(span, whole)]
         if inside:
             return inside[0]
-    return found[0] if found else rule.span
+    if found:
+        return found[0]
+    selector = next((field for field, root in ROOT_OF.items() if root == read), "")
+    if selector in _selectors(unit) and any(one.root == read for one in rule.match.requirements):
+        return positions.key(("spec", "match", selector))
+    return rule.span
+
+
+def _selectors(unit: Unit) -> Container[str]:
+    spec = unit.document.data.get("spec")
+    match = spec.get("match") if isinstance(spec, dict) else None
+    return match if isinstance(match, dict) else ()
 
 
 def _within(span: Span, whole: Span) -> bool:

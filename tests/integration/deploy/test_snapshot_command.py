@@ -39,7 +39,7 @@ def test_a_snapshot_needs_its_role_and_no_more(deployed: Access, tmp_path: Path)
     assert deployed.request("POST", f"/apis/{RBAC}/v1/clusterrolebindings", binding)[0] == 201
     code, out, err = run(str(file), "--kubeconfig", kubeconfig)
     assert (code, err) == (0, "")
-    assert "1 nodes, 1 pods" in out
+    assert "1 node, 1 pod" in out
     snapshot = read_snapshot(file)
     assert [one["metadata"]["name"] for one in snapshot.nodes] == ["seen"]
     assert snapshot.absent == ()
