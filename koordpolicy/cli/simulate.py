@@ -18,6 +18,7 @@ from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import KubeError
+from koordpolicy.runtime.collector import collect
 from koordpolicy.scheduler.profile import ProfileError
 from koordpolicy.simulator.journal import Journal
 from koordpolicy.simulator.report import report
@@ -90,7 +91,10 @@ def simulated(
         raise CannotRunError(str(error)) from None
     finally:
         terminal.end_progress()
-    return {**report(simulation), "wallSeconds": round(time.monotonic() - began, 1)}
+    told = {**report(simulation), "wallSeconds": round(time.monotonic() - began, 1)}
+    del simulation
+    collect()
+    return told
 
 
 def _progress(terminal: Terminal, workload: Workload, what: str) -> Callable[[int, int, Journal], None]:

@@ -131,6 +131,8 @@ class Compiler:
         self._cache.checking = False
         state.found = without_consequences(state.found, (unit.document for unit in state.units), certain)
         digest = _digest(state)
+        for _, document in state.documents:
+            document.positions.let_go()
         self.made = self._cache.turn()
         graph = None
         if not state.found.has_errors:

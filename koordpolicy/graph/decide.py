@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from koordpolicy.graph.conditions import TRUE, can_fail, concerned, required, settled
+from koordpolicy.graph.conditions import TRUE, concerned, required, settled
 from koordpolicy.graph.rules import Decision, DecisionKey, Rule
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.constants import constant
@@ -118,7 +118,7 @@ class Expressions:
         known = self._tests.get(key)
         if known is None:
             test = self.resolved(rule.match.test, rule.key)
-            known = self._tests[key] = (test, can_fail(test))
+            known = self._tests[key] = (test, rule.match.can_fail(test))
         return known
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.graph.answer import Answer, FactRead, Provenance, RuleRef
 from koordpolicy.graph.catalogue import Classes
-from koordpolicy.graph.conditions import can_fail, settled
+from koordpolicy.graph.conditions import settled
 from koordpolicy.graph.decide import NO_RULE, Expressions, parameters_of
 from koordpolicy.graph.lookup import Names
 from koordpolicy.graph.moments import NONE, Decisions, Exceptional, digest_with, next_change
@@ -407,7 +407,7 @@ class RuleGraph:
         match = self._matches[unit]
         key = DecisionKey(unit.kind.name, unit.subject, "match")
         test = None if match.test is None else self._expressions.resolved(match.test, key)
-        if test is not None and can_fail(test):
+        if test is not None and match.can_fail(test):
             test = settled(test, match.place)
         roots = tuple(root for root in ROOTS if root in unit.kind.roots)
         return self._selected.setdefault(

@@ -15,7 +15,7 @@ def not_yet(units: Iterable[Unit]) -> Diagnostics:
     for unit in units:
         for field, actor in awaited(unit.kind.name):
             path = ("spec", *field.split("."))
-            key = (unit.document.span.file, unit.kind.name, field)
+            key = (unit.document.file, unit.kind.name, field)
             if key not in told and _is_set(unit.document.data, path):
                 told.add(key)
                 found.add(

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import total_ordering
+from functools import cached_property, total_ordering
 
 from koordpolicy.diagnostics import Span
+from koordpolicy.graph.conditions import can_fail
 from koordpolicy.graph.terms import Terms
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.types import Type
@@ -64,11 +65,12 @@ class Requirement:
     values: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RuleMatch:
     """When a rule applies: all label requirements and the condition.
 
-    `test` is the whole as one boolean expression, None when the rule always applies.
+    `test` is the whole as one boolean expression, None when the rule always applies. What is found out about it stays
+    with it from revision to revision, while its document is the same.
     """
 
     requirements: tuple[Requirement, ...] = ()
@@ -80,6 +82,14 @@ class RuleMatch:
         """Where the condition stands, as `FILE:LINE:COLUMN`; empty without one."""
         span = self.condition_span
         return "" if span is None else f"{span.file}:{span.start.line}:{span.start.column}"
+
+    def can_fail(self, resolved: ir.Node) -> bool:
+        """Whether the test may fail, with its parameters as they are in `resolved`."""
+        return self._can_fail if resolved is self.test else can_fail(resolved)
+
+    @cached_property
+    def _can_fail(self) -> bool:
+        return self.test is not None and can_fail(self.test)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

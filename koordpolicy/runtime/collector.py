@@ -3,7 +3,8 @@
 What is imported, compiled and taken in comes by the hundred thousand, stays, and holds next to no cycles; Python's
 usual setting walks all of it again and again while it comes, and once more, twice, at the interpreter's end. So:
 
-    the command line   `seldom`: young objects are looked at once in many, from before the imports on
+    the command line   `seldom`: young objects are looked at once in many, from before the imports on;
+                       `collect` when something large is over
     a process          `keep_what_is_there` for what was imported, `quiet_collector` around each graph,
                        `hold_back` while the cluster's lists come in, then `keep_what_is_there`
 
@@ -33,6 +34,11 @@ def seldom() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.set_threshold(*_USUAL)
+
+
+def collect() -> None:
+    """Free now what refers to itself, such as a whole cluster that a command has simulated, before more of it comes."""
+    gc.collect()
 
 
 @contextmanager

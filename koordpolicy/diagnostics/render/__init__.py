@@ -10,7 +10,6 @@ from types import MappingProxyType
 from koordpolicy.diagnostics.render.github import render_github
 from koordpolicy.diagnostics.render.gitlab import render_gitlab
 from koordpolicy.diagnostics.render.json import render_json
-from koordpolicy.diagnostics.render.junit import render_junit
 from koordpolicy.diagnostics.render.report import DEFAULT_LIMIT, DEFAULT_WIDTH, Report
 from koordpolicy.diagnostics.render.sarif import render_sarif
 from koordpolicy.diagnostics.render.text import render_text
@@ -20,6 +19,13 @@ __all__ = ["DEFAULT_LIMIT", "DEFAULT_WIDTH", "RENDERERS", "Renderer", "Report", 
 
 Renderer = Callable[[Report], str]
 
+
+def _render_junit(report: Report) -> str:
+    from koordpolicy.diagnostics.render.junit import render_junit  # noqa: PLC0415  # an XML library, which few reports need
+
+    return render_junit(report)
+
+
 RENDERERS: Mapping[str, Renderer] = MappingProxyType(
     {
         "text": render_text,
@@ -27,7 +33,7 @@ RENDERERS: Mapping[str, Renderer] = MappingProxyType(
         "sarif": render_sarif,
         "github": render_github,
         "gitlab": render_gitlab,
-        "junit": render_junit,
+        "junit": _render_junit,
     }
 )
 

@@ -38,7 +38,7 @@ def profiles(state: State) -> None:
     checked = {
         target: _checked(state, expressions, target)
         for target, own in units.items()
-        if not any(unit.document.span.file in wrong for unit in own)
+        if not any(unit.document.file in wrong for unit in own)
     }
     for target, room in checked.items():
         comes = outcome(room)

@@ -107,7 +107,6 @@ def _typed(
     first, _ = declared[draft.home.target][name]
     said = draft.slot.type if draft.slot.type != DYN else None
     fix = None
-    place = draft.unit.document.positions.value(draft.path)
     if said not in (None, inner):
         problem = f"`{name}` is a `{type_name(inner)}`, here it is called a `{type_name(said)}`"
         help = "leave the type to the document that declares the parameter"
@@ -119,6 +118,7 @@ def _typed(
         help = refusal.help if refusal and refusal.help else f"write a `{type_name(inner)}`"
         fix = literal_fix(refusal, draft.unit.document, draft.path) if refusal else None
     notes = (Note("declared here", first.document.positions.key(_path(name))),)
+    place = draft.unit.document.positions.value(draft.path)
     state.found.add("KP306", place, problem, help=help, notes=() if first is draft.unit else notes, fix=fix)
     return None
 

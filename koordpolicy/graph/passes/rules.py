@@ -40,7 +40,7 @@ def rules(state: State) -> None:
     for unit in state.units:
         lowest[unit.target] = min(unit.layer, lowest.get(unit.target, unit.layer))
     for (unit, _), own in drafts.items():
-        state.progress(f"{unit.document.span.file} got its meaning")
+        state.progress(f"{unit.document.file} got its meaning")
         base = state.vocabulary_of(own[0].home if own else unit)
         # Whatever else can change what a document means shows in its vocabulary, or in the slots it sets.
         slots = tuple((draft.key, draft.slot.type) for draft in own)

@@ -82,9 +82,8 @@ def _minimum(unit: Unit) -> int:
 
 
 def _suites(units: list[Unit], found: Diagnostics) -> list[_Suite]:
-    tests = sorted(
-        (unit for unit in units if isinstance(unit.spec, PolicyTestSpec)), key=lambda unit: unit.document.span
-    )
+    tests = [unit for unit in units if isinstance(unit.spec, PolicyTestSpec)]
+    tests.sort(key=lambda unit: (unit.document.file, unit.document.index))
     return [
         _Suite(unit, unit.spec, read_facts(unit.spec.given, unit.document, ("spec", "given"), found))
         for unit in tests

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from koordpolicy.diagnostics import Position, Span
+from koordpolicy.language.documents.quick import quick
 from koordpolicy.language.documents.text import Lines, TextMap
 from koordpolicy.language.documents.tree import Data, Place
 
@@ -13,16 +14,39 @@ _LONGEST_TAG = 100
 """Characters before a scalar among which a tag of its own stands: those of the core schema are short."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Positions:
     """Spans by path, a path being the keys and indices from the root: `("spec", "variables", 0)`.
 
     A path that does not exist gives the place of its nearest existing ancestor, so that a finding
     about something absent still has a place.
+
+    Places weigh several times what they are the places of, and few are asked for once a document has a meaning:
+    `let_go` forgets those that can be read again.
     """
 
-    lines: Lines
-    root: Place
+    __slots__ = ("_again", "_root", "lines")
+
+    def __init__(self, lines: Lines, root: Place, again: tuple[int, int] | None = None) -> None:
+        """`again`: offsets of the document's text in the file, where `quick` gives the same root for it every time."""
+        self.lines = lines
+        self._root: Place | None = root
+        self._again = again
+
+    @property
+    def root(self) -> Place:
+        """The place of the whole document."""
+        root = self._root
+        if root is None:
+            assert self._again is not None
+            start, end = self._again
+            root = self._root = quick(self.lines.text[start:end], start)
+            assert root is not None  # it was read so before
+        return root
+
+    def let_go(self) -> None:
+        """Forget the places, where they can be read again when somebody asks."""
+        if self._again is not None:
+            self._root = None
 
     def value(self, path: Path = ()) -> Span:
         """Where the value stands (the alias itself where an alias stands for it)."""

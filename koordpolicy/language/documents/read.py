@@ -51,8 +51,11 @@ def place_of(lines: Lines, base: int, text: str, found: Diagnostics) -> Place | 
     Raises `SyntaxFault` (offsets relative to `text`) and `TooLarge`.
     """
     root = quick(text, base)
-    if root is not None:
-        return root
+    return _built(lines, base, text, found) if root is None else root
+
+
+def _built(lines: Lines, base: int, text: str, found: Diagnostics) -> Place | None:
+    """As `place_of`, for a document that is not laid out plainly."""
     from koordpolicy.language.documents.build import build  # noqa: PLC0415  # the YAML library, which few documents need
 
     return build(lines, base, text, found)
@@ -89,8 +92,11 @@ def read_one(
         return None
     if _EMPTY.fullmatch(text):
         return None
+    root = quick(text, base)
+    again = None if root is None else (base, base + len(text))
     try:
-        root = place_of(lines, base, text, found)
+        if root is None:
+            root = _built(lines, base, text, found)
     except SyntaxFault as raised:
         from koordpolicy.language.documents.mending import at_cause, mended  # noqa: PLC0415  # as for `build`
 
@@ -116,7 +122,7 @@ def read_one(
             help="begin with `apiVersion:`, `kind:`, `metadata:` and `spec:`",
         )
         return None
-    return Document.of(index, Positions(lines, root))
+    return Document.of(index, Positions(lines, root, again))
 
 
 def _report(

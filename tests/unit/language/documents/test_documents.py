@@ -154,3 +154,23 @@ def test_later_documents_know_their_lines() -> None:
 def test_the_digest_tells_files_apart() -> None:
     assert one("a: 1\n").text_digest == one("a: 1\n").text_digest
     assert one("a: 1\n").text_digest != one("a: 1\n\n").text_digest
+
+
+@pytest.mark.parametrize("text", ["a: {b: [1, 'x']}\nc: |\n  two\n  lines\n", "a: &it {b: 1}\nc: *it\n"])
+def test_places_that_were_let_go_are_found_again(text: str) -> None:
+    found = Diagnostics()
+    _, second = read_documents("f.yaml", f"\ufefffirst: 1\n---\n{text}", found)
+    positions = second.positions
+    paths: list[tuple[str | int, ...]] = [(), ("a",), ("a", "b"), ("a", "b", 1), ("c",), ("absent",)]
+
+    def seen() -> list[Any]:
+        inside = positions.text(("c",))
+        return [
+            second.span,
+            inside and [inside.position(at) for at in range(9)],
+            *((positions.value(path), positions.key(path), positions.origin(path)) for path in paths),
+        ]
+
+    before = seen()
+    positions.let_go()
+    assert seen() == before

@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from koordpolicy import resources
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.language.documents.build import build
 from koordpolicy.language.documents.faults import SyntaxFault
 from koordpolicy.language.documents.quick import quick
+from koordpolicy.language.documents.split import split
 from koordpolicy.language.documents.text import Lines, decode
 from koordpolicy.language.documents.tree import Place
 
@@ -224,3 +226,13 @@ def test_offsets_count_from_the_file() -> None:
     entry = item.child(0)
     assert entry is not None and entry.keys is not None
     assert entry.keys["b"].start == 105
+
+
+def test_it_reads_all_of_the_built_in_packs() -> None:
+    texts = [
+        text for path in sorted(resources.policies().rglob("*.yaml")) for _, text in split(path.read_text())
+    ]
+    assert texts
+    assert not [text for text in texts if quick(text, 0) is None], (
+        "every command would import the YAML library"
+    )
