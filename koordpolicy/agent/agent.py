@@ -9,8 +9,13 @@ from typing import Any, Final
 from koordpolicy.agent.audit.log import AuditLog
 from koordpolicy.agent.carrying_out import CarryingOut
 from koordpolicy.agent.collection import Collection, decide_collection
+from koordpolicy.agent.collectors.cpi import CPICounting
 from koordpolicy.agent.collectors.kernel_reader import KernelUsage
+from koordpolicy.agent.collectors.kernel_signals import KernelSignals
+from koordpolicy.agent.collectors.signal_pace import SignalPace, decide_signal_pace
+from koordpolicy.agent.collectors.signals import SignalCollector
 from koordpolicy.agent.collectors.usage import Scene, UsageCollector
+from koordpolicy.agent.elsewhere import makers
 from koordpolicy.agent.facts import NodeSettings, agent_record
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.host_applications import HostApplications
@@ -18,11 +23,15 @@ from koordpolicy.agent.measurements.levels import CPU, MEMORY, NODE, Measurement
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_pods import NodePod, node_pods
 from koordpolicy.agent.node_strategies import NodeStrategy, node_strategies
+from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.plan import Plan
 from koordpolicy.agent.pods import PodAnswers
 from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
 from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
+from koordpolicy.agent.rounds.interference import add_signals, signals_of
+from koordpolicy.agent.rounds.prediction import PredictionRounds
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
+from koordpolicy.agent.strategies.prediction_rules import KIND as PREDICTION
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.agent.watch import NodeWatch
 from koordpolicy.algorithms.node_record import NodeSight
@@ -65,6 +74,7 @@ class NodeAgent:
         audit: AuditLog,
         *,
         dry_run: bool = False,
+        peaks: PeakFiles | None = None,
     ) -> None:
         self.component = component
         self.watch = watch
@@ -79,16 +89,21 @@ class NodeAgent:
             now_ns(),
             watch.node,
             dry_run,
+            makers=makers(kernel, plan_only=dry_run),
         )
         component.process.metrics.set("koordlet_start_time", now_ns() / NANOSECONDS, node=watch.node)
         self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)
         self.applications = HostApplications(kernel)
         self.strategies = node_strategies(lambda: component.draw(_CHANCES) / _CHANCES)
+        self.predictions = PredictionRounds(peaks)
         self.dry_run = dry_run
         self.measurements: Measurements | None = None
         self.settings = NodeSettings()
         self._collection: Collection | None = None
         self._collector = UsageCollector(KernelUsage(kernel.root, kernel.hierarchy))
+        signals = KernelSignals(kernel.root, kernel.hierarchy)
+        self._signals = SignalCollector(signals, CPICounting(signals.count, signals.cpus))
+        self._signal_pace: SignalPace | None = None
         self._troubles: dict[str, str] = {}
         self._due: dict[str, int] = {}
         """When each strategy has its next turn, in nanoseconds of the monotonic clock."""
@@ -132,11 +147,14 @@ class NodeAgent:
         metric = self._latest(graph, now, monotonic)
         seen = NodeSight(sight.node, sight.pods, metric, sight.zones, sight.cpu, sight.devices)
         record = agent_record(graph, CPUSuppression(graph), seen, now, self.settings)
+        pods, pace = self.pods(), self._signal_pace
+        signals = {} if pace is None else signals_of(self.measurements, pods, monotonic, pace)
+        add_signals(record, signals)
         return NodeFrame(
             graph,
             sight.node,
             record,
-            self.pods(),
+            pods,
             self.measurements,
             self.collection(),
             self.kernel,
@@ -146,6 +164,7 @@ class NodeAgent:
             self.answers.age(monotonic) <= self.collection().pods_stale_after,
             self.settings.cpu_manager == "static",
             _reserved(sight.node.annotations),
+            signals,
         )
 
     def _latest(self, graph: RuleGraph, now: int, monotonic: int) -> NodeMetric | None:
@@ -185,6 +204,7 @@ class NodeAgent:
                 own = self.watch.own(resources.NODE_METRICS) or {}
                 self._collection = decide_collection(graph, record, now, own)
                 self.applications.decide(graph, record, now)
+                self._signal_pace = decide_signal_pace(graph, record, now)
             except (CelError, ObjectError) as error:
                 self._trouble("MetricCollection", str(error))
             else:
@@ -204,10 +224,12 @@ class NodeAgent:
         kubepods = self.kernel.kubepods()
         best_effort = "" if kubepods is None else kubepods.of_class(QOS_BEST_EFFORT)
         scene = Scene(self.pods(), self.applications.groups, best_effort)
+        now = monotonic_ns()
         self._collector.collect(
-            self.measurements, scene, monotonic_ns(), collection.interval, collection.system_inputs_within
+            self.measurements, scene, now, collection.interval, collection.system_inputs_within
         )
-        for part, why in self._collector.failures.items():
+        self._signals.collect(self.measurements, scene.pods, self._signal_pace, now)
+        for part, why in (self._collector.failures | self._signals.failures).items():
             self._trouble(f"collect {part}", why)
         self._show()
 
@@ -222,11 +244,22 @@ class NodeAgent:
             pods_by_uid(self.watch.objects.pods.values()),
             self.applications.known,
         )
+        frame, sight = self.frame(), self.watch.objects.sight(self.watch.node)
+        if frame is not None and sight is not None:
+            metric = self.predictions.told(metric, frame, sight.pods)
         written = await self.reporter.report(metric, self._zones(view))
         self.component.process.metrics.add(
             "koordpolicy_node_reports_total", result="written" if written else "failed"
         )
         return written
+
+    async def predict(self) -> None:
+        """Take a sample of what is used, to predict peaks by."""
+        frame = self.frame()
+        if frame is not None:
+            with self._told(PREDICTION, frame):
+                await self.predictions.round(frame)
+            self.component.process.metrics.set("koordpolicy_agent_peaks", len(self.predictions))
 
     async def carry_out(self, strategies: Sequence[NodeStrategy], frame: NodeFrame) -> None:
         """One round of some strategies. What policy cannot decide changes nothing."""
@@ -260,6 +293,10 @@ class NodeAgent:
         tasks.start("decide", self._every(self._decided, lambda: self.collection().interval))
         tasks.start("collect", self._every(self._collected, lambda: self.collection().interval))
         tasks.start("report", self._every(self.report, lambda: self.collection().every, at_once=False))
+        tasks.start(
+            "predict",
+            self._every(self.predict, lambda: self.predictions.interval(self.collection().interval)),
+        )
         tasks.start("strategies", self._every(self._strategies, lambda: self._pause, at_once=False))
 
     async def _decided(self) -> None:
@@ -297,6 +334,7 @@ class NodeAgent:
 
     async def stop(self) -> None:
         """Give back what would hurt while nobody measures; say so."""
+        self._signals.stop()
         results = self.kernel.door.undo(lambda write: write.writer in _HURTS)
         if results:
             LOG.info("%d kernel files were given back what they said before", len(results))
@@ -326,6 +364,7 @@ class NodeAgent:
             },
             "measurements": 0 if self.measurements is None else self.measurements.nbytes,
             "report": self.reporter.trouble or "good",
+            "prediction": self.predictions.trouble or "good",
             "troubles": {name: why for name, why in self._troubles.items() if why},
         }
 

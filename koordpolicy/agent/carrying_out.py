@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from koordpolicy.agent.apply import apply
 from koordpolicy.agent.audit.log import AuditEvent, AuditLevel, AuditLog, AuditSubject
+from koordpolicy.agent.elsewhere import Maker, made
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import NodeStrategy
-from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Plan, Write
+from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Notice, Plan, Write
 from koordpolicy.agent.strategies.arbiter import settle
 from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
@@ -53,6 +54,8 @@ class CarryingOut:
     """What each kind wanted last."""
     notes: tuple[str, ...] = ()
     memories: dict[str, EvictionMemory] = field(default_factory=dict)
+    makers: Mapping[str, Maker] = field(default_factory=dict)
+    """Who makes what no kernel file takes."""
 
     def write(self, kinds: Mapping[str, Plan], frame: NodeFrame) -> None:
         """Make what some kinds want now, of what the others hold nothing. Raises `CelError` where policy cannot settle it."""
@@ -63,8 +66,10 @@ class CarryingOut:
             self.metrics.add("koordpolicy_file_conflicts_total", file=conflict.file, winner=conflict.winner)
         self.notes = tuple(settled.plan.notes)
         found: dict[str, list[FileWriteResult]] = {}
+        # What is no file goes first: files of a group need the group.
+        others = made(settled.plan.writes, self.makers, frame.kernel, frame.pods)
         applied = apply(settled.plan, frame.kernel.door, frame.kernel.groups(frame.pods))
-        for result in applied.results:
+        for result in (*others, *applied.results):
             writer = str(result.write.writer)
             found.setdefault(writer, []).append(result)
             self.metrics.add("koordpolicy_kernel_writes_total", writer=writer, outcome=str(result.outcome))
@@ -73,6 +78,9 @@ class CarryingOut:
         self.results.update(found)
         for write in settled.plan.writes:
             self._show(write)
+        for plan in kinds.values():
+            for notice in plan.notices:
+                self._notify(notice, frame.now)
 
     async def evict(self, strategy: NodeStrategy, needs: Needs, frame: NodeFrame) -> None:
         """Let pods go. Each is asked of the API server before the next one counts.
@@ -159,6 +167,15 @@ class CarryingOut:
         self._audit(one, now, f"evicted for {one.reason}")
         return True
 
+    def _notify(self, one: Notice, now: int) -> None:
+        if not self.dry_run:
+            self.recorder.record(_reference(one), one.reason, one.message, type="Warning", action="Watch")
+        self.audit.add(
+            AuditEvent(
+                now, AuditLevel.POLICY, AuditSubject.POD, one.reason, one.message, one.namespace, one.name
+            )
+        )
+
     def _audit(self, one: Eviction, now: int, message: str) -> None:
         self.audit.add(
             AuditEvent(
@@ -176,7 +193,7 @@ def _key(one: Eviction) -> tuple[str, str, str]:
     return (one.namespace, one.name, one.uid)
 
 
-def _reference(one: Eviction) -> Mapping[str, Any]:
+def _reference(one: Eviction | Notice) -> Mapping[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Pod",

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from koordpolicy.agent.collectors.kernel_signals import KernelSignals
 from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.linux.core_scheduling import HostCoreScheduling
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.files.kernel_file import CgroupVersion, FilePlace
 from koordpolicy.linux.files.table import KERNEL_FILES
@@ -41,7 +43,7 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "memcg_reaper.reap_background": "SystemTuning.reapsMemory does nothing",
         "pagecache_limit.enabled": "SystemTuning.limitsPageCache does nothing",
         "sched_features": "SystemTuning.features does nothing",
-        "cpu.pressure": "the pressure of pods is not measured",
+        "cpu.pressure": "the pressure of pods is not measured: rules of Interference that read it hold of nobody",
     }
 )
 """What is not done where a file is missing."""
@@ -87,6 +89,8 @@ def abilities(kernel: NodeKernel) -> Iterator[Ability]:
             count = f"{len(found)} of them" if isinstance(found, tuple | Mapping) and found else ""
             yield Ability(name, True, count)
     yield _processes(kernel)
+    yield _counters(kernel)
+    yield _cookies()
     target = "" if kubepods is None else kubepods.root
     for file, means in _FIELDS.items():
         row = KERNEL_FILES.get(file)
@@ -106,6 +110,29 @@ def _processes(kernel: NodeKernel) -> Ability:
     except KernelFileError as error:
         return Ability(name, False, str(error), means)
     return Ability(name, there, "" if there else "the agent is in another PID namespace", means)
+
+
+def _counters(kernel: NodeKernel) -> Ability:
+    """Whether cycles and instructions of groups can be counted: by counting those of the root for a moment."""
+    name, means = (
+        "cycles and instructions of groups",
+        "rules of Interference that read `pod.cpi` hold of nobody",
+    )
+    try:
+        KernelSignals(kernel.root, kernel.hierarchy).count("").close()
+    except KernelFileError as error:
+        return Ability(name, False, error.problem, means)
+    return Ability(name, True, "")
+
+
+def _cookies() -> Ability:
+    """Whether the kernel knows cookies of core scheduling: by asking for this process' own."""
+    name, means = "core scheduling", "SystemTuning.cpuMechanism `coreSched` keeps nobody apart"
+    try:
+        HostCoreScheduling().cookie(0)
+    except KernelFileError as error:
+        return Ability(name, False, error.problem, means)
+    return Ability(name, True, "")
 
 
 def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:

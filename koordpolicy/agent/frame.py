@@ -1,12 +1,13 @@
 """The node at one moment, as strategies look at it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from koordpolicy.agent.collection import Collection
 from koordpolicy.agent.measurements.levels import Measurements
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_pods import NodePod
+from koordpolicy.agent.strategies.interference import PodSignals
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.facts import Record
 from koordpolicy.model.node import Node
@@ -37,6 +38,14 @@ class NodeFrame:
     trusted: bool = True
     kubelet_places_cpus: bool = False
     reserved_cpus: frozenset[int] = frozenset()
+    signals: Mapping[str, PodSignals] = field(default_factory=dict)
+    """What says that pods are held up, by UID; none where no rule asks for it."""
+
+    @property
+    def pod_records(self) -> list[Record]:
+        """The facts of the node's pods."""
+        found: list[Record] = self.record["pods"]  # type: ignore[assignment]  # a record holds anything
+        return found
 
     def cpus_of(self, qos: str) -> frozenset[int]:
         """The CPUs that the scheduler has given to pods whose label names a class."""

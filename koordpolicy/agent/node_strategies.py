@@ -1,7 +1,8 @@
 """The strategies of a node, in the order in which they are carried out: what each reads, asks and wants."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from koordpolicy.agent.collectors.kernel_reader import group_cpus
@@ -10,20 +11,24 @@ from koordpolicy.agent.hooks.container_writes import container_writes
 from koordpolicy.agent.hooks.containers import KIND as HOOK
 from koordpolicy.agent.hooks.containers import pod_numbers
 from koordpolicy.agent.measurements.levels import CPU, LIMIT, NODE, REQUEST, THROTTLED, USAGE, ContainerKey
-from koordpolicy.agent.plan import BEST_EFFORT, Plan
+from koordpolicy.agent.plan import BEST_EFFORT, Plan, joined
+from koordpolicy.agent.rounds.caches import CacheRounds
+from koordpolicy.agent.rounds.disks import DiskRounds
+from koordpolicy.agent.rounds.interference import InterferenceRounds
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
 from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, PodCPU, TokensOf
 from koordpolicy.agent.strategies.cpu_eviction import KIND as CPU_EVICTION
 from koordpolicy.agent.strategies.cpu_eviction import MeasuredCPU, cpu_needs, eviction_window
-from koordpolicy.agent.strategies.cpu_isolation import CPUIsolation
+from koordpolicy.agent.strategies.cpu_isolation import IsolatedCPU
 from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.host_applications import KIND as APPLICATIONS
 from koordpolicy.agent.strategies.host_applications import application_plan, host_applications
+from koordpolicy.agent.strategies.interference import KIND as INTERFERENCE
 from koordpolicy.agent.strategies.isolation import KIND as ISOLATION
 from koordpolicy.agent.strategies.isolation import Isolations
 from koordpolicy.agent.strategies.memory_eviction import KIND as MEMORY_EVICTION
 from koordpolicy.agent.strategies.memory_eviction import memory_needs
-from koordpolicy.agent.strategies.memory_isolation import MemoryIsolation
+from koordpolicy.agent.strategies.memory_isolation import IsolatedMemory
 from koordpolicy.agent.strategies.suppression import KIND as SUPPRESS
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.agent.strategies.suppression_plan import BestEffortGroup
@@ -37,7 +42,6 @@ from koordpolicy.algorithms.satisfaction import BestEffortUse
 from koordpolicy.language.facts import TIMES
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.readings.value import read_number
-from koordpolicy.model.facts import Record
 from koordpolicy.model.protocol import CPU as CPU_RESOURCE
 from koordpolicy.model.protocol import QOS_BEST_EFFORT
 from koordpolicy.model.time import NANOSECONDS
@@ -65,15 +69,24 @@ class NodeStrategy:
 
 def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
     """The strategies of one process; what they keep from round to round is theirs. `chance` gives numbers from 0 to 1."""
-    bursts = _Bursts(chance)
+    bursts, held_up, disks, caches = _Bursts(chance), InterferenceRounds(), DiskRounds(), CacheRounds()
     return (
-        NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), _suppress),
+        NodeStrategy(INTERFERENCE, _often, held_up.plan),
+        NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), partial(_suppress, held_up)),
         NodeStrategy(BURST, _of_policy(BURST), bursts.plan),
         NodeStrategy(HOOK, _often, _containers),
-        NodeStrategy(ISOLATION, _often, _isolate),
+        NodeStrategy(
+            ISOLATION,
+            _often,
+            lambda frame: joined((_isolate(frame), caches.plan(frame), disks.plan(frame))),
+        ),
         NodeStrategy(APPLICATIONS, _often, _applications),
         NodeStrategy(TUNING, _often, _tune),
-        NodeStrategy(CPU_EVICTION, _of_policy(CPU_EVICTION), needs=_needs_cpu),
+        NodeStrategy(
+            CPU_EVICTION,
+            _of_policy(CPU_EVICTION),
+            needs=lambda frame: held_up.needs(frame, _needs_cpu(frame)),
+        ),
         NodeStrategy(MEMORY_EVICTION, _of_policy(MEMORY_EVICTION), needs=_needs_memory),
     )
 
@@ -95,11 +108,6 @@ def _of_policy(kind: str) -> Callable[[NodeFrame], int]:
     return interval
 
 
-def _pods(frame: NodeFrame) -> list[Record]:
-    found: list[Record] = frame.record["pods"]  # type: ignore[assignment]  # a record holds anything
-    return found
-
-
 def _quota(frame: NodeFrame, group: str) -> int | None:
     return _or_none(lambda: read_number(frame.kernel.root, frame.kernel.hierarchy, _QUOTA, group))
 
@@ -114,18 +122,21 @@ def _or_none(read: Callable[[], _T]) -> _T | None:
 # --- CPU suppression ----------------------------------------------------------------------------------
 
 
-def _suppress(frame: NodeFrame) -> Plan:
+def _suppress(held_up: InterferenceRounds, frame: NodeFrame) -> Plan:
     kernel, kubepods = frame.kernel, frame.kernel.kubepods()
     if kubepods is None:
         return Plan(notes=("the kubelet has made no groups yet",))
-    decided = CPUSuppression(frame.graph).decide(frame.record, frame.now)
+    capacity = int(frame.record.get("capacity.cpu", 0))  # type: ignore[call-overload]  # a record holds anything
+    decided, because = held_up.suppressed(
+        CPUSuppression(frame.graph).decide(frame.record, frame.now), capacity
+    )
     group = kernel.target_of(BEST_EFFORT, frame.pods)
     own, borrowed = frame.cpus_of(_OWN_CLASS), frame.cpus_of(_BORROWED_CLASS)
     planned = suppression_plan(
         decided,
         BestEffortGroup(
             frame.processors,
-            int(frame.record.get("capacity.cpu", 0)),  # type: ignore[call-overload]  # a record holds anything
+            capacity,
             _or_none(lambda: group_cpus(kernel.root, kernel.hierarchy, group)),
             _quota(frame, group),
             borrowed,
@@ -141,6 +152,7 @@ def _suppress(frame: NodeFrame) -> Plan:
             for uid, one in frame.pods.items()
             if one.pod.kubernetes_qos == QOS_BEST_EFFORT
         },
+        because,
     )
 
 
@@ -165,7 +177,7 @@ class _Bursts:
         pool = bursts.pool(frame.record, len(frame.processors), used, frame.now)
         cpu = frame.found.containers.latest(CPU, frame.monotonic, frame.collection.fresh)
         throttled = frame.found.containers.latest(THROTTLED, frame.monotonic, frame.collection.fresh)
-        records = {str(pod.get("uid", "")): pod for pod in _pods(frame)}
+        records = {str(pod.get("uid", "")): pod for pod in frame.pod_records}
         pods = []
         for uid, one in frame.pods.items():
             if uid in records:
@@ -189,7 +201,7 @@ class _Bursts:
 
 def _containers(frame: NodeFrame) -> Plan:
     pools = cpu_pools(frame)
-    return _joined(
+    return joined(
         container_writes(one.pod, pod_numbers(frame.graph, one.pod, frame.record, frame.now), pools)
         for one in frame.pods.values()
     )
@@ -205,30 +217,21 @@ def cpu_pools(frame: NodeFrame) -> CPUPools:
 
 def _isolate(frame: NodeFrame) -> Plan:
     isolations = Isolations(frame.graph, frame.record, frame.now)
-    pods = [pod for pod in _pods(frame) if pod["active"] and pod["known"]]
+    pods = [pod for pod in frame.pod_records if pod["active"] and pod["known"]]
     named = [
         (pod, tuple(frame.pods[str(pod["uid"])].containers)) for pod in pods if str(pod["uid"]) in frame.pods
     ]
-    return _joined((MemoryIsolation(isolations).plan(pods), CPUIsolation(isolations).plan(named)))
+    return joined((IsolatedMemory(isolations).plan(pods), IsolatedCPU(isolations).plan(named)))
 
 
 def _applications(frame: NodeFrame) -> Plan:
-    isolation = CPUIsolation(Isolations(frame.graph, frame.record, frame.now))
+    isolation = IsolatedCPU(Isolations(frame.graph, frame.record, frame.now))
     applications = host_applications(frame.graph, frame.record, frame.now)
     return application_plan(isolation, applications, cpu_pools(frame))
 
 
 def _tune(frame: NodeFrame) -> Plan:
     return system_plan(frame.graph, frame.record, frame.now)
-
-
-def _joined(plans: Iterable[Plan]) -> Plan:
-    listed = list(plans)
-    return Plan(
-        tuple(write for plan in listed for write in plan.writes),
-        notes=tuple(note for plan in listed for note in plan.notes),
-        holds={place: by for plan in listed for place, by in plan.holds.items()},
-    )
 
 
 # --- evictions ----------------------------------------------------------------------------------------

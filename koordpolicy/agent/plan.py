@@ -3,7 +3,7 @@
 Nothing here touches anything: a dry run prints it, the simulator plays it, and only the agent's process carries it out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -95,6 +95,17 @@ class Eviction:
     by: str = "Eviction"
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """What a strategy tells of a pod, once: an Event of that reason."""
+
+    namespace: str
+    name: str
+    uid: str
+    reason: str
+    message: str
+
+
 _NOTHING_HELD: Final[Mapping[tuple[str, Group], str]] = MappingProxyType({})
 
 
@@ -108,9 +119,22 @@ class Plan:
     writes: Sequence[Write] = ()
     evictions: Sequence[Eviction] = ()
     notes: Sequence[str] = ()
+    notices: Sequence[Notice] = ()
     holds: Mapping[tuple[str, Group], str] = field(default_factory=lambda: _NOTHING_HELD)
 
     @property
     def empty(self) -> bool:
         """Whether nothing is to be done."""
         return not self.writes and not self.evictions
+
+
+def joined(plans: Iterable[Plan]) -> Plan:
+    """One plan of several, in their order."""
+    listed = list(plans)
+    return Plan(
+        tuple(write for plan in listed for write in plan.writes),
+        tuple(eviction for plan in listed for eviction in plan.evictions),
+        tuple(note for plan in listed for note in plan.notes),
+        tuple(notice for plan in listed for notice in plan.notices),
+        {place: by for plan in listed for place, by in plan.holds.items()},
+    )

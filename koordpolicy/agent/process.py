@@ -14,6 +14,7 @@ from koordpolicy.agent.audit.route import events_route
 from koordpolicy.agent.explanation import explanation_text, node_explanation
 from koordpolicy.agent.groups_watch import GroupsWatch
 from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
 from koordpolicy.agent.supply import PodSupply
 from koordpolicy.agent.watch import NodeWatch
@@ -100,7 +101,8 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
         kernel = node_kernel(agent)
         watch = NodeWatch(component, agent.node)
         answers = PodAnswers(agent.pods_from, began=monotonic_ns())
-        node = NodeAgent(component, watch, kernel, answers, audit, dry_run=agent.dry_run)
+        peaks = PeakFiles(settings.state_directory) if settings.state_directory else None
+        node = NodeAgent(component, watch, kernel, answers, audit, dry_run=agent.dry_run, peaks=peaks)
         process.status.add(node.status)
         supply, groups = await _supply(stack, component, node, agent)
         async with Tasks() as tasks:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from koordpolicy.model.protocol import CPU_BURST, CPU_QOS, MEMORY_QOS
+from koordpolicy.model.protocol import BLKIO_QOS, CPU_BURST, CPU_QOS, MEMORY_QOS
 from koordpolicy.model.reading import Json, ObjectError, embedded_object
 
 
@@ -20,6 +20,14 @@ def said_of_memory(annotations: Mapping[str, str]) -> Json:
 def said_of_cpu(annotations: Mapping[str, str]) -> Json | None:
     """How the kernel's scheduler treats the pod, by the names of NodeSLO's `cpuQOS`; None where it says nothing."""
     return _said(annotations, CPU_QOS) if CPU_QOS in annotations else None
+
+
+def said_of_blocks(annotations: Mapping[str, str]) -> Json | None:
+    """What the pod may ask of devices, by the names of NodeSLO's `blkioQOS`; None where it says nothing.
+
+    Raises ObjectError for what cannot be read.
+    """
+    return embedded_object(annotations[BLKIO_QOS], BLKIO_QOS) if annotations.get(BLKIO_QOS) else None
 
 
 def whole_number(said: Json, name: str) -> int | None:

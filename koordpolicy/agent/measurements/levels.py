@@ -15,11 +15,37 @@ THROTTLED: Final = "throttled"
 USAGE, REQUEST, LIMIT = "usage", "request", "limit"
 """Of best-effort work together, in millicores."""
 
+CPI, WAITING = "cpi", "schedulingDelay"
+"""Cycles for each instruction; percent of the time that passed in which the tasks of a pod waited for a CPU."""
+
+PRESSURES: Final = tuple(
+    (resource, kind) for resource in ("cpu", "memory", "io") for kind in ("some", "full")
+)
+"""What tasks wait for, and whether some of them do or all; measured in percent."""
+
+
+def pressure_measure(resource: str, kind: str) -> str:
+    """The name of a pressure in tables, and as a fact."""
+    return f"pressure.{resource}.{kind}"
+
+
+SIGNALS: Final = (*(pressure_measure(*one) for one in PRESSURES), WAITING)
+
 _MOST_ZONES: Final = 1024
 _MOST_APPLICATIONS: Final = 1000
 _CONTAINERS: Final = 10
 """Containers of a pod that are measured, on average."""
-_LEVELS: Final = ("node", "system", "best_effort", "zones", "pods", "containers", "applications")
+_LEVELS: Final = (
+    "node",
+    "system",
+    "best_effort",
+    "zones",
+    "pods",
+    "containers",
+    "applications",
+    "signals",
+    "cpi",
+)
 
 
 class ContainerKey(NamedTuple):
@@ -43,6 +69,8 @@ class Measurements:
             (CPU, MEMORY, WITH_CACHE, THROTTLED), pod, _CONTAINERS * most
         )
         self.applications = MeasurementTable[str]((CPU, MEMORY), pod, _MOST_APPLICATIONS)
+        self.signals = MeasurementTable[str](SIGNALS, pod, most)
+        self.cpi = MeasurementTable[str]((CPI,), pod, most)
 
     @property
     def nbytes(self) -> int:

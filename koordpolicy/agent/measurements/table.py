@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from koordpolicy.algorithms.aggregation import Floats, aggregate, counts, latest, spans
+from koordpolicy.algorithms.aggregation import Floats, aggregate, counts, latest, percentiles, spans
 
 Subject = TypeVar("Subject", bound=Hashable)
 
@@ -56,6 +56,10 @@ class Excerpt(Generic[Subject]):
     def aggregate(self, name: str) -> dict[Subject, float]:
         """The average (`avg`) or a percentile (`p50`, `p90`, `p95`, `p99`) of each subject that was measured."""
         return self._known(aggregate(self.values, name))
+
+    def percentile(self, share: float) -> dict[Subject, float]:
+        """The value at a share (0.9 for 90 percent) of each subject that was measured."""
+        return self._known(percentiles(self.values, share))
 
     def latest(self) -> dict[Subject, float]:
         """The last value of each subject that was measured."""

@@ -61,7 +61,7 @@ def lines(share: CacheShare, caches: Caches) -> tuple[list[str], list[str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class CacheIsolation:
+class IsolatedCache:
     """The policies of a node on its caches."""
 
     isolations: Isolations

@@ -34,7 +34,7 @@ _DIRECTORIES: Final = ((BURSTABLE, LS), (BEST_EFFORT, BE))
 
 
 @dataclass(frozen=True, slots=True)
-class CPUIsolation:
+class IsolatedCPU:
     """The policies of a node on its scheduler."""
 
     isolations: Isolations

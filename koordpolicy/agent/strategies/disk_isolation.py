@@ -1,13 +1,14 @@
 """What best-effort work, and the node as a whole, may ask of disks: limits and weights by device."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write
+from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write, pod_group
 from koordpolicy.agent.strategies.isolation import BE, KIND, ROOT, Isolations
 from koordpolicy.language.kinds.isolation import BlockDevice
+from koordpolicy.model.pod_strategies import said_of_blocks
 
 WRITER: Final = "block-io"
 WEIGHT: Final = "blkio.cost.weight"
@@ -19,6 +20,12 @@ _LATENCY: Final = 3000
 """Microseconds that the kernel takes where nothing is said."""
 _SHARE: Final = 95
 """Percent of requests of which that should hold."""
+
+LIMITS: Final = (
+    *(f"blkio.throttle.{kind}_device" for kind in ("read_iops", "write_iops", "read_bps", "write_bps")),
+    WEIGHT,
+)
+"""The files of a group that list devices."""
 
 _THROTTLES: Final[Mapping[str, Callable[[BlockDevice], int | None]]] = {
     "blkio.throttle.read_iops_device": lambda one: one.read_iops,
@@ -32,7 +39,31 @@ Resolve = Callable[[BlockDevice], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class DiskIsolation:
+class PodBlocks:
+    """A pod, and the devices that its annotation names; None for one that names none any more."""
+
+    uid: str
+    name: str
+    blocks: Sequence[BlockDevice] | None
+
+
+def own_blocks(annotations: Mapping[str, str]) -> list[BlockDevice] | None:
+    """The devices that a pod's annotation names; None without one. Raises ValueError for what is none of it."""
+    said = said_of_blocks(annotations)
+    if said is None:
+        return None
+    found = []
+    for one in said.get("blocks") or ():
+        if not isinstance(one, Mapping):
+            raise ValueError("a block is a mapping with a name")  # noqa: TRY004 - one error for whatever is none of it
+        limits = one.get("ioCfg") or {}
+        known = {name: value for name, value in one.items() if name in ("name", "type")}
+        found.append(BlockDevice.model_validate({**known, **dict(limits)}))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class IsolatedDisks:
     """The policies of a node on its disks."""
 
     isolations: Isolations
@@ -57,18 +88,35 @@ class DiskIsolation:
                 writes.append(Write(file, group, line, f"{KIND}/{name}.blocks", WRITER))
         return Plan(tuple(writes), notes=tuple(notes))
 
+    def pod_plan(self, pod: PodBlocks, resolve: Resolve, listed: Mapping[str, AbstractSet[str]]) -> Plan:
+        """What is to be written for a pod that says itself what it may ask of devices; one that says it no more is reset."""
+        try:
+            devices = {} if pod.blocks is None else _numbered(pod.blocks, resolve)
+        except LookupError as problem:
+            return Plan(notes=(f"{pod.name}: {problem.args[0]}",))
+        reason = f"what {pod.name} says itself"
+        group = pod_group(pod.uid)
+        return Plan(
+            tuple(Write(file, group, line, reason, WRITER) for file, line in _group_lines(devices, listed))
+        )
+
     def _devices(self, name: str, resolve: Resolve) -> dict[str, BlockDevice]:
         """The devices of a group by the numbers of their disks; none while it is switched off."""
         if not self.isolations.on(name, "disk"):
             return {}
         roots = {"node": self.isolations.node}
-        found = {}
-        for block in self.isolations.graph.setting(KIND, name, "blocks", roots) or ():
-            number = resolve(block)
-            if number is None:
-                raise LookupError(f"there is no {block.type or 'device'} `{block.name}` on the node")
-            found[number] = block
-        return found
+        return _numbered(self.isolations.graph.setting(KIND, name, "blocks", roots) or (), resolve)
+
+
+def _numbered(blocks: Iterable[BlockDevice], resolve: Resolve) -> dict[str, BlockDevice]:
+    """Devices by the numbers of their disks. Raises LookupError for one that is not there."""
+    found = {}
+    for block in blocks:
+        number = resolve(block)
+        if number is None:
+            raise LookupError(f"there is no {block.type or 'device'} `{block.name}` on the node")
+        found[number] = block
+    return found
 
 
 Lines = Sequence[tuple[str, str]]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from koordpolicy.agent.plan import Group, Level, Plan, Write
-from koordpolicy.agent.strategies.cpu_isolation import IDENTITY_FILE, WRITER, CPUIsolation
+from koordpolicy.agent.strategies.cpu_isolation import IDENTITY_FILE, WRITER, IsolatedCPU
 from koordpolicy.agent.strategies.isolation import BE, LS, LSE, LSR
 from koordpolicy.algorithms.cpu_pools import CPUPools, joined
 from koordpolicy.graph import RuleGraph
@@ -46,7 +46,7 @@ def application_group(application: HostApplication) -> Group:
 
 
 def application_plan(
-    isolation: CPUIsolation, applications: Sequence[HostApplication], pools: CPUPools
+    isolation: IsolatedCPU, applications: Sequence[HostApplication], pools: CPUPools
 ) -> Plan:
     """What is to be written for programs: identities by their classes, and the shared CPUs for those of class LS."""
     writes: list[Write] = []

@@ -63,7 +63,7 @@ class MemoryTreatment:
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryIsolation:
+class IsolatedMemory:
     """The policies of a node on memory. Values are asked for each pod, whose annotation may say them over."""
 
     isolations: Isolations

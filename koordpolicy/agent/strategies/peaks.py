@@ -82,6 +82,13 @@ class Peaks:
             del self._models[key]
         return old
 
+    def shed(self, most: int) -> list[str]:
+        """Forget the models that were not measured for longest, beyond so many, and say which."""
+        old = sorted(self._models, key=lambda key: self._models[key].seen)[: max(len(self._models) - most, 0)]
+        for key in old:
+            del self._models[key]
+        return old
+
     def _add(self, key: str, used: Amounts, rules: PredictionRules, now: int) -> None:
         model = self._models.get(key)
         if model is None:

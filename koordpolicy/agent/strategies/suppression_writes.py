@@ -14,14 +14,17 @@ QUOTA_FILE: Final = "cpu.cfs_quota_us"
 
 
 def suppression_writes(
-    decision: Suppression, plan: SuppressionPlan, pods: Mapping[str, Sequence[str]]
+    decision: Suppression, plan: SuppressionPlan, pods: Mapping[str, Sequence[str]], because: str = ""
 ) -> Plan:
-    """The writes in order; `pods` are the best-effort ones by UID, each with the names of its containers."""
+    """The writes in order; `pods` are the best-effort ones by UID, each with the names of its containers.
+
+    `because` says what else the target follows from, in a phrase.
+    """
     reason = f"CPUSuppress: {decision.outcome}"
     if decision.reason:
         reason = f"{reason}, {decision.reason}"
     else:
-        reason = f"{reason} to {decision.target}m"
+        reason = f"{reason} to {decision.target}m" + (f", {because}" if because else "")
     writes = [
         Write(CPUS_FILE, group, one.cpus, reason, WRITER)
         for one in plan.cpuset

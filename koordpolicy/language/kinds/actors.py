@@ -193,7 +193,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "MetricCollection",
         _by(Part.AGENT),
         (
-            "interval systemInputsWithin mostPods pods pods.every pods.timeout pods.noticeWithin pods.staleAfter"
+            "interval systemInputsWithin mostPods pods pods.every pods.timeout pods.noticeWithin pods.staleAfter "
+            "pressure pressure.every cpi cpi.every cpi.window"
         ),
     ),
     ("DeviceResource", _COMPILED, _RULES),
@@ -262,7 +263,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("Prediction", _COMPILED, _RULES),
     (
         "Prediction",
-        _by(awaited="agent"),
+        _BY_AGENT,
         "enabled bands margin coldStart method interval forgetAfter checkpoint checkpoint.interval "
         + " ".join(
             f"{of} {of}.buckets {of}.buckets.first {of}.buckets.growth {of}.buckets.most {of}.halfLife {of}.percentile "
@@ -285,20 +286,20 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "group cpu cpu.enabled cpu.identity cpu.idle memory memory.enabled memory.minimum memory.low "
             "memory.throttling memory.watermark memory.watermarkScale memory.watermarkAdjustment memory.hasPriority "
             "memory.priority memory.killsGroup memory.pageCache memory.pageCache.enabled memory.pageCache.limit "
-            "memory.pageCache.size memory.pageCache.reclaimsAtOnce"
+            "memory.pageCache.size memory.pageCache.reclaimsAtOnce "
+            "cpu.expels cache cache.enabled cache.start cache.end cache.bandwidth disk disk.enabled blocks blocks[].name "
+            "blocks[].type blocks[].readIOPS blocks[].writeIOPS blocks[].readBPS blocks[].writeBPS "
+            "blocks[].ioWeightPercent blocks[].readLatency blocks[].writeLatency blocks[].readLatencyPercent "
+            "blocks[].writeLatencyPercent blocks[].enableUserModel blocks[].modelReadBPS blocks[].modelWriteBPS "
+            "blocks[].modelReadSeqIOPS blocks[].modelWriteSeqIOPS blocks[].modelReadRandIOPS blocks[].modelWriteRandIOPS"
         ),
     ),
     (
         "Isolation",
         _RENDERED,
         (
-            "cpu.expels cache cache.enabled cache.start cache.end "
-            "cache.bandwidth network network.enabled network.ingress network.ingress.request network.ingress.limit "
-            "network.egress network.egress.request network.egress.limit disk disk.enabled blocks blocks[].name "
-            "blocks[].type blocks[].readIOPS blocks[].writeIOPS blocks[].readBPS blocks[].writeBPS "
-            "blocks[].ioWeightPercent blocks[].readLatency blocks[].writeLatency blocks[].readLatencyPercent "
-            "blocks[].writeLatencyPercent blocks[].enableUserModel blocks[].modelReadBPS blocks[].modelWriteBPS "
-            "blocks[].modelReadSeqIOPS blocks[].modelWriteSeqIOPS blocks[].modelReadRandIOPS blocks[].modelWriteRandIOPS"
+            "network network.enabled network.ingress network.ingress.request network.ingress.limit "
+            "network.egress network.egress.request network.egress.limit"
         ),
     ),
     ("SystemTuning", _COMPILED, _RULES),
@@ -327,7 +328,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         ),
     ),
     ("Interference", _COMPILED, _RULES),
-    ("Interference", _by(awaited="agent"), "enabled when after reaction share lasts"),
+    ("Interference", _BY_AGENT, "enabled when after reaction share lasts"),
     ("Arbitration", _COMPILED, _RULES),
     ("Arbitration", _BY_AGENT, "file order rule"),
     ("SchedulingProfile", _COMPILED, _RULES),

@@ -40,6 +40,29 @@ class PodDiscovery(PolicyModel):
     ] = None
 
 
+class PressureMeasuring(PolicyModel):
+    """How it is measured what the tasks of pods wait for."""
+
+    every: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How often: the pressure of pods, and how long their tasks waited for a CPU.",
+            roots=_NODE,
+            default="10s",
+        ),
+    ] = None
+
+
+class CPIMeasuring(PolicyModel):
+    """How cycles and instructions of pods are counted."""
+
+    every: Annotated[Value, Slot(DURATION, "How often they are counted.", roots=_NODE, default="60s")] = None
+    window: Annotated[
+        Value, Slot(DURATION, "For how long each time; `0s` for not at all.", roots=_NODE, default="10s")
+    ] = None
+
+
 class MetricCollectionSpec(PolicySpec):
     """What a node's agent measures, and how often it reports."""
 
@@ -103,3 +126,7 @@ class MetricCollectionSpec(PolicySpec):
     ] = None
     pods: Given[PodDiscovery] = None
     """How the agent learns of its pods."""
+    pressure: Given[PressureMeasuring] = None
+    """How it is measured what pods wait for; it is while there are rules of Interference."""
+    cpi: Given[CPIMeasuring] = None
+    """How cycles and instructions of pods are counted; they are while there are rules of Interference."""

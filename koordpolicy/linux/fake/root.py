@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from koordpolicy.linux.errors import NoSuchFile, OutsideRoot, of_os_error
+from koordpolicy.linux.fake import resctrl
 from koordpolicy.linux.fake.cpu_files import V1_CPU, V1_CPUACCT, V1_CPUSET, V2_CPU, V2_CPUSET, V2_STAT
 from koordpolicy.linux.fake.group import Group, GroupTree
 from koordpolicy.linux.fake.group_file import GroupFile
@@ -92,7 +93,10 @@ class FakeRoot:
     def write(self, path: str, content: str) -> None:
         path = self._led(path, writes=True)
         if path in self.plain:
-            self.plain[path] = content
+            if resctrl.holds(path):
+                resctrl.write(self.plain, path, content)
+            else:
+                self.plain[path] = content
             return
         tree, group, name = self._in_group(path)
         if name in group.extra:
@@ -137,7 +141,7 @@ class FakeRoot:
 
     def make_directory(self, path: str) -> None:
         path = self._led(path, writes=True)
-        if self._group(path) is not None:
+        if self._group(path) is not None or (resctrl.holds(path) and resctrl.make(self.plain, path)):
             return
         parent, _, name = path.rpartition("/")
         found = self._group(parent)
@@ -147,6 +151,8 @@ class FakeRoot:
 
     def remove_directory(self, path: str) -> None:
         path = self._led(path, writes=True)
+        if resctrl.holds(path):
+            resctrl.remove(self.plain, path)
         found = self._group(path)
         if found is None:
             return

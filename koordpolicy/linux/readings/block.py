@@ -3,7 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from koordpolicy.linux.cgroups.hierarchy import Hierarchy
 from koordpolicy.linux.errors import NoSuchFile
+from koordpolicy.linux.readings.fields import lines
+from koordpolicy.linux.readings.value import read_located
 from koordpolicy.linux.root import PROC, SYS, KernelRoot
 
 _BLOCK = f"{SYS}/block"
@@ -11,7 +14,7 @@ _MOST_STEPS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class BlockDevice:
+class DiskOrPart:
     """A disk, partition or volume. `number` is `major:minor`; `on` names what it lies on, "" for a disk.
 
     `volume` is the device mapper's name of a logical volume, `group-volume`, "" for others.
@@ -27,9 +30,9 @@ class BlockDevice:
 class BlockDevices:
     """All of them by name."""
 
-    by_name: Mapping[str, BlockDevice]
+    by_name: Mapping[str, DiskOrPart]
 
-    def disk(self, device: str) -> BlockDevice | None:
+    def disk(self, device: str) -> DiskOrPart | None:
         """The disk that a device, told by its name, path in /dev or number, lies on; None for none that is known."""
         wanted = device.rpartition("/")[2]
         found = self.by_name.get(wanted) or next(
@@ -41,20 +44,26 @@ class BlockDevices:
             found = self.by_name.get(found.on)
         return None
 
+    def disk_of_group(self, group: str) -> DiskOrPart | None:
+        """A disk that volumes of a volume group lie on; None where there is none of them."""
+        prefix = group.replace("-", "--") + "-"  # as the device mapper writes names with dashes in them
+        volume = next((one for one in self.by_name.values() if one.volume.startswith(prefix)), None)
+        return None if volume is None else self.disk(volume.name)
+
 
 def read_block_devices(root: KernelRoot) -> BlockDevices:
     """All block devices; those that go meanwhile are left out. Raises `KernelFileError` where there is no /sys/block."""
-    found: dict[str, BlockDevice] = {}
+    found: dict[str, DiskOrPart] = {}
     for disk in root.names(_BLOCK):
         try:
             directory = f"{_BLOCK}/{disk}"
             slaves = root.names(f"{directory}/slaves") if root.exists(f"{directory}/slaves") else ()
             volume = root.read(f"{directory}/dm/name").strip() if root.exists(f"{directory}/dm/name") else ""
             number = root.read(f"{directory}/dev").strip()
-            found[disk] = BlockDevice(disk, number, slaves[0] if slaves else "", volume)
+            found[disk] = DiskOrPart(disk, number, slaves[0] if slaves else "", volume)
             for part in root.names(directory):
                 if part.startswith(disk) and root.exists(f"{directory}/{part}/partition"):
-                    found[part] = BlockDevice(part, root.read(f"{directory}/{part}/dev").strip(), disk)
+                    found[part] = DiskOrPart(part, root.read(f"{directory}/{part}/dev").strip(), disk)
         except NoSuchFile:
             continue
     return BlockDevices(found)
@@ -76,3 +85,12 @@ def read_mounts(root: KernelRoot, pid: int = 1) -> Mapping[str, str]:
             )
             found[point] = words[2]
     return found
+
+
+def read_limited(root: KernelRoot, hierarchy: Hierarchy, file: str, group: str = "") -> frozenset[str]:
+    """The numbers of devices that a file of a group has a line for, beyond no limit. Raises `KernelFileError`."""
+    place, content = read_located(root, hierarchy, file, group)
+    devices = {words[0] for words in lines(content) if words and ":" in words[0]}
+    before = place.entry.form.before
+    # In version 2 one line holds all limits of a device: those that are none say so.
+    return frozenset(one for one in devices if not (before(f"{one} 1", content) or "").endswith("=max"))

@@ -1,12 +1,16 @@
 """Who is in a group."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
 from koordpolicy.linux.errors import Malformed
 from koordpolicy.linux.readings.fields import lines
 from koordpolicy.linux.readings.value import read_located
 from koordpolicy.linux.root import KernelRoot
+
+MOST_TASKS: Final = 4096
+"""Of one container: whoever looks at each of them looks at so many at most."""
 
 
 def read_processes(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Sequence[int]:
@@ -15,13 +19,21 @@ def read_processes(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Sequen
     return tuple(pid for pid in _listed(root, hierarchy, group) if pid > 0)
 
 
+def read_tasks(root: KernelRoot, hierarchy: Hierarchy, group: str, most: int = MOST_TASKS) -> Sequence[int]:
+    """The thread IDs in a group itself, at most so many of them; without those of other PID namespaces.
+
+    Raises `KernelFileError`.
+    """
+    return tuple(task for task in _listed(root, hierarchy, group, "tasks") if task > 0)[:most]
+
+
 def sees_all_processes(root: KernelRoot, hierarchy: Hierarchy) -> bool:
     """Whether this PID namespace has all processes of the root group: the node's own has. Raises `KernelFileError`."""
     return 0 not in _listed(root, hierarchy, "")
 
 
-def _listed(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Sequence[int]:
-    place, content = read_located(root, hierarchy, "cgroup.procs", group)
+def _listed(root: KernelRoot, hierarchy: Hierarchy, group: str, file: str = "cgroup.procs") -> Sequence[int]:
+    place, content = read_located(root, hierarchy, file, group)
     words = [word for line in lines(content) for word in line]
     if not all(word.isdecimal() for word in words):
         raise Malformed(place.path, "not a list of processes")

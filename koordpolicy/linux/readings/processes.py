@@ -120,7 +120,7 @@ def read_process(root: KernelRoot, pid: int) -> ProcessStat:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStat:
-    """How long a process' main thread ran and waited for a CPU, in nanoseconds, and how often it was put on one."""
+    """How long a thread ran and waited for a CPU, in nanoseconds, and how often it was put on one."""
 
     ran: int
     waited: int
@@ -128,7 +128,7 @@ class ScheduleStat:
 
 
 def read_schedule_stat(root: KernelRoot, pid: int) -> ScheduleStat:
-    """/proc/PID/schedstat. Raises `KernelFileError`."""
+    """/proc/PID/schedstat of a thread by its ID; a process' own is its main thread's. Raises `KernelFileError`."""
     path = f"{PROC}/{pid}/schedstat"
     words = root.read(path).split()
     if len(words) != 3 or not all(word.isdecimal() for word in words):

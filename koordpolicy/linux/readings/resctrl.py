@@ -40,6 +40,15 @@ def resctrl_groups(root: KernelRoot) -> Sequence[str]:
     ]
 
 
+def read_group_tasks(root: KernelRoot, group: str = "") -> frozenset[int]:
+    """The thread IDs in a group. Raises `NoSuchFile` where there is none of that name."""
+    path = "/".join(part for part in (RESCTRL, group, "tasks") if part)
+    words = root.read(path).split()
+    if not all(word.isdecimal() for word in words):
+        raise Malformed(path, "not a list of tasks")
+    return frozenset(map(int, words))
+
+
 @dataclass(frozen=True, slots=True)
 class CacheUse:
     """Of one cache: bytes of it in use, and bytes moved from and to memory since the group began."""

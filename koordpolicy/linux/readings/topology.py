@@ -1,7 +1,7 @@
 """The machine's CPUs: cores, sockets, NUMA nodes and shared caches, from /sys."""
 
 from koordpolicy.linux.errors import Malformed, NoSuchFile
-from koordpolicy.linux.root import SYS, KernelRoot
+from koordpolicy.linux.root import PROC, SYS, KernelRoot
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.topology import Processor
 
@@ -47,6 +47,15 @@ def read_last_level_caches(root: KernelRoot) -> dict[int, frozenset[int]]:
         except NoSuchFile:
             continue
     return caches
+
+
+def read_vendor(root: KernelRoot) -> str:
+    """Who made the CPU, `GenuineIntel`; empty where the kernel does not say, as on Arm. Raises `KernelFileError`."""
+    for line in root.read(f"{PROC}/cpuinfo").splitlines():
+        name, _, value = line.partition(":")
+        if name.strip() == "vendor_id":
+            return value.strip()
+    return ""
 
 
 def _list(root: KernelRoot, path: str) -> frozenset[int]:

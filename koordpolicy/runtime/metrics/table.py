@@ -388,6 +388,11 @@ METRICS: Final = (
         "Memory that the agent's measurements take.",
     ),
     Metric(
+        "koordpolicy_agent_peaks",
+        MetricKind.GAUGE,
+        "Pods and groups of pods whose peaks the agent predicts.",
+    ),
+    Metric(
         "koordlet_start_time", MetricKind.GAUGE, "When the agent began, in seconds since 1970.", ("node",)
     ),
     Metric(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.agent.plan import BEST_EFFORT
-from koordpolicy.agent.strategies.disk_isolation import ROOT_GROUP, DiskIsolation
+from koordpolicy.agent.strategies.disk_isolation import ROOT_GROUP, IsolatedDisks
 from koordpolicy.agent.strategies.interference import (
     InterferenceMemory,
     PodSignals,
@@ -100,7 +100,7 @@ def disks(listed: dict[str, set[str]], number: str | None = "8:0", *, on: bool =
         document("Isolation", "be", {"group": "BE", **said}),
         document("Isolation", "root", {"group": "root", **said}),
     )
-    plan = DiskIsolation(Isolations(compiled, {}, NOW)).plan(lambda _block: number, listed)
+    plan = IsolatedDisks(Isolations(compiled, {}, NOW)).plan(lambda _block: number, listed)
     return [(one.file.removeprefix("blkio."), one.group, one.value) for one in plan.writes], plan.notes
 
 

@@ -9,7 +9,7 @@ from koordpolicy.agent.hooks.containers import GroupNumbers, PodNumbers
 from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.arbiter import settle
 from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, PodCPU
-from koordpolicy.agent.strategies.cpu_isolation import CPUIsolation
+from koordpolicy.agent.strategies.cpu_isolation import IsolatedCPU
 from koordpolicy.agent.strategies.host_applications import (
     application_group,
     application_plan,
@@ -174,7 +174,7 @@ def test_host_applications_are_placed_and_isolated_by_class() -> None:
     )
     found = host_applications(compiled, {}, NOW)
     assert [application_group(one) for one in found] == [where for _one, where, _value in APPLICATIONS]
-    isolation = CPUIsolation(Isolations(compiled, {}, NOW))
+    isolation = IsolatedCPU(Isolations(compiled, {}, NOW))
     planned = application_plan(isolation, found, CPUPools({0: "0-3"}))
     identities = [one.value for one in planned.writes if one.file == "cpu.bvt_warp_ns"]
     assert identities == [value for _one, _group, value in APPLICATIONS]

@@ -7,9 +7,9 @@ from typing import Any
 from koordpolicy.agent.hooks.containers import PodNumbers, pod_numbers
 from koordpolicy.agent.plan import Level, Write
 from koordpolicy.agent.strategies.cache_isolation import Caches, CacheShare, lines
-from koordpolicy.agent.strategies.cpu_isolation import CPUIsolation
+from koordpolicy.agent.strategies.cpu_isolation import IsolatedCPU
 from koordpolicy.agent.strategies.isolation import Isolations
-from koordpolicy.agent.strategies.memory_isolation import MemoryIsolation
+from koordpolicy.agent.strategies.memory_isolation import IsolatedMemory
 from koordpolicy.agent.strategies.system_tuning import system_plan
 from koordpolicy.algorithms.container_resources import UNLIMITED
 from koordpolicy.algorithms.cpu_pools import CPUPools, chosen_cpus
@@ -56,7 +56,7 @@ def bvt(given: Given) -> Given:
     ]
     mechanism = given.get("cpu_policy") or None
     compiled = graph(*documents, document("SystemTuning", "ours", {"cpuMechanism": mechanism}))
-    isolation = CPUIsolation(Isolations(compiled, {}, NOW))
+    isolation = IsolatedCPU(Isolations(compiled, {}, NOW))
     found: dict[str, object] = {}
     for name, pod in given["pods"].items():
         annotations = {}
@@ -99,7 +99,7 @@ def memory_qos(given: Given) -> Given:
         ),
     )
     node = {"resources.allocatable": {MEMORY: given["node_allocatable"]}}
-    plan = MemoryIsolation(Isolations(compiled, node, NOW)).plan([_record(compiled, pod)])
+    plan = IsolatedMemory(Isolations(compiled, node, NOW)).plan([_record(compiled, pod)])
     containers: dict[str, dict[str, object]] = {name: {} for name in given["containers"]}
     whole: dict[str, object] = {}
     for write in plan.writes:
@@ -127,7 +127,7 @@ def memory_qos_level(given: Given) -> Given:
         for pod in given["pods"]
     ]
     node = {"resources.allocatable": {MEMORY: 0}}
-    plan = MemoryIsolation(Isolations(compiled, node, NOW)).plan(
+    plan = IsolatedMemory(Isolations(compiled, node, NOW)).plan(
         pods_on_node(pods, None, compiled.catalogue, TIMES)
     )
     found: dict[str, dict[str, object]] = {"Guaranteed": {}, "Burstable": {}, "BestEffort": {}}

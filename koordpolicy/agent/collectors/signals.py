@@ -1,0 +1,98 @@
+"""What pods wait for: pressure by the kernel's own account, and the time that their tasks waited for a CPU."""
+
+from collections.abc import Iterator, Mapping
+from math import isnan, nan
+from typing import Final, Protocol
+
+from koordpolicy.agent.collectors.cpi import CPICounting
+from koordpolicy.agent.collectors.signal_pace import SignalPace
+from koordpolicy.agent.measurements.counters import RateMeter
+from koordpolicy.agent.measurements.levels import PRESSURES, SIGNALS, WAITING, Measurements, pressure_measure
+from koordpolicy.agent.node_pods import NodePod
+from koordpolicy.linux.errors import KernelFileError, NoSuchFile
+
+_PERCENT: Final = 100.0
+
+
+class SignalReader(Protocol):
+    """What the kernel says of groups. Every method raises `KernelFileError`; groups are paths below a hierarchy."""
+
+    def pressure(self, group: str, resource: str) -> Mapping[str, float]:
+        """Percent of the last ten seconds in which `some` or all (`full`) tasks waited; what is not told is absent."""
+        ...
+
+    def waited(self, group: str) -> Mapping[int, int]:
+        """Nanoseconds that each task of a group itself has waited for a CPU, by its thread ID; of many tasks some."""
+        ...
+
+
+class SignalCollector:
+    """Measures at policy's pace, whenever a round finds it due. Times are nanoseconds of a monotonic clock."""
+
+    def __init__(self, reader: SignalReader, cpi: CPICounting) -> None:
+        self._reader = reader
+        self._cpi = cpi
+        self._waited: RateMeter[tuple[str, int]] = RateMeter()
+        self._due = 0
+        self.failures: dict[str, str] = {}
+        """What could not be read when it was due last, by part: one example of a reason."""
+
+    def collect(
+        self, found: Measurements, pods: Mapping[str, NodePod], pace: SignalPace | None, now: int
+    ) -> None:
+        """Read what is due, of all pods by UID; nothing without a pace. What cannot be read is missing."""
+        if pace is None:
+            self.stop()
+            return
+        self._cpi.turn(found, pods, pace, now)
+        if now < self._due:
+            return
+        self._due = now + pace.pressure
+        self.failures = dict(self._cpi.failures)
+        values: dict[str, list[float]] = {}
+        known: list[tuple[str, int]] = []
+        for uid, one in pods.items():
+            row = self._pressures(one.group)
+            row[WAITING] = self._waiting(uid, one, now, pace.pressure, known)
+            if not all(map(isnan, row.values())):
+                values[uid] = [row[name] for name in SIGNALS]
+        self._waited.keep(known)
+        found.signals.add(now, values)
+
+    def stop(self) -> None:
+        """Count no longer."""
+        self._cpi.stop()
+        self._waited.keep(())
+        self.failures, self._due = {}, 0
+
+    def _pressures(self, group: str) -> dict[str, float]:
+        row = {name: nan for name in SIGNALS}
+        for resource in dict.fromkeys(resource for resource, _kind in PRESSURES):
+            try:
+                said = self._reader.pressure(group, resource)
+            except KernelFileError as error:
+                self.failures.setdefault("pressure", str(error))
+                continue
+            row |= {pressure_measure(resource, kind): value for kind, value in said.items()}
+        return row
+
+    def _waiting(
+        self, uid: str, pod: NodePod, now: int, interval: int, known: list[tuple[str, int]]
+    ) -> float:
+        """Percent; tasks that have just begun count from the next time on. NaN where none was counted before."""
+        rates = []
+        for task, waited in self._tasks(pod):
+            known.append((uid, task))
+            rate = self._waited.rate((uid, task), now, waited, interval)
+            if rate is not None:
+                rates.append(rate)
+        return sum(rates) * _PERCENT if rates else nan
+
+    def _tasks(self, pod: NodePod) -> Iterator[tuple[int, int]]:
+        for group in pod.containers.values():
+            try:
+                yield from self._reader.waited(group).items()
+            except NoSuchFile:
+                continue  # it has ended since its pod was told of
+            except KernelFileError as error:
+                self.failures.setdefault("waiting", str(error))
