@@ -66,7 +66,7 @@ class SignalCollector:
         self.failures, self._due = {}, 0
 
     def _pressures(self, group: str) -> dict[str, float]:
-        row = {name: nan for name in SIGNALS}
+        row = dict.fromkeys(SIGNALS, nan)
         for resource in dict.fromkeys(resource for resource, _kind in PRESSURES):
             try:
                 said = self._reader.pressure(group, resource)

@@ -58,8 +58,7 @@ class DiskRounds:
         if spoken:
             listed = {**_listed(frame, BEST_EFFORT, LIMITS), **_listed(frame, ROOT_GROUP, (QOS,))}
             plans.append(disks.plan(self._resolve(""), listed))
-        for uid in sorted(own):
-            plans.append(self._pod(frame, disks, uid, pods.get(uid)))
+        plans += [self._pod(frame, disks, uid, pods.get(uid)) for uid in sorted(own)]
         self._limited = frozenset(pods)
         return joined(plans)
 

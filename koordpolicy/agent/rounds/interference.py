@@ -8,8 +8,8 @@ from koordpolicy.agent.collectors.signal_pace import SignalPace
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.measurements.levels import CPI, PRESSURES, WAITING, Measurements, pressure_measure
 from koordpolicy.agent.plan import Notice, Plan
-from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictable import PodKey, pod_key
+from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.interference import (
     KIND,
     SUPPRESS,

@@ -9,6 +9,8 @@ from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write, pod_g
 from koordpolicy.agent.strategies.isolation import BE, KIND, ROOT, Isolations
 from koordpolicy.language.kinds.isolation import BlockDevice
 from koordpolicy.model.pod_strategies import said_of_blocks
+from koordpolicy.model.protocol import BLKIO_QOS
+from koordpolicy.model.reading import sequence
 
 WRITER: Final = "block-io"
 WEIGHT: Final = "blkio.cost.weight"
@@ -53,7 +55,7 @@ def own_blocks(annotations: Mapping[str, str]) -> list[BlockDevice] | None:
     if said is None:
         return None
     found = []
-    for one in said.get("blocks") or ():
+    for one in sequence(said, "blocks", BLKIO_QOS):
         if not isinstance(one, Mapping):
             raise ValueError("a block is a mapping with a name")  # noqa: TRY004 - one error for whatever is none of it
         limits = one.get("ioCfg") or {}

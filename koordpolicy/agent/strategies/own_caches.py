@@ -51,7 +51,7 @@ def _by_cache(said: Json, caches: Caches, value_of: Callable[[Mapping[str, Any]]
     for one in single:
         fields = _fields(one)
         cache = fields.get("cacheID")
-        if cache not in caches.numbers:
+        if not isinstance(cache, int) or cache not in caches.numbers:
             raise CachePartError(f"there is no cache {cache}")
         found[cache] = value_of(fields)
     missing = [cache for cache in caches.numbers if not found.get(cache)]
