@@ -52,9 +52,8 @@ class _Once(Generic[T]):
         if view is None:
             return self
         known = view.__dict__
-        why = known.get(self._unreadable)
-        if why is not None:
-            raise ObjectError(why)
+        if self._unreadable in known:
+            raise ObjectError(known[self._unreadable])
         try:
             # From then on the value hides this property.
             found = known[self._name] = self._compute(view)

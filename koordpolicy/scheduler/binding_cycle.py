@@ -8,6 +8,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -296,7 +297,7 @@ class BindingCycles:
         """Count a pod on its node before the cluster does."""
         key = account.view.pod.key
         self._framework.cache.place(account.view, account.node, self._site.clock())
-        self._ledger.claim(account, Claim("", None, lambda: self._displace(key), logged=True))
+        self._ledger.claim(account, Claim("", None, partial(self._displace, key), logged=True))
 
     def _displace(self, key: PodKey) -> None:
         self._framework.cache.displace(key)
@@ -304,5 +305,6 @@ class BindingCycles:
     def _bind(self, account: Account, cycle: Cycle) -> None:
         """A pod may be written. The time in which it is to be confirmed begins when its claims are `written`."""
         within = cycle.profile.confirm_within(cycle.records)
-        timed = within and not any(claim.prebind for claim in account.claims)
-        self._ledger.bind(account, self._site.clock() + within if timed else None)
+        # Most pods have one claim, their place, which is never written beforehand.
+        writes = len(account.claims) > 1 and any(claim.prebind for claim in account.claims)
+        self._ledger.bind(account, self._site.clock() + within if within and not writes else None)

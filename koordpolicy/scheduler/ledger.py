@@ -214,21 +214,25 @@ class Ledger:
     def open(self, view: PodView, node: str, stage: Stage = Stage.RESERVED) -> Account:
         """Hold a node for a pod. A promise stays until the account binds. What was held before is given up."""
         key = view.pod.key
-        self.give_up(key)
-        self._keep()
+        if key in self._accounts:
+            self.give_up(key)
+        if self._log.depth:
+            self._keep()
         account = self._accounts[key] = Account(view, node, stage)
         return account
 
     def claim(self, account: Account, claim: Claim) -> None:
         """Something was taken for a pod."""
-        self._keep(account)
+        if self._log.depth:
+            self._keep(account)
         account.claims.append(claim)
         if self._log.depth and not claim.logged:
             self._log.note(lambda: _call(claim.undo, account, claim))
 
     def decided(self, account: Account, decision: PodDecision) -> None:
         """It follows from this decision."""
-        self._keep(account)
+        if self._log.depth:
+            self._keep(account)
         account.decision = decision
 
     def renew(self, account: Account, view: PodView) -> None:
@@ -254,11 +258,13 @@ class Ledger:
     def bind(self, account: Account, until: int | None = None) -> None:
         """It may be written, and is to be confirmed until then (None: whenever)."""
         key = account.view.pod.key
-        self._keep(account)
+        if self._log.depth:
+            self._keep(account)
         account.stage = Stage.BINDING
         account.permits.clear()
         self._waiting.pop(key, None)
-        self.retract(key)
+        if key in self._promised:
+            self.retract(key)
         self._end_at(account, until)
 
     def confirm(self, key: PodKey, view: PodView) -> None:
