@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.benchmarks import (
     access,
     client,
+    colocation,
     columns,
     compiling,
     drain,
@@ -54,6 +55,11 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "manager",
         "5,000 nodes that report, on a real API server: CPU, memory, how soon nodes follow",
         manager.run,
+    ),
+    Benchmark(
+        "colocation",
+        "a service beside best-effort work in real control groups, with and without the agent",
+        colocation.run,
     ),
     Benchmark("drain", "a backlog on a real API server, beside kube-scheduler", drain.run),
     Benchmark("drain-profile", "where our scheduler's CPU goes in the largest backlog", drain.profile),
