@@ -5,6 +5,7 @@ an unknown name.
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -85,7 +86,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.names and benchmark.name not in options.names:
             continue
         rows = list(benchmark.run())
-        print(f"\n{benchmark.name}: {benchmark.measures}\n{table(rows)}")
+        print(f"\n{benchmark.name}: {benchmark.measures}")
+        for _, alike in itertools.groupby(rows, key=tuple):
+            print(table([*alike]))
         report = {
             "name": benchmark.name,
             "measures": benchmark.measures,

@@ -18,9 +18,8 @@ def held(most: int, step: int, every: float, deadline: float) -> int:
     blocks: list[mmap.mmap] = []
     while time.monotonic() < deadline:
         if (len(blocks) + 1) * step <= most:
-            block = mmap.mmap(-1, step)
-            for page in range(0, step, mmap.PAGESIZE):
-                block[page] = 1
+            block = mmap.mmap(-1, step, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            block[:: mmap.PAGESIZE] = bytes([1]) * -(-step // mmap.PAGESIZE)
             blocks.append(block)
         time.sleep(min(every, max(0.0, deadline - time.monotonic())))
     return len(blocks) * step
@@ -31,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--counted", type=float, default=0.0, help="the last seconds, whose work is counted")
-    parser.add_argument("--memory", type=int, default=0, help="bytes to hold in the end, instead of a processor")
+    parser.add_argument(
+        "--memory", type=int, default=0, help="bytes to hold in the end, instead of a processor"
+    )
     parser.add_argument("--step", type=int, default=8 << 20)
     parser.add_argument("--every", type=float, default=0.1)
     options = parser.parse_args(arguments)

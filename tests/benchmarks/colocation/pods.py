@@ -2,12 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +24,16 @@ _MOST_SHARES: Final = 262_144
 
 @dataclass(frozen=True, slots=True)
 class BenchPod:
-    """A pod of one container: `shares` and `memory` (bytes, 0 for no limit) as a kubelet writes them from its spec."""
+    """A pod of one container: `shares`, and `quota` (microseconds of 100 ms, 0 for no limit), as a kubelet writes them from its spec.
+
+    Its PriorityClass is called `pPRIORITY`.
+    """
 
     name: str
     kubernetes_class: str
     shares: int
-    memory: int = 0
+    quota: int = 0
+    priority: int = 9500
     labels: Mapping[str, str] = field(default_factory=dict)
     resources: Mapping[str, Any] = field(default_factory=dict)
     uid: str = field(default_factory=lambda: str(uuid.uuid4()))
@@ -43,14 +48,28 @@ class BenchPod:
     def container_group(self) -> str:
         return KUBEPODS.of_container(self.group, f"containerd://{self.container_id}")
 
+    def with_uid(self, uid: str) -> "BenchPod":
+        """The same pod under another UID, and so with other groups."""
+        return replace(self, uid=uid)
+
     def object(self, node: str) -> dict[str, Any]:
         """The pod as the API server and a kubelet's /pods have it, running on that node."""
         container = {"name": "main", "image": "bench:1", "resources": dict(self.resources)}
         return {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": self.name, "namespace": "default", "uid": self.uid, "labels": dict(self.labels)},
-            "spec": {"nodeName": node, "containers": [container]},
+            "metadata": {
+                "name": self.name,
+                "namespace": "default",
+                "uid": self.uid,
+                "labels": dict(self.labels),
+            },
+            "spec": {
+                "nodeName": node,
+                "containers": [container],
+                "priorityClassName": f"p{self.priority}",
+                "priority": self.priority,
+            },
             "status": {
                 "phase": "Running",
                 "qosClass": self.kubernetes_class,
@@ -96,8 +115,8 @@ class Groups:
             for pod in pods:
                 for group in (pod.group, pod.container_group):
                     self.write(group, "cpu", {"cpu.shares": pod.shares})
-                    if pod.memory:
-                        self.write(group, "memory", {"memory.limit_in_bytes": pod.memory, "memory.max": pod.memory})
+                    if pod.quota:
+                        self.write(group, "cpu", {"cpu.cfs_quota_us": pod.quota, "cpu.max": pod.quota})
             yield
         finally:
             for group in reversed(groups):
@@ -122,6 +141,39 @@ class Groups:
         """That command, as one that runs in the pod's container."""
         joined = " && ".join(f"echo $$ > {one}/cgroup.procs" for one in self.directories(pod.container_group))
         return ["sh", "-c", f'{joined} && exec "$@"', "sh", *command]
+
+    def kill(self, pod: BenchPod) -> None:
+        """End all processes of the pod."""
+        directory = Path(self._hierarchy.directory("memory", pod.container_group))
+        with suppress(FileNotFoundError):
+            for process in (directory / "cgroup.procs").read_text("ascii").split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(process), signal.SIGKILL)
+
+    def memory_of(self, group: str) -> int:
+        """Bytes in use by the group and all below it."""
+        directory = Path(self._hierarchy.directory("memory", group))
+        found = next(
+            file
+            for name in ("memory.usage_in_bytes", "memory.current")
+            if (file := directory / name).exists()
+        )
+        return int(found.read_text("ascii"))
+
+    def oom_kills(self, group: str) -> int:
+        """How many processes of the group, or below it, the kernel's OOM killer has ended."""
+        directory = Path(self._hierarchy.directory("memory", group))
+        return sum(
+            int(line.split()[1])
+            for file in directory.rglob("memory.oom_control")
+            for line in file.read_text("ascii").splitlines()
+            if line.startswith("oom_kill ")
+        )
+
+    def throttled(self, pod: BenchPod) -> int:
+        """In how many periods the pod's container was kept from its processors by its quota."""
+        text = (Path(self._hierarchy.directory("cpu", pod.container_group)) / "cpu.stat").read_text("ascii")
+        return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("nr_throttled "))
 
     def _make(self, directory: Path) -> None:
         with suppress(FileExistsError):

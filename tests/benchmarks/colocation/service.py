@@ -1,6 +1,6 @@
-"""The service: `python -m tests.benchmarks.colocation.service --units N --rate R --seconds S --seed K --workers W`.
+"""The service: `python -m tests.benchmarks.colocation.service --units N --rate R --seconds S --seed K`.
 
-Workers of one service, which take requests in the order in which they come. They come in an open loop, at exponentially distributed
+Workers of one service, one a processor, which take requests in the order in which they come. They come in an open loop, at exponentially distributed
 intervals that were drawn before, whether or not those before were answered, so that workers that are kept from their processors
 have to catch up, as in front of users. The response time of a request is counted from when it was due. Prints them as JSON,
 in microseconds, without those of the first tenth of the time.
@@ -36,11 +36,11 @@ def _answered(taken: int, due: Sequence[float], units: int, begin: float) -> lis
     return times
 
 
-def _arrivals(rate: float, duration: float, seed: int) -> Iterator[float]:
+def _arrivals(rate: float, burst: int, duration: float, seed: int) -> Iterator[float]:
     draw = random.Random(seed)
     at = draw.expovariate(rate)
     while at < duration:
-        yield at
+        yield from [at] * burst
         at += draw.expovariate(rate)
 
 
@@ -61,11 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve for as long as asked, then print the response times."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--units", type=int, required=True)
-    parser.add_argument("--rate", type=float, required=True, help="requests a second")
+    parser.add_argument("--rate", type=float, required=True, help="bursts a second")
+    parser.add_argument("--burst", type=int, default=1, help="requests that come at once")
     parser.add_argument("--seconds", type=float, required=True)
     parser.add_argument("--seed", type=int, required=True)
     options = parser.parse_args(arguments)
-    due = list(_arrivals(options.rate, options.seconds, options.seed))
+    due = list(_arrivals(options.rate, options.burst, options.seconds, options.seed))
     queue = os.pipe()
     begin = time.monotonic() + 0.2  # seconds in which workers start
     pipes = [_worker(cpu, queue, due, options.units, begin) for cpu in sorted(os.sched_getaffinity(0))]
