@@ -3,7 +3,6 @@
 Kept is what decisions may read (`scrubbing` says what that is not). Secrets and ConfigMaps are not even asked for.
 """
 
-import asyncio
 import gzip
 import hashlib
 import json
@@ -14,7 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.files import replace_file
-from koordpolicy.kube.errors import Forbidden, Gone, KubeError, NotFound
+from koordpolicy.kube.errors import Forbidden, KubeError, NotFound
+from koordpolicy.kube.listing import every_object
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import (
     CSI_DRIVERS,
@@ -78,8 +78,6 @@ KEPT: Final = (
 )
 """What a snapshot holds, in the order of the file."""
 
-_PAGE: Final = 500
-_ATTEMPTS: Final = 3
 _MOST_BYTES: Final = 2 << 30
 _COMPRESSED: Final = b"\x1f\x8b"
 
@@ -133,7 +131,7 @@ async def take_snapshot(cluster: Cluster, now: int) -> Snapshot:
     for resource in KEPT:
         try:
             objects[str(resource)] = [
-                scrubbed_object(resource, one) for one in await _listed(cluster, resource)
+                scrubbed_object(resource, one) for one in await every_object(cluster, resource)
             ]
         except NotFound as error:
             if not resource.custom:
@@ -146,30 +144,6 @@ async def take_snapshot(cluster: Cluster, now: int) -> Snapshot:
         except KubeError as error:
             raise SnapshotError(f"{resource} cannot be listed: {error}") from error
     return Snapshot(now, objects, tuple(absent))
-
-
-async def _listed(cluster: Cluster, resource: Resource) -> list[Object]:
-    """All objects of a resource. Begun anew when the server forgot the moment that the first page shows."""
-    attempt = 1
-    while True:
-        try:
-            return await _pages(cluster, resource)
-        except Gone:
-            if attempt == _ATTEMPTS:
-                raise
-            attempt += 1
-            await asyncio.sleep(0)
-
-
-async def _pages(cluster: Cluster, resource: Resource) -> list[Object]:
-    found: list[Object] = []
-    token = ""
-    while True:
-        page = await cluster.list(resource, limit=_PAGE, continue_token=token)
-        found.extend(page.items)
-        token = page.continue_token
-        if not token:
-            return found
 
 
 def _canonical(objects: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
@@ -76,3 +76,15 @@ class Watching:
         self.trouble = error
         if not self.settled.is_set():
             self._on_change()
+
+
+async def until_changed(changed: asyncio.Event, watches: Collection[asyncio.Task[None]]) -> None:
+    """Wait until something has changed. Raises what ended a watch for good."""
+    waiting = asyncio.create_task(changed.wait())
+    try:
+        await asyncio.wait([waiting, *watches], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+    for watch in watches:
+        if watch.done():
+            watch.result()

@@ -4,17 +4,18 @@ API servers let nobody change what a class says: one that says something else is
 that they got from it.
 """
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import AlreadyExists, Conflict, KubeError, NotFound, Rejected
+from koordpolicy.kube.listing import every_object
 from koordpolicy.kube.port import Cluster, Object, Preconditions
 from koordpolicy.kube.resources import PRIORITY_CLASSES
 from koordpolicy.manager.native.keeping import KEEPER, KEPT_BY
+from koordpolicy.runtime.reconciling import ReconcileLoop
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -23,7 +24,6 @@ LOOK: Final = 10.0
 _BAND: Final = "koordpolicy.io/band"
 _PREEMPTS: Final = "PreemptLowerPriority"
 """What a class says that says nothing of preemption."""
-_PAGE: Final = 500
 
 
 class PriorityClasses:
@@ -35,36 +35,29 @@ class PriorityClasses:
         """Why a class is not as its band says, by name; under an empty name, why none can be kept."""
         self._cluster = cluster
         self._policies = policies
-        self._backoff = backoff
-        self._changed = asyncio.Event()
+        self._loop = ReconcileLoop(self._reconcile, backoff)
 
     def again(self) -> None:
         """Other policies decide."""
-        self._changed.set()
+        self._loop.trigger()
 
     async def run(self) -> None:
         """Keep them, until cancelled."""
-        failures = 0
-        while True:
-            self._changed.clear()
-            try:
-                await self.keep()
-            except KubeError as error:
-                failures += 1
-                self._tell({"": str(error)})
-                await self._backoff.sleep(self._backoff.delay(failures))
-                continue
-            failures = 0
-            try:
-                async with asyncio.timeout(LOOK):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+        await self._loop.run()
+
+    async def _reconcile(self) -> float | None:
+        try:
+            await self.keep()
+        except KubeError as error:
+            self._tell({"": str(error)})
+            return None
+        return LOOK
 
     async def keep(self) -> None:
         """Write what differs. Raises KubeError."""
         wanted, troubles = wanted_classes(self._policies())
-        there = await self._look()
+        listed = await every_object(self._cluster, PRIORITY_CLASSES)
+        there = {one["metadata"]["name"]: one for one in listed}
         for name, one in wanted.items():
             try:
                 problem = await self._put(one, there.get(name))
@@ -78,16 +71,6 @@ class PriorityClasses:
             if name not in wanted and _is_ours(found):
                 await self._delete(found)
         self._tell(troubles)
-
-    async def _look(self) -> Mapping[str, Object]:
-        found: dict[str, Object] = {}
-        token = ""
-        while True:
-            page = await self._cluster.list(PRIORITY_CLASSES, limit=_PAGE, continue_token=token)
-            found.update((one["metadata"]["name"], one) for one in page.items)
-            token = page.continue_token
-            if not token:
-                return found
 
     async def _put(self, wanted: Object, found: Object | None) -> str:
         """Why the class cannot be as it should be; empty where it is, or is now."""

@@ -3,7 +3,6 @@
 The leader does. A rule leaves the webhook once its admission policy is there and settled, and comes back before that goes.
 """
 
-import asyncio
 import base64
 import binascii
 import logging
@@ -18,6 +17,7 @@ from koordpolicy.kube.resources import MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from koordpolicy.manager.native.keeping import NativePolicies
 from koordpolicy.manager.webhooks.configuration import CONFIGURATION, Address, configurations
 from koordpolicy.manager.webhooks.webhook import Phase, Webhook
+from koordpolicy.runtime.reconciling import ReconcileLoop
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -51,34 +51,27 @@ class WebhookConfigurations:
         self._address = address
         self._authority = authority
         self._native = native
-        self._backoff = backoff
-        self._changed = asyncio.Event()
+        self._loop = ReconcileLoop(self._reconcile, backoff)
 
     def again(self) -> None:
         """Something that they are made from has changed."""
-        self._changed.set()
+        self._loop.trigger()
 
     async def run(self) -> None:
         """Keep them, until cancelled."""
-        failures = 0
-        while True:
-            self._changed.clear()
-            try:
-                await self.keep()
-            except KubeError as error:
-                failures += 1
-                trouble = str(error)
-                if trouble != self.trouble:
-                    LOG.warning("the webhook configurations cannot be kept: %s", error)
-                self.trouble = trouble
-                await self._backoff.sleep(self._backoff.delay(failures))
-                continue
-            failures, self.trouble = 0, ""
-            try:
-                async with asyncio.timeout(LOOK):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+        await self._loop.run()
+
+    async def _reconcile(self) -> float | None:
+        try:
+            await self.keep()
+        except KubeError as error:
+            trouble = str(error)
+            if trouble != self.trouble:
+                LOG.warning("the webhook configurations cannot be kept: %s", error)
+            self.trouble = trouble
+            return None
+        self.trouble = ""
+        return LOOK
 
     async def keep(self) -> None:
         """Write what differs. Raises KubeError; NotFound says which configuration has to be applied first."""

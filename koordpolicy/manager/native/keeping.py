@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.errors import AlreadyExists, Conflict, Forbidden, NotFound, Rejected
+from koordpolicy.kube.listing import every_object
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import (
     MUTATING_POLICIES,
@@ -27,7 +28,6 @@ KEPT_BY: Final = "koordpolicy.io/kept-by"
 KEEPER: Final = "koordpolicy-manager"
 SETTLE: Final = 10.0
 """Seconds that a policy has to be there before webhooks rely on it: API servers take it up in their own time, and tell nobody."""
-_PAGE: Final = 500
 _OBJECTS: Final = {
     PolicyKind.VALIDATING: (VALIDATING_POLICIES, VALIDATING_POLICY_BINDINGS),
     PolicyKind.MUTATING: (MUTATING_POLICIES, MUTATING_POLICY_BINDINGS),
@@ -143,16 +143,8 @@ class NativePolicies:
             )
 
     async def _kept_of(self, resource: Resource) -> dict[str, Object]:
-        found: dict[str, Object] = {}
-        token = ""
-        while True:
-            page = await self._cluster.list(
-                resource, label_selector=f"{KEPT_BY}={KEEPER}", limit=_PAGE, continue_token=token
-            )
-            found.update((one["metadata"]["name"], one) for one in page.items)
-            token = page.continue_token
-            if not token:
-                return found
+        kept = await every_object(self._cluster, resource, label_selector=f"{KEPT_BY}={KEEPER}")
+        return {one["metadata"]["name"]: one for one in kept}
 
     def _is_there(self, policy: Policy) -> bool:
         return all(

@@ -22,7 +22,7 @@ from koordpolicy.model.reading import ObjectError, mapping, sequence
 from koordpolicy.model.slo_config import BURST, HOST_APPLICATIONS, QOS, SYSTEM, THRESHOLD
 from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.runtime.policies.packs import BARE, OWN
-from koordpolicy.runtime.watching import Watching
+from koordpolicy.runtime.watching import Watching, until_changed
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 
 LOG: Final = logging.getLogger(__name__)
@@ -62,11 +62,7 @@ class NodeSLOSource:
         last: Revision | SourceTrouble | None = None
         try:
             while True:
-                changed = asyncio.create_task(self._changed.wait())
-                await asyncio.wait([changed, watching], return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
-                if watching.done():
-                    watching.result()
+                await until_changed(self._changed, [watching])
                 self._changed.clear()
                 item = await self._now(compiler)
                 if item is not None and item != last:

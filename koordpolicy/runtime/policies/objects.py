@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.errors import Gone, NotFound
+from koordpolicy.kube.errors import NotFound
+from koordpolicy.kube.listing import every_object
 from koordpolicy.kube.mirror import Key, Mirror, ObjectChange
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import POLICIES, Resource
@@ -15,14 +16,11 @@ from koordpolicy.language.kinds import KINDS
 from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.clock import monotonic
 from koordpolicy.runtime.policies.manifest import manifest, manifest_path
-from koordpolicy.runtime.watching import Watching
+from koordpolicy.runtime.watching import Watching, until_changed
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 
 ORIGIN: Final = "cluster"
 """Where policies are from that are objects."""
-
-_PAGE: Final = 500
-"""Objects a request."""
 
 REVISION_ANNOTATION: Final = "koordpolicy.io/revision"
 """The Git commit that an object was applied from. A revision has a commit where all its objects agree on one."""
@@ -130,11 +128,7 @@ class ClusterSource:
 
     async def _news(self, tasks: list[asyncio.Task[None]]) -> None:
         """Return after a burst of changes. Raises what ended a watch for good."""
-        waiting = asyncio.create_task(self._changed.wait())
-        done, _ = await asyncio.wait([waiting, *tasks], return_when=asyncio.FIRST_COMPLETED)
-        waiting.cancel()
-        for task in done - {waiting}:
-            task.result()
+        await until_changed(self._changed, tasks)
         first = monotonic()
         while True:
             wait = self._last_change + self._settling.quiet - monotonic()
@@ -182,7 +176,7 @@ async def read_policies(cluster: Cluster) -> Revision | SourceTrouble:
     found: list[Object] = []
     for resource in KNOWN:
         try:
-            items = await _all(cluster, resource)
+            items = await every_object(cluster, resource)
         except NotFound:
             continue  # a kind that is not installed has no objects
         found += items
@@ -192,21 +186,6 @@ async def read_policies(cluster: Cluster) -> Revision | SourceTrouble:
                 return _unreadable(resource, name, text)
             files[manifest_path(resource.kind, name)] = text
     return _revision(files, found)
-
-
-async def _all(cluster: Cluster, resource: Resource) -> list[Object]:
-    """The objects of a resource, page by page; all at once where the pages outlive the history."""
-    items: list[Object] = []
-    token = ""
-    while True:
-        try:
-            page = await cluster.list(resource, limit=_PAGE, continue_token=token)
-        except Gone:
-            return list((await cluster.list(resource)).items)
-        items += page.items
-        token = page.continue_token
-        if not token:
-            return items
 
 
 def _revision(files: Mapping[str, str], objects: Iterable[Object]) -> Revision | SourceTrouble:

@@ -23,6 +23,7 @@ from koordpolicy.kube.informer import Informer
 from koordpolicy.kube.mirror import Mirror
 from koordpolicy.kube.port import Cluster, MergePatch, Object
 from koordpolicy.kube.resources import CONFIG_MAPS
+from koordpolicy.runtime.watching import until_changed
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 
 LOG: Final = logging.getLogger(__name__)
@@ -151,11 +152,7 @@ class PublishedSource:
         failures = 0
         try:
             while True:
-                changed = asyncio.create_task(self._changed.wait())
-                await asyncio.wait([changed, watching], return_when=asyncio.FIRST_COMPLETED)
-                changed.cancel()
-                if watching.done():
-                    watching.result()
+                await until_changed(self._changed, [watching])
                 self._changed.clear()
                 item = await self._now(last)
                 if isinstance(item, SourceTrouble) and item.reason != _NOTHING_YET:

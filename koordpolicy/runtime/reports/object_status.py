@@ -25,8 +25,8 @@ from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.live import ActiveRevision, LivePolicies, RejectedRevision
 from koordpolicy.runtime.policies.objects import ClusterSource
+from koordpolicy.runtime.reconciling import ReconcileLoop
 from koordpolicy.runtime.reports.conditions import failed, good, settled, shown, stands, under_way
-from koordpolicy.runtime.reports.reconciling import ReconcileLoop
 from koordpolicy.runtime.reports.status_patches import apply_status
 
 LOG: Final = logging.getLogger(__name__)

@@ -23,9 +23,9 @@ from koordpolicy.model.time import time_text
 from koordpolicy.runtime.policies.gating import RolloutStage
 from koordpolicy.runtime.policies.live import ActiveRevision, LivePolicies, RejectedRevision
 from koordpolicy.runtime.policies.revisions import CandidateRevision, Reason
+from koordpolicy.runtime.reconciling import ReconcileLoop
 from koordpolicy.runtime.reports.conditions import failed, good, shown, under_way
 from koordpolicy.runtime.reports.presence import RollCall
-from koordpolicy.runtime.reports.reconciling import ReconcileLoop
 from koordpolicy.runtime.reports.revision_objects import (
     ATTEMPTS,
     RevisionObjects,

@@ -3,7 +3,7 @@
 import asyncio
 
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.runtime.reports.reconciling import ReconcileLoop
+from koordpolicy.runtime.reconciling import ReconcileLoop
 from tests.unit.runtime.scenes import running, until
 
 LONG = 3600.0
