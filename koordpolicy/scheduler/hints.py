@@ -4,16 +4,32 @@ A hint may say yes in vain, and costs an attempt then. It must never say no to a
 """
 
 from collections.abc import Callable, Collection, Mapping
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
 
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.decision import PodDecision
+from koordpolicy.scheduler.post_filters import PostFilters
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.step import Step
 
 Helps = Callable[[PodKey], bool]
+
+RecordsOf: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
+"""The records of a decision about a pod with these facts in this namespace."""
+
+_EMPTY: Final = frozenset({Event.NODE_ADDED, Event.NODE_CHANGED})
+"""Events at a node after which it is enough that it is large: who has room there only if others go is told so, or makes
+them go."""
+
+_GONE: Final = 1024
+"""Pods that wait no more and are still known, at most, beside twice as many as wait."""
 
 
 def differing(before: Mapping[str, object], after: Mapping[str, object]) -> frozenset[str]:
@@ -21,16 +37,45 @@ def differing(before: Mapping[str, object], after: Mapping[str, object]) -> froz
     return frozenset(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
+class _Hindered(NamedTuple):
+    """What hints need to know of a pod that was refused. It holds as long as view and decision are the pod's last ones.
+
+    `beyond` says that one of the refusing filters looks beyond nodes; `wanted` is what has to be free, as far as that is known.
+    """
+
+    view: PodView
+    decision: PodDecision
+    refusing: frozenset[str]
+    beyond: bool
+    wanted: Mapping[str, int]
+    records: Mapping[str, Any]
+
+
 class Hints:
     """The hints of a profile about pods that wait."""
 
-    __slots__ = ("_cache", "_profile", "_reads", "_room")
+    __slots__ = ("_cache", "_fixed", "_known", "_post_filters", "_profile", "_reads", "_records", "_room")
 
-    def __init__(self, profile: Profile, cache: ClusterCache) -> None:
+    def __init__(
+        self, profile: Profile, cache: ClusterCache, post_filters: PostFilters, records: RecordsOf
+    ) -> None:
         self._cache = cache
         self._profile = profile
+        self._post_filters = post_filters
+        self._records = records
         self._room = next((step for step in profile.filters if _counts_room(step)), None)
+        self._fixed = tuple(step for step in profile.filters if _is_fixed(step))
         self._reads: dict[frozenset[str], frozenset[str] | None] = {}
+        self._known: dict[PodKey, _Hindered] = {}
+
+    def helped_by(self, decision: PodDecision) -> frozenset[Event]:
+        """The events that can help a pod that was refused: those that can help against any of its refusals."""
+        refusing = {refusals.filter for refusals in decision.refusals}
+        found = frozenset({Event.NODE_ADDED}).union(
+            *(step.helped_by for step in self._profile.filters if step.name in refusing)
+        )
+        # Where no pod's end would help, nobody is made to go.
+        return found | self._post_filters.helped_by if Event.POD_GONE in found else found
 
     def about(
         self,
@@ -44,27 +89,41 @@ class Hints:
 
         `changed` are the facts of the node that are others now, None where that is not known.
         """
-        row: Mapping[str, object] | None = None
+        free: Mapping[str, int] | None = None
         if node is not None and node in self._cache:
             row = self._cache.table.row(self._cache.table.index(node))
+            free = _free(row, empty=event in _EMPTY)
+        if len(self._known) > 2 * len(pods) + _GONE:
+            self._known = {key: one for key, one in self._known.items() if key in pods}
 
         def helps(key: PodKey) -> bool:
             decision = last.get(key)
             if decision is None or decision.problem or decision.ahead:
                 return True  # of another profile than this one nothing is known
-            refusing = frozenset(refusals.filter for refusals in decision.refusals)
-            if event is Event.NODE_CHANGED and changed is not None and not self._undoes(refusing, changed):
+            known, view = self._known.get(key), pods[key]
+            if known is None or known.decision is not decision or known.view is not view:
+                known = self._known[key] = self._hindered(view, decision)
+            if event is Event.NODE_CHANGED and not self._undoes(known.refusing, changed):
                 return False
-            if row is None or event is Event.POD_PLACED or self._looks_beyond(refusing):
+            if free is None or event is Event.POD_PLACED or known.beyond:
                 return True
-            # A pod that may displace others needs a node that is large enough; others need room on it.
-            displaces = self._profile.preempts and event in (Event.NODE_ADDED, Event.NODE_CHANGED)
-            return self._has_room(pods[key], row, empty=displaces)
+            for resource, amount in known.wanted.items():
+                if amount > free.get(resource, 0):
+                    return event not in _EMPTY and self._can_be_freed(known, str(node), free)
+            return True
 
         return helps
 
-    def _undoes(self, refusing: frozenset[str], changed: Collection[str]) -> bool:
-        """Whether one of the filters reads something that changed."""
+    def _hindered(self, view: PodView, decision: PodDecision) -> _Hindered:
+        refusing = frozenset(refusals.filter for refusals in decision.refusals)
+        beyond = _any_beyond([step for step in self._profile.filters if step.name in refusing])
+        records = self._records(view.facts, view.pod.namespace)
+        return _Hindered(view, decision, refusing, beyond, self._wanted(view), records)
+
+    def _undoes(self, refusing: frozenset[str], changed: Collection[str] | None) -> bool:
+        """Whether one of the filters reads something that changed; None where it is not known what."""
+        if changed is None:
+            return True
         if refusing not in self._reads:
             steps = [step for step in self._profile.filters if step.name in refusing]
             self._reads[refusing] = (
@@ -73,27 +132,45 @@ class Hints:
         reads = self._reads[refusing]
         return reads is None or not reads.isdisjoint(changed)
 
-    def _looks_beyond(self, refusing: frozenset[str]) -> bool:
-        """Whether one of the filters looks beyond a node: what happens there may help elsewhere."""
-        return _any_beyond([step for step in self._profile.filters if step.name in refusing])
+    def _can_be_freed(self, known: _Hindered, node: str, free: Mapping[str, int]) -> bool:
+        """Whether a node might have room for a pod once others are made to go."""
+        short = ((name, amount - free.get(name, 0)) for name, amount in known.wanted.items())
+        lacking = {name: amount for name, amount in short if amount > 0}
+        return self._post_filters.may_help(
+            known.view.pod.key, node, known.records, lacking
+        ) and not self._is_shut(known.view, node)
 
-    def _has_room(self, view: PodView, row: Mapping[str, object], *, empty: bool) -> bool:
-        """Whether a node has room for a pod, or would have it if it were empty."""
+    def _wanted(self, view: PodView) -> Mapping[str, int]:
         step = self._room
         if step is None or step.plugin is None or step.plugin.requests is None:
-            return True
-        has, used = row["resources.allocatable"], row["resources.requested"]
-        assert isinstance(has, Mapping)
-        assert isinstance(used, Mapping)
+            return {}
         try:
             # Parameters that depend on more than the pod are not known here; without them less is ignored.
-            wanted = step.plugin.requests(view, step.values({"pod": view.facts}))
+            return step.plugin.requests(view, step.values({"pod": view.facts}))
         except Exception:  # noqa: BLE001  # whoever decides on the pod will say what is wrong
-            return True
-        return all(
-            amount <= has.get(name, 0) - (0 if empty else used.get(name, 0))
-            for name, amount in wanted.items()
-        )
+            return {}
+
+    def _is_shut(self, view: PodView, node: str) -> bool:
+        """Whether a node is refused to a pod whatever other pods are there."""
+        nodes = NodeView(self._cache.table, np.array([self._cache.table.index(node)]))
+        for step in self._fixed:
+            assert step.plugin is not None
+            assert step.plugin.filter is not None
+            assert step.fixed is not None
+            try:
+                if step.plugin.filter(view, nodes, step.fixed).refused.any():
+                    return True
+            except Exception:  # noqa: BLE001  # whoever decides on the pod will say what is wrong
+                return False
+        return False
+
+
+def _free(row: Mapping[str, object], *, empty: bool) -> Mapping[str, int]:
+    """What a node has left of each resource, or would have if it were empty."""
+    has, used = row["resources.allocatable"], row["resources.requested"]
+    assert isinstance(has, Mapping)
+    assert isinstance(used, Mapping)
+    return dict(has) if empty else {name: amount - used.get(name, 0) for name, amount in has.items()}
 
 
 def _counts_room(step: Step) -> bool:
@@ -103,6 +180,18 @@ def _counts_room(step: Step) -> bool:
         and step.plugin.requests is not None
         and step.enabled.program is None
         and step.enabled.constant is not False
+    )
+
+
+def _is_fixed(step: Step) -> bool:
+    """Whether a filter speaks of a node as such, and of every pod."""
+    return (
+        step.plugin is not None
+        and step.plugin.filter is not None
+        and step.plugin.row_only
+        and step.always
+        and step.fixed is not None
+        and not step.depends_on_pods
     )
 
 

@@ -15,21 +15,28 @@ _REMEMBERED: Final = 200_000
 class PodPredicate:
     """The decision `path` of a graph about pods that it reads as `root`. One that fails says no."""
 
-    __slots__ = ("_decision", "_known", "_root")
+    __slots__ = ("_decision", "_known", "_others", "_root")
 
     def __init__(self, graph: RuleGraph, path: str, root: str) -> None:
         self._decision = prepared(graph, path)
         self._root = root
+        self._others = [(one, path) for one, path in sorted(self._decision.facts) if one != root]
         self._known: dict[Any, bool] = {}
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The facts that it reads of other pods."""
+        return frozenset(path for root, path in self._decision.facts if root == self._root)
 
     def signature(self, records: Records) -> tuple[Any, ...]:
         """What it reads of everything but the other pods: equal signatures, equal answers."""
-        found = []
-        for root, path in sorted(self._decision.facts):
-            if root != self._root:
-                record = records.get(root)
-                found.append(record if not path else (record or {}).get(path))
-        return tuple(found)
+        return tuple(
+            [
+                record if not path else (record or {}).get(path)
+                for root, path in self._others
+                for record in (records.get(root),)
+            ]
+        )
 
     def bound(self, records: Records) -> Callable[[PodView], bool]:
         """What it says of other pods for the one that `records` speak of. Pods that agree in all it reads share an answer."""

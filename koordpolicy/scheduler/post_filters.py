@@ -1,12 +1,14 @@
 """What follows when no node takes a pod: a profile's post-filters are asked in turn, and somebody waits for a node."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from koordpolicy.algorithms.eviction import Victims
 from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.events import Event
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.pod import PodKey
 from koordpolicy.scheduler.cycle import Cycle
@@ -48,6 +50,7 @@ class PostFilters:
         self._plugins: list[PostFilter] = [
             plugin.post_filter(host) for plugin in profile.post_filters if plugin.post_filter is not None
         ]
+        self._helped_by = frozenset[Event]().union(*(plugin.helped_by for plugin in self._plugins))
 
     def counted(self, cycle: Cycle, evaluation: Evaluation) -> Evaluation:
         """The answers about all nodes, with those who wait for a node counted on it."""
@@ -87,6 +90,25 @@ class PostFilters:
             self._ledger.made_room(cycle.view, found)
         elif not found.ineligible:
             self._ledger.retract(cycle.view.pod.key)
+
+    @property
+    def helped_by(self) -> frozenset[Event]:
+        """The events, beside the end of a pod, after which room may be made where none was."""
+        return self._helped_by
+
+    def may_help(
+        self, pod: PodKey, node: str, records: Mapping[str, Any], lacking: Mapping[str, int]
+    ) -> bool:
+        """Whether room might be made for a pod on a node where somebody went, or may go now. A hint.
+
+        Who waits for a node is helped by nothing elsewhere, and there once nobody leaves it any more.
+        """
+        promised = self._ledger.promised_to(pod)
+        if promised is not None:
+            return promised == node and not any(
+                self._ledger.leaves(view.pod) for view in self._cache.pods_on(node).values()
+            )
+        return any(plugin.may_free(records, node, lacking) for plugin in self._plugins)
 
     def could(self, cycle: Cycle, evaluation: Evaluation) -> str | None:
         """The node on which room could be made for a pod, if any; nothing follows from it. Raises CycleProblem."""

@@ -81,11 +81,6 @@ class Profile:
         return found
 
     @property
-    def preempts(self) -> bool:
-        """Whether room is made for pods at all."""
-        return bool(self.post_filters)
-
-    @property
     def looks_beyond_in_time(self) -> bool:
         """Whether a filter that looks beyond nodes reads the time."""
         return any(step.looks_beyond and step.reads_time for step in self.filters)

@@ -112,7 +112,8 @@ class Scheduler:
             graph, profile, self._role, state, self.ledger, self._selection, self._clock, self._more
         )
         self.profile, self.cache = framework.profile, framework.cache
-        self._waitlist.begin(self.profile, Hints(self.profile, self.cache), framework.records)
+        hints = Hints(self.profile, self.cache, framework.post_filters, framework.records)
+        self._waitlist.begin(self.profile, hints, framework.records)
         self._binding.begin(framework)
         self._beside = self._useless = None
         # Apart from decisions, so that what these remember stays as it is.
@@ -246,6 +247,8 @@ class Scheduler:
     def remove_node(self, name: str) -> None:
         """A node is gone; pods on it remain known until they are removed."""
         self.cache.remove_node(name)
+        for key in self.ledger.promised_on(name):
+            self._waitlist.reconsider(key)
         for account in [one for one in self.ledger.waiting.values() if one.node == name]:
             self.forget(account.view.pod)
         self._happened(Event.NODE_GONE)
@@ -302,7 +305,7 @@ class Scheduler:
             if known is None:
                 self._happened(Event.POD_PLACED, pod.node_name)
             elif known.pod.labels != pod.labels or known.pod.terminating != pod.terminating:
-                self._happened(Event.POD_CHANGED)
+                self._happened(Event.POD_CHANGED, pod.node_name)
             if known is not None and takes_less(view, known):
                 self._happened(Event.POD_GONE, pod.node_name)
         elif (found := self.ledger.assumed(key)) is not None and not (
@@ -376,6 +379,7 @@ class Scheduler:
             for victim in decision.preemption.victims:
                 self.ledger.stays(victim.pod)
             self._no_longer_waits(decision.pod)
+            self._waitlist.reconsider(decision.pod)
 
     # --- scheduling -----------------------------------------------------------------------------
 
@@ -419,6 +423,8 @@ class Scheduler:
         if evaluation is not None:
             decision = framework.without_node(cycle, evaluation, decision)
         decision = replace(decision, promised=self.ledger.promised_to(key) or "")
+        for other in () if decision.preemption is None else decision.preemption.cleared:
+            self._waitlist.reconsider(other)  # what it waited for is another one's now
         if self._diagnosing:
             decision = self.diagnosis.refused(decision)
         self._waitlist.refused(view, decision)

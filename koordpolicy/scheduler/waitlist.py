@@ -1,26 +1,21 @@
 """The pods that wait for a node, and what is known of each beside its place in the queue."""
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from koordpolicy.algorithms.backoff import backoff
 from koordpolicy.cluster.events import EVERY_EVENT, Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.language.cel.values import Timestamp
-from koordpolicy.model.facts import Record
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler.backoff import come_back
 from koordpolicy.scheduler.decision import PodDecision
-from koordpolicy.scheduler.hints import Hints
+from koordpolicy.scheduler.hints import Hints, RecordsOf
 from koordpolicy.scheduler.profile import Profile
 from koordpolicy.scheduler.queue import SchedulingQueue, Waiting
 from koordpolicy.scheduler.sortkeys import LAST
-
-RecordsOf: TypeAlias = Callable[[Record, str], Mapping[str, Any]]
-"""The records of a decision about a pod with these facts in this namespace."""
-
 
 FAILED_FIRST: Final = NANOSECONDS
 FAILED_LONGEST: Final = 300 * NANOSECONDS
@@ -186,12 +181,7 @@ class Waitlist:
             return frozenset()
         if decision.ahead:
             return EVERY_EVENT  # the filters that refuse it are not of this profile
-        refusing = {refusals.filter for refusals in decision.refusals}
-        found = {Event.NODE_ADDED}
-        for step in self._profile.filters:
-            if step.name in refusing:
-                found |= step.helped_by
-        return frozenset(found)
+        return self._hints.helped_by(decision)
 
     def _records_of(self, view: PodView) -> Mapping[str, Any]:
         facts = {**view.facts, "queuedAt": Timestamp(self._since[view.pod.key])}

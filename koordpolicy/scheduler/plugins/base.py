@@ -325,6 +325,18 @@ class PostFilterHost(Protocol):
 class PostFilter(Protocol):
     """What makes room for a pod that no node took. Nothing follows from what it says: the scheduler sees to that."""
 
+    @property
+    def helped_by(self) -> frozenset[Event]:
+        """The events, beside the end of a pod, after which it may make room for a pod that it made none for."""
+        ...
+
+    def may_free(self, records: Mapping[str, Any], node: str, lacking: Mapping[str, int]) -> bool:
+        """Whether so much as a pod lacks might be made free on a node, in amounts alone; `records` are of the pod.
+
+        A hint, asked of many pods after an event: yes may be in vain.
+        """
+        ...
+
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for the pod, from which node; or why nobody does. `results` are about all nodes. Raises CycleProblem."""
         ...

@@ -1,6 +1,6 @@
 """Post-filters beside preemption: shown with one that is no part of the package, and sends pods away that are spare."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from koordpolicy.algorithms.eviction import Victims
+from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.graph import Compiler, Layer
 from koordpolicy.language.kinds.plugins import PLUGINS as NAMES
@@ -29,6 +30,10 @@ class Spares:
 
     def __init__(self, host: PostFilterHost) -> None:
         self._cache = host.cache
+        self.helped_by = frozenset({Event.POD_CHANGED})
+
+    def may_free(self, records: Mapping[str, Any], node: str, lacking: Mapping[str, int]) -> bool:
+        return any(view.pod.labels.get("spare") for view in self._cache.pods_on(node).values())
 
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         for row in np.flatnonzero(~run.unresolvable(results)).tolist():

@@ -124,7 +124,7 @@ def test_victims_that_could_not_be_sent_away_are_looked_for_again() -> None:
     world = crowded()
     decision = world.place("pod", {"request": {"cpu": 5}})
     world.scheduler.call_off(decision)
-    world.pass_time(600)
+    world.pass_time(5)
     again = world.scheduler.schedule_one()
     assert again is not None
     assert again.preemption == decision.preemption
@@ -175,6 +175,101 @@ def test_another_revision_keeps_what_was_promised() -> None:
     assert not world.scheduler.framework.decide(
         pod("small", {"priority": 9000, "request": {"cpu": 6}})
     ).placed
+
+
+# --- what brings a pod back that may displace others ------------------------------------------------
+
+DEAR = {"priority": 9900}
+LOW = {"priority": 10}
+EIGHT = {"request": {"cpu": 8}}
+
+
+def refused(nodes: Mapping[str, Any], asked: Mapping[str, Any], *specs: Mapping[str, Any]) -> World:
+    """A world in which a pod waits for which nobody goes, its back-off over."""
+    world = World(policies(*specs) if specs else GRAPH)
+    world.build({"nodes": nodes})
+    decision = world.place("pod", asked)
+    assert not decision.placed
+    assert decision.preemption is None
+    world.pass_time(20)
+    assert world.names() == []
+    return world
+
+
+def again(world: World) -> list[str] | None:
+    """Who goes for the pod, if it is tried again."""
+    decision = world.scheduler.schedule_one()
+    return None if decision is None or decision.preemption is None else shown(decision)["victims"]
+
+
+MIXED = {"pods": {"dear": {**DEAR, "request": {"cpu": 5}}, "low": {**LOW, "request": {"cpu": 4}}}}
+
+
+def test_a_pod_that_leaves_helps_who_may_displace_the_rest() -> None:
+    world = refused({"a": MIXED}, EIGHT)
+    world.scheduler.remove_pod(("default", "dear"))
+    assert again(world) == ["low"], "six CPUs are free, and two more can be"
+
+
+@pytest.mark.parametrize(
+    ("asked", "labels"),
+    [({"preemptionPolicy": "Never"}, {}), (LOW, {}), ({"nodeSelector": {"zone": "x"}}, {"zone": "y"})],
+    ids=["displaces-nobody", "no-weaker-pod", "elsewhere"],
+)
+def test_a_pod_that_leaves_helps_nobody_else(asked: dict[str, Any], labels: dict[str, str]) -> None:
+    full = {"labels": {"zone": "x"}, "pods": {"full": {**DEAR, "request": {"cpu": 9}}}}
+    world = refused({"a": {**MIXED, "labels": labels}, "b": full}, {**EIGHT, **asked})
+    world.scheduler.remove_pod(("default", "dear"))
+    assert world.names() == []
+
+
+def test_a_label_helps_where_it_says_who_may_go() -> None:
+    eligible = {"cel": "victim.?priority.orValue(0) < pod.?priority.orValue(0) && !('kept' in victim.labels)"}
+    low = {**LOW, "request": {"cpu": 4}}
+    kept = {"a": {"pods": {"low": {**low, "labels": {"kept": "yes"}}}}}
+    world = refused(kept, EIGHT, {"preemption": {"eligible": eligible}})
+    world.scheduler.set_pod(placed("low", "a", {**low, "labels": {"kept": "yes", "other": "x"}}))
+    assert world.names() == []
+    world.scheduler.set_pod(placed("low", "a", low))
+    assert again(world) == ["low"]
+
+
+def promised() -> World:
+    """A pod waits for a victim to leave the node `a`, while there is a weak one on `b`, too, its back-off over."""
+    world = crowded()
+    assert shown(world.place("pod", EIGHT))["victims"] == ["low"]
+    world.build({"nodes": {"b": {"pods": {"other": {**LOW, "request": {"cpu": 9}}}}}})
+    world.pass_time(20)
+    assert again(world) is None, "it waits for its victim"
+    world.pass_time(20)
+    return world
+
+
+def test_nobody_is_brought_back_by_what_leaves_another_node_while_a_victim_is_leaving() -> None:
+    world = promised()
+    world.scheduler.set_pod(placed("third", "b", {**DEAR, "request": {"cpu": 1}}))
+    world.scheduler.remove_pod(("default", "third"))
+    assert world.names() == []
+
+
+def test_a_pod_whose_room_somebody_else_took_looks_for_other_victims() -> None:
+    world = promised()
+    world.scheduler.set_pod(placed("dear", "a", {**DEAR, "request": {"cpu": 9}}))
+    assert world.names() == []
+    world.scheduler.remove_pod(("default", "low"))
+    assert again(world) == ["other"]
+
+
+def test_a_pod_whose_node_is_another_ones_now_looks_for_other_victims() -> None:
+    world = promised()
+    assert world.place("dear", {**DEAR, "request": {"cpu": 9}}).promised == "a"
+    assert again(world) == ["other"]
+
+
+def test_a_pod_whose_node_is_gone_looks_for_other_victims() -> None:
+    world = promised()
+    world.scheduler.remove_node("a")
+    assert again(world) == ["other"]
 
 
 # --- against an oracle ------------------------------------------------------------------------------

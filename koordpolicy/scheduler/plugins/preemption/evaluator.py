@@ -1,9 +1,11 @@
 """Preemption as a post-filter: whether a pod may displace others, and whether it waits for some already."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Final
 
 from koordpolicy.algorithms.eviction import Victims
+from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.prepared import Records
 from koordpolicy.model.pod import Pod, PodKey
 from koordpolicy.model.protocol import CONDITION_DISRUPTION_TARGET, REASON_PREEMPTION
 from koordpolicy.scheduler.decision import NoCandidate, PostFilterResult
@@ -12,6 +14,7 @@ from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy
 from koordpolicy.scheduler.plugins.preemption.search import Search
 
 _TRUE = "True"
+_LABELS_CHANGE: Final = frozenset({Event.POD_CHANGED})
 
 NEVER: Final = NoCandidate({}, "not eligible due to preemptionPolicy=Never")
 WAITING: Final = NoCandidate({}, "not eligible due to a terminating pod on the nominated node")
@@ -25,6 +28,15 @@ class PreemptionEvaluator:
         self._cache = host.cache
         self._promises = host.promises
         self._search = Search(host, self._policy)
+
+    @property
+    def helped_by(self) -> frozenset[Event]:
+        """See `PostFilter.helped_by`: who may go is another one where a label says so."""
+        return _LABELS_CHANGE if "labels" in self._policy.eligible_reads else frozenset()
+
+    def may_free(self, records: Records, node: str, lacking: Mapping[str, int]) -> bool:
+        """See `PostFilter.may_free`."""
+        return self._search.may_free(records, node, lacking) and self._policy.wanted(records)
 
     def find(self, run: FilterRun, results: FilterResults) -> PostFilterResult | NoCandidate:
         """Who goes for a pod that no node took, or why nobody does. Raises CycleProblem."""

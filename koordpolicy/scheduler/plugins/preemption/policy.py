@@ -51,6 +51,11 @@ class PreemptionPolicy:
         """Whether the order of nodes depends on single victims."""
         return ("candidate", "pods") in self._order.facts
 
+    @property
+    def eligible_reads(self) -> frozenset[str]:
+        """The facts by which it is said who may go."""
+        return self._eligible.reads
+
     def eligible_for(self, records: Records) -> Callable[[PodView], bool]:
         """Whether a pod on a node may go for the one that `records` speak of."""
         return self._eligible.bound(records)

@@ -10,10 +10,10 @@ from koordpolicy.algorithms.columns import Column, Mask
 from koordpolicy.algorithms.eviction import Crowds, reprieve_all
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import Records
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import PODS
-from koordpolicy.scheduler.plugins.base import FilterRun
 from koordpolicy.scheduler.plugins.preemption.policy import PreemptionPolicy
 
 _KEPT: Final = 4
@@ -32,6 +32,7 @@ class Pool:
     keys: tuple[PodKey, ...] = field(init=False)
     """Their namespaces and names."""
     amounts: dict[str, Column] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.keys = tuple(view.pod.key for view in self.views)
@@ -42,6 +43,13 @@ class Pool:
         if found is None:
             taken = [1 if resource == PODS else view.occupied.get(resource, 0) for view in self.views]
             found = self.amounts[resource] = np.array(taken, dtype=np.int64)
+        return found
+
+    def total(self, resource: str) -> int:
+        """What all of them take of a resource together."""
+        found = self.totals.get(resource)
+        if found is None:
+            found = self.totals[resource] = int(self.taken(resource).sum())
         return found
 
 
@@ -57,23 +65,37 @@ class Short:
 class Pools:
     """The pools of all nodes that were asked for, up to date."""
 
-    __slots__ = ("_cache", "_known", "_policy")
+    __slots__ = ("_cache", "_here", "_known", "_last", "_policy")
 
     def __init__(self, cache: ClusterCache, policy: PreemptionPolicy) -> None:
         self._cache = cache
         self._policy = policy
         self._known: dict[tuple[object, ...], dict[str, Pool]] = {}
+        self._last: tuple[str, int] | None = None
+        self._here: dict[tuple[object, ...], Pool] = {}
+        """The pools of the node that was asked about last, in that state of it."""
 
-    def of(self, run: FilterRun) -> "PoolsFor":
-        """The pools for one pod. Pods that may displace the same others share them."""
-        signature = self._policy.signature(run.records)
+    def at(self, records: Records, node: str) -> Pool:
+        """Those who may go from one node, for one of many pods that are asked about one after another there."""
+        now = (node, self._cache.changes_on(node))
+        if self._last != now:
+            self._last, self._here = now, {}
+        signature = self._policy.signature(records)
+        found = self._here.get(signature)
+        if found is None:
+            found = self._here[signature] = PoolsFor(self._cache, self._policy, records, {}).on(node)
+        return found
+
+    def of(self, records: Records) -> "PoolsFor":
+        """The pools for the pod that the records are of. Pods that may displace the same others share them."""
+        signature = self._policy.signature(records)
         known = self._known.pop(signature, None)
         if known is None:
             known = {}
             while len(self._known) >= _KEPT:
                 del self._known[next(iter(self._known))]
         self._known[signature] = known
-        return PoolsFor(self._cache, self._policy, run, known)
+        return PoolsFor(self._cache, self._policy, records, known)
 
 
 class PoolsFor:
@@ -85,14 +107,14 @@ class PoolsFor:
         self,
         cache: ClusterCache,
         policy: PreemptionPolicy,
-        run: FilterRun,
+        records: Records,
         known: dict[str, Pool],
     ) -> None:
         self._cache = cache
         self._policy = policy
         self._known = known
-        self._now: Timestamp = run.records["now"]
-        self._eligible = policy.eligible_for(run.records)
+        self._now: Timestamp = records["now"]
+        self._eligible = policy.eligible_for(records)
 
     def on(self, node: str) -> Pool:
         """Those who may go from a node."""

@@ -15,6 +15,7 @@ import numpy as np
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims, candidates_to_find
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.prepared import Records
 from koordpolicy.cluster.trial_rows import Change, TrialRows
 from koordpolicy.graph.sortable import SortKey
 from koordpolicy.model.pod import PodKey
@@ -63,7 +64,7 @@ class Search:
         best = self._best(run, look)
         if best is None:
             return in_vain(
-                run, results, self._cache, self._pools.of(run), self._what_if,
+                run, results, self._cache, self._pools.of(run.records), self._what_if,
                 lambda names: self._without_all(run, names),
             )  # fmt: skip
         return PostFilterResult(
@@ -82,8 +83,15 @@ class Search:
 
         Raises CycleProblem.
         """
-        pools = self._pools.of(run)
+        pools = self._pools.of(run.records)
         return self._what_if.beside(run, node, pools.on(node), pools.broken(pools.on(node)), going)
+
+    def may_free(self, records: Records, node: str, lacking: Mapping[str, int]) -> bool:
+        """Whether those who may go from a node take as much together as a pod lacks there."""
+        pool = self._pools.at(records, node)
+        return bool(pool.views) and all(
+            pool.total(resource) >= amount for resource, amount in lacking.items()
+        )
 
     def _best(self, run: FilterRun, look: "_Look") -> _Candidate | None:
         """The node that policy prefers; None when no node can be helped."""
@@ -127,7 +135,7 @@ class Search:
         """The candidates among some nodes, in their order as far as they are of one sort; so many at once."""
         alone = look.room is None
         closer = self._worth_asking(run, look) if alone or look.other.any() else {}
-        pools = self._pools.of(run)
+        pools = self._pools.of(run.records)
         amounts = {} if alone else look.wanted(run)
         for begin in range(0, len(names), many):
             some = names[begin : begin + many]
@@ -144,7 +152,7 @@ class Search:
 
     def _exact(self, run: FilterRun, node: str) -> _Candidate | None:
         """A candidate by all filters; None where the node is none."""
-        pools = self._pools.of(run)
+        pools = self._pools.of(run.records)
         pool = pools.on(node)
         found = self._what_if.victims(run, node, pool, pools.broken(pool))
         if found is None:
@@ -178,7 +186,7 @@ class Search:
 
     def _without_all(self, run: FilterRun, names: Sequence[str]) -> NodeTable:
         """A table with these nodes, and maybe others, as they are without all who may go for the pod."""
-        tried, pools = self._trial_rows(run), self._pools.of(run)
+        tried, pools = self._trial_rows(run), self._pools.of(run.records)
         for name in tried.outdated():
             tried.set(name, None)
         for name in names:
