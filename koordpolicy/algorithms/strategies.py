@@ -9,8 +9,8 @@ from koordpolicy.model.slo_config import (
     BANDWIDTH,
     ConfigDocument,
     Entries,
+    FieldForm,
     Fields,
-    Form,
     Items,
     Layout,
     Plain,
@@ -38,7 +38,7 @@ def _says(shape: Shape, value: Any) -> bool:
     match shape:
         case Items() | Entries():
             return bool(value)
-        case Plain(form=Form.WORD):
+        case Plain(form=FieldForm.WORD):
             return bool(value)
     return True
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from koordpolicy.graph import RuleGraph
-from koordpolicy.graph.plan import Plan, Way, plans
+from koordpolicy.graph.plan import EvaluationPlan, Way, plans
 
 
 def cost_lines(graph: RuleGraph, width: int) -> Iterator[str]:
@@ -20,7 +20,7 @@ def cost_lines(graph: RuleGraph, width: int) -> Iterator[str]:
     yield ""
 
 
-def _remarks(plan: Plan, width: int) -> Iterator[str]:
+def _remarks(plan: EvaluationPlan, width: int) -> Iterator[str]:
     indent = " " * 12
     if plan.loop and plan.cost >= 1000:
         yield f"{indent}walks {plan.loop}"[:width]

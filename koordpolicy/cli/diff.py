@@ -8,8 +8,8 @@ from typing import Final
 from koordpolicy.cli.at_flag import moment_of
 from koordpolicy.cli.command import DIFFERENT, GAVE_UP, OK, CannotRunError
 from koordpolicy.cli.difference import RENDERERS, FailedOn, LaterOnCluster, OnCluster, ShownDifference
-from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.revisions import compiled_side, sides
+from koordpolicy.cli.snapshot_facts import SnapshotFacts
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.diff import Affected, Difference, Later, Sides, affected, compare_from
@@ -79,20 +79,20 @@ def _on_cluster(
     difference: Difference,
     terminal: Terminal,
 ) -> OnCluster:
-    estate = SnapshotEstate(snapshot)
-    found = _affected(sides, estate, difference)
+    facts = SnapshotFacts(snapshot)
+    found = _affected(sides, facts, difference)
     failed = _failed(sides)
     # What begins or ends later is asked of the nodes and pods as they are, with the exceptions of that moment.
     later = tuple(
         LaterOnCluster(
-            one.moment, _affected(Sides(sides.old.at(one.moment), sides.new.at(one.moment)), estate, one)
+            one.moment, _affected(Sides(sides.old.at(one.moment), sides.new.at(one.moment)), facts, one)
         )
         for one in difference.later
     )
-    for name, reason in list(estate.unreadable.items())[:_SHOWN]:
+    for name, reason in list(facts.unreadable.items())[:_SHOWN]:
         terminal.say(f"{name} is unreadable: {reason}")
-    if len(estate.unreadable) > _SHOWN:
-        terminal.say(f"{len(estate.unreadable) - _SHOWN} more objects are unreadable")
+    if len(facts.unreadable) > _SHOWN:
+        terminal.say(f"{len(facts.unreadable) - _SHOWN} more objects are unreadable")
     # With the webhooks, which few differences need.
     admissions = import_module("koordpolicy.cli.admissions")
     return OnCluster(
@@ -107,7 +107,7 @@ def _on_cluster(
     )
 
 
-def _affected(sides: Sides, estate: SnapshotEstate, difference: Difference | Later) -> tuple[Affected, ...]:
+def _affected(sides: Sides, facts: SnapshotFacts, difference: Difference | Later) -> tuple[Affected, ...]:
     """What differs, or is open, asked of every node and pod."""
     names = [change.decision for change in difference.decisions]
     names += [effect.decision for change in difference.decisions for effect in change.effects]
@@ -116,14 +116,14 @@ def _affected(sides: Sides, estate: SnapshotEstate, difference: Difference | Lat
     ]
     # A parameter decides nothing by itself; what reads it stands beside it, unless that cannot be told.
     asked = [name for name in dict.fromkeys(names) if ".parameters." not in name or _alone(name, difference)]
-    found = tuple(affected(sides, estate, asked))
+    found = tuple(affected(sides, facts, asked))
     unknown = {one.decision for one in found if one.untold}
     behind = [
         change.decision
         for change in difference.decisions
         if change.decision not in asked and any(effect.decision in unknown for effect in change.effects)
     ]
-    return found + tuple(affected(sides, estate, behind))
+    return found + tuple(affected(sides, facts, behind))
 
 
 def _failed(sides: Sides) -> tuple[FailedOn, ...]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.estate import SnapshotEstate
 from koordpolicy.cli.picture import picture_of
+from koordpolicy.cli.snapshot_facts import SnapshotFacts
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.diff.affected import Roots, things_of
@@ -36,7 +36,7 @@ def recorded(
 ) -> RecordedFacts:
     """The facts of the thing that the arguments name, as who asks the decision would see them. Raises `CannotRunError`."""
     picture, _ = picture_of(arguments, terminal)
-    estate = SnapshotEstate(picture)
+    facts = SnapshotFacts(picture)
     things = things_of(graph, decision)
     if things is None:
         raise CannotRunError(
@@ -47,13 +47,13 @@ def recorded(
             f"`{decision}` is the same for all nodes and pods of a cluster; leave the name out"
         )
     name = arguments.name
-    found: Iterable[tuple[str, Roots]] = getattr(estate, things)(
+    found: Iterable[tuple[str, Roots]] = getattr(facts, things)(
         graph, str(graph.decision(decision).key.target)
     )
     known = dict(found)
     records = known.get(name) or known.get(f"default/{name}")
     if records is None:
-        for thing, reason in estate.unreadable.items():
+        for thing, reason in facts.unreadable.items():
             if thing.rpartition(" ")[2] in (name, f"default/{name}"):
                 raise CannotRunError(f"{thing} is unreadable: {reason}")
         close = sorted(one for one in known if one.rpartition("/")[2] == name.rpartition("/")[2])

@@ -4,9 +4,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from koordpolicy.source.git.environment import GitCredentials
 from koordpolicy.source.git.signatures import Signers
 from koordpolicy.source.git.size import SyncLimits
-from koordpolicy.source.git.surroundings import GitCredentials
 from koordpolicy.source.git.sync import SyncSettings
 
 

@@ -18,7 +18,7 @@ from koordpolicy.model.reading import NO_TEXT
 _MOST_SELECTIONS: Final = 2048
 """Selections that are kept; beyond, the one that was not asked for longest is dropped."""
 
-Place = TypeVar("Place")
+LabelPlace = TypeVar("LabelPlace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ def _places(kind: _Kind) -> Iterable[tuple[str, str, str]]:
     return ((kind.namespace, key, value) for key, value in kind.labels.items())
 
 
-def _discard(index: dict[Place, dict[KindKey, _Kind]], place: Place, key: KindKey) -> None:
+def _discard(index: dict[LabelPlace, dict[KindKey, _Kind]], place: LabelPlace, key: KindKey) -> None:
     filed = index[place]
     del filed[key]
     if not filed:

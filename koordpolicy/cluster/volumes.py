@@ -1,4 +1,4 @@
-"""Persistent volumes, claims and their surroundings, and what pods on nodes use of them.
+"""Persistent volumes, claims and what stands beside them, and what pods on nodes use of them.
 
 A plan that is about to be carried out counts already: the volume as the claim's, the claim as on its way to the node,
 until the cluster shows it or the plan is given up. Who makes a plan keeps account of it.

@@ -25,7 +25,7 @@ class Way(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class EvaluationPlan:
     """One decision: steps of one evaluation at most, the dearest loop, and how it runs.
 
     `reasons` say why parts of a decision over all nodes are evaluated node by node.
@@ -38,24 +38,24 @@ class Plan:
     reasons: tuple[str, ...] = ()
 
 
-def plans(graph: RuleGraph) -> tuple[Plan, ...]:
+def plans(graph: RuleGraph) -> tuple[EvaluationPlan, ...]:
     """The plan of every decision, the dearest first."""
     found = (_plan(graph, decision) for decision in graph.decisions.values())
     return tuple(sorted(found, key=lambda plan: (-plan.cost, plan.decision)))
 
 
-def _plan(graph: RuleGraph, decision: Decision) -> Plan:
+def _plan(graph: RuleGraph, decision: Decision) -> EvaluationPlan:
     name = str(decision.key)
     expression = graph.expression(name)
     cost = estimate(expression)
     loop = next((loop.name or "a computed list" for loop in cost.loops), "")
     if isinstance(expression, ir.Const):
-        return Plan(name, cost.maximum, loop, Way.CONSTANT)
+        return EvaluationPlan(name, cost.maximum, loop, Way.CONSTANT)
     over_nodes = decision.components & _SEES_ALL_NODES and _ROW_OF_TABLE in {
         root for root, _ in facts_of(expression)
     }
     if not over_nodes:
-        return Plan(name, cost.maximum, loop, Way.ROW)
+        return EvaluationPlan(name, cost.maximum, loop, Way.ROW)
     program = compile_columns(expression, _ROW_OF_TABLE, decision.roots, budget=graph.budget)
     reasons = tuple(dict.fromkeys(part.reason for part in program.fallback))
-    return Plan(name, cost.maximum, loop, Way.MIXED if reasons else Way.COLUMNS, reasons)
+    return EvaluationPlan(name, cost.maximum, loop, Way.MIXED if reasons else Way.COLUMNS, reasons)

@@ -28,7 +28,7 @@ BANDWIDTH: Final = "totalNetworkBandwidth"
 """The one field that is always written: where an entry does not say it, it says 0."""
 
 
-class Form(StrEnum):
+class FieldForm(StrEnum):
     """What a plain field holds."""
 
     FLAG = "true or false"
@@ -50,7 +50,7 @@ class Plain:
     `low_fits` tells whether the lower bound itself will do.
     """
 
-    form: Form
+    form: FieldForm
     low: float | None = None
     high: float | None = None
     above: str = ""
@@ -89,11 +89,11 @@ class ConfigError(ValueError):
 
 
 def _percent(**more: Any) -> Plain:
-    return Plain(Form.WHOLE, 0, 100, **more)
+    return Plain(FieldForm.WHOLE, 0, 100, **more)
 
 
 def _whole(low: float | None = None, high: float | None = None, **more: Any) -> Plain:
-    return Plain(Form.WHOLE, low, high, **more)
+    return Plain(FieldForm.WHOLE, low, high, **more)
 
 
 def _pair(low: str, high: str, bound: float | None) -> dict[str, Shape]:
@@ -101,16 +101,16 @@ def _pair(low: str, high: str, bound: float | None) -> dict[str, Shape]:
     return {low: _whole(0, bound, below=high), high: _whole(0, bound, above=low)}
 
 
-_FLAG: Final = Plain(Form.FLAG)
-_WORD: Final = Plain(Form.WORD)
-_TEXT: Final = Plain(Form.TEXT)
+_FLAG: Final = Plain(FieldForm.FLAG)
+_WORD: Final = Plain(FieldForm.WORD)
+_TEXT: Final = Plain(FieldForm.TEXT)
 
 _COLOCATION: Final = Fields(
     {
         "enable": _FLAG,
         "metricAggregateDurationSeconds": _whole(1),
         "metricReportIntervalSeconds": _whole(1),
-        "metricAggregatePolicy": Fields({"durations": Items(Plain(Form.DURATION))}),
+        "metricAggregatePolicy": Fields({"durations": Items(Plain(FieldForm.DURATION))}),
         "metricMemoryCollectPolicy": _TEXT,
         "cpuReclaimThresholdPercent": _whole(0),
         "cpuCalculatePolicy": _TEXT,
@@ -118,7 +118,7 @@ _COLOCATION: Final = Fields(
         "memoryCalculatePolicy": _TEXT,
         "degradeTimeMinutes": _whole(1),
         "updateTimeThresholdSeconds": _whole(1),
-        "resourceDiffThreshold": Plain(Form.NUMBER, 0, 1, low_fits=False),
+        "resourceDiffThreshold": Plain(FieldForm.NUMBER, 0, 1, low_fits=False),
         "midReclaimMode": _TEXT,
         "midCPUThresholdPercent": _percent(),
         "midMemoryThresholdPercent": _percent(),
@@ -127,7 +127,7 @@ _COLOCATION: Final = Fields(
         "midStaticMemoryReservedPercent": _percent(),
         "batchCPUThresholdPercent": _whole(0),
         "batchMemoryThresholdPercent": _whole(0),
-        "extensions": Entries(Plain(Form.ANYTHING)),
+        "extensions": Entries(Plain(FieldForm.ANYTHING)),
     }
 )
 _THRESHOLD: Final = Fields(
@@ -144,8 +144,8 @@ _THRESHOLD: Final = Fields(
         **_pair("cpuEvictLowerPercent", "cpuEvictThresholdPercent", 100),
         **_pair("cpuAllocatableEvictLowerPercent", "cpuAllocatableEvictThresholdPercent", None),
         "cpuEvictPolicy": _WORD,
-        "evictEnabledPriorityThreshold": Plain(Form.SMALL),
-        "allocatableEvictPriorityThreshold": Plain(Form.SMALL, 0, 7999),
+        "evictEnabledPriorityThreshold": Plain(FieldForm.SMALL),
+        "allocatableEvictPriorityThreshold": Plain(FieldForm.SMALL, 0, 7999),
     }
 )
 _BLOCK: Final = Fields(
@@ -219,7 +219,7 @@ _CLASS: Final = Fields(
             {
                 "enable": _FLAG,
                 **{
-                    name: Plain(Form.SHARE)
+                    name: Plain(FieldForm.SHARE)
                     for name in ("ingressRequest", "ingressLimit", "egressRequest", "egressLimit")
                 },
             }
@@ -250,7 +250,7 @@ _SYSTEM: Final = Fields(
         "schedIdleSaverWmark": _whole(),
         "schedFeatures": Entries(_FLAG),
         "pageCacheLimitEnabled": _whole(0, 1),
-        BANDWIDTH: Plain(Form.QUANTITY),
+        BANDWIDTH: Plain(FieldForm.QUANTITY),
     }
 )
 _APPLICATION: Final = Fields(
@@ -420,33 +420,33 @@ def _value(shape: Shape, raw: Any, at: str) -> Any:
             return _plain(shape.form, raw, at)
 
 
-_WHOLES: Final = MappingProxyType({Form.WHOLE: 63, Form.SMALL: 31})
+_WHOLES: Final = MappingProxyType({FieldForm.WHOLE: 63, FieldForm.SMALL: 31})
 
 
-def _plain(form: Form, raw: Any, at: str) -> Any:
+def _plain(form: FieldForm, raw: Any, at: str) -> Any:
     whole = isinstance(raw, int) and not isinstance(raw, bool)
     match form:
-        case Form.ANYTHING:
+        case FieldForm.ANYTHING:
             return raw
-        case Form.FLAG if isinstance(raw, bool):
+        case FieldForm.FLAG if isinstance(raw, bool):
             return raw
-        case Form.WHOLE | Form.SMALL if whole and -(2 ** _WHOLES[form]) <= raw < 2 ** _WHOLES[form]:
+        case FieldForm.WHOLE | FieldForm.SMALL if whole and -(2 ** _WHOLES[form]) <= raw < 2 ** _WHOLES[form]:
             return raw
-        case Form.NUMBER if whole or isinstance(raw, float):
+        case FieldForm.NUMBER if whole or isinstance(raw, float):
             return float(raw)
-        case Form.WORD | Form.TEXT if isinstance(raw, str):
+        case FieldForm.WORD | FieldForm.TEXT if isinstance(raw, str):
             return raw
-        case Form.DURATION if isinstance(raw, str):
+        case FieldForm.DURATION if isinstance(raw, str):
             try:
                 return duration_text(parse_duration(raw))
             except ValueError as error:
                 raise ConfigError(f"{at}: {error}") from None
-        case Form.QUANTITY if not isinstance(raw, bool):
+        case FieldForm.QUANTITY if not isinstance(raw, bool):
             try:
                 return str(parse_quantity(raw))
             except QuantityError as error:
                 raise ConfigError(f"{at}: {error}") from None
-        case Form.SHARE if isinstance(raw, str) or (whole and -(2**31) <= raw < 2**31):
+        case FieldForm.SHARE if isinstance(raw, str) or (whole and -(2**31) <= raw < 2**31):
             return raw
     raise ConfigError(f"{_place(at)}: expected {form.value}")
 

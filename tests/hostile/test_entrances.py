@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.cli.estate import SnapshotEstate
+from koordpolicy.cli.snapshot_facts import SnapshotFacts
 from koordpolicy.cluster.event_handlers import EVENT_HANDLERS, EventHandlers, handle
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
@@ -167,13 +167,13 @@ def test_a_snapshot_is_asked_about_whatever_its_objects_hold(data: st.DataObject
     for name in data.draw(st.lists(st.sampled_from(sorted(REAL)), min_size=1, max_size=3)):
         objects[name].append(data.draw(spoiled(name)))
         objects[name].reverse()
-    estate = SnapshotEstate(Snapshot(START, objects))
+    facts = SnapshotFacts(Snapshot(START, objects))
     for target in ("Overcommit/batch", "SchedulingProfile/koord-scheduler", "CPUSuppress/cluster"):
-        assert "n2" in dict(estate.nodes(GRAPH, target))
-        list(estate.placements(GRAPH, target))
-        list(estate.zones(GRAPH, target))
-    list(estate.containers(GRAPH, "AdmissionRule/x"))
-    assert not any("internal error" in reason for reason in estate.unreadable.values()), estate.unreadable
+        assert "n2" in dict(facts.nodes(GRAPH, target))
+        list(facts.placements(GRAPH, target))
+        list(facts.zones(GRAPH, target))
+    list(facts.containers(GRAPH, "AdmissionRule/x"))
+    assert not any("internal error" in reason for reason in facts.unreadable.values()), facts.unreadable
 
 
 @given(st.lists(spoiled_object(pod(node="")), min_size=1, max_size=3))

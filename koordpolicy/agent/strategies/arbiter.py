@@ -14,11 +14,11 @@ ANY_FILE: Final = "any"
 _FIRST: Final = "First"
 _SMALLEST: Final = "Smallest"
 
-Place = tuple[str, Group]
+WantedFile = tuple[str, Group]
 
 
 @dataclass(frozen=True, slots=True)
-class Conflict:
+class FileConflict:
     """A file that several strategies wanted otherwise, and who decided about it by which rule."""
 
     file: str
@@ -35,21 +35,21 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledPlan:
     """One plan of many, no file in it by two strategies, and what was settled."""
 
     plan: Plan
-    conflicts: Sequence[Conflict] = ()
+    conflicts: Sequence[FileConflict] = ()
 
 
-def settle(graph: RuleGraph, plans: Iterable[Plan], node: Facts, now: int) -> Settled:
+def settle(graph: RuleGraph, plans: Iterable[Plan], node: Facts, now: int) -> SettledPlan:
     """Put plans together, in their order. A strategy that holds a file keeps it from those that come after it.
 
     Raises `CelError` where policy cannot decide.
     """
     listed = list(plans)
     wanted = _wanted(listed)
-    winners: dict[Place, str] = {}
+    winners: dict[WantedFile, str] = {}
     conflicts = []
     for place, by_strategy in wanted.items():
         if len(by_strategy) < 2:
@@ -63,14 +63,14 @@ def settle(graph: RuleGraph, plans: Iterable[Plan], node: Facts, now: int) -> Se
             > 1
         ):
             losers = [name for name in by_strategy if name != winner]
-            conflicts.append(Conflict(*place, winner, losers, rules.words))
+            conflicts.append(FileConflict(*place, winner, losers, rules.words))
     writes = tuple(
         write
         for plan in listed
         for write in plan.writes
         if winners.get((write.file, write.group), write.strategy) == write.strategy
     )
-    return Settled(
+    return SettledPlan(
         Plan(
             writes,
             tuple(eviction for plan in listed for eviction in plan.evictions),
@@ -80,9 +80,9 @@ def settle(graph: RuleGraph, plans: Iterable[Plan], node: Facts, now: int) -> Se
     )
 
 
-def _wanted(plans: Sequence[Plan]) -> Mapping[Place, dict[str, FileValue | None]]:
+def _wanted(plans: Sequence[Plan]) -> Mapping[WantedFile, dict[str, FileValue | None]]:
     """By file and group, what each strategy wants there in the end; None where it wants it left as it is."""
-    found: dict[Place, dict[str, FileValue | None]] = {}
+    found: dict[WantedFile, dict[str, FileValue | None]] = {}
     for plan in plans:
         for place, strategy in plan.holds.items():
             found.setdefault(place, {})[strategy] = None
@@ -91,7 +91,7 @@ def _wanted(plans: Sequence[Plan]) -> Mapping[Place, dict[str, FileValue | None]
     return found
 
 
-def _place(write: Write) -> Place:
+def _place(write: Write) -> WantedFile:
     return (write.file, write.group)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from koordpolicy.graph.analysis.region import Box, Place
+from koordpolicy.graph.analysis.region import Box, FactKey
 from koordpolicy.graph.notation import show as show_value
 from koordpolicy.graph.reads import fact_type
 
@@ -41,7 +41,7 @@ def example(box: Box, reads: frozenset[tuple[str, str]], fill: Filler) -> Facts 
     return facts
 
 
-def _remove(record: dict[str, Any], place: Place) -> None:
+def _remove(record: dict[str, Any], place: FactKey) -> None:
     if place.key is None:
         record.pop(place.path, None)
     else:

@@ -27,7 +27,7 @@ MAX_BOXES = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FactKey:
     """A fact, or one key of a map-typed fact: `node.labels` with key `pool`."""
 
     root: str
@@ -39,7 +39,7 @@ class Place:
 class Box:
     """A conjunction: a domain for each place, and what could not be read."""
 
-    domains: dict[Place, Domain] = field(default_factory=dict)
+    domains: dict[FactKey, Domain] = field(default_factory=dict)
     opaque: tuple[ir.Node, ...] = ()
 
     def meet(self, other: "Box") -> "Box | None":
@@ -114,17 +114,17 @@ def _opaque(node: ir.Node, *, positive: bool) -> Box:
     return Box({}, (held,))
 
 
-def place_of(node: ir.Node) -> Place | None:
+def place_of(node: ir.Node) -> FactKey | None:
     """The place an expression reads, if it is one."""
     match node:
         case ir.Field(base=ir.Var(name=root, local=False), path=path):
-            return Place(root, path)
+            return FactKey(root, path)
         case ir.Select(operand=operand, field=key, optional=False):
             inner = place_of(operand)
-            return Place(inner.root, inner.path, key) if inner and inner.key is None else None
+            return FactKey(inner.root, inner.path, key) if inner and inner.key is None else None
         case ir.Index(operand=operand, index=ir.Const(value=str() as key), optional=False):
             inner = place_of(operand)
-            return Place(inner.root, inner.path, key) if inner and inner.key is None else None
+            return FactKey(inner.root, inner.path, key) if inner and inner.key is None else None
         case _:
             return None
 
@@ -139,9 +139,9 @@ def _atom(node: ir.Node, *, positive: bool) -> Box | None:
             inner = place_of(operand)
             if inner is None or inner.key is not None:
                 return None
-            return Box({Place(inner.root, inner.path, key): PRESENT if positive else ABSENT})
+            return Box({FactKey(inner.root, inner.path, key): PRESENT if positive else ABSENT})
         case ir.HasField(base=ir.Var(name=root, local=False), paths=(path,)):
-            return Box({Place(root, path): PRESENT if positive else ABSENT})
+            return Box({FactKey(root, path): PRESENT if positive else ABSENT})
         case ir.Call(overload=overload, args=(left, right)):
             operator = overload.partition("(")[0]
             if operator == "@in":
@@ -172,7 +172,7 @@ def _comparison(operator: str, left: ir.Node, right: ir.Node, *, positive: bool)
     return None if domain is None else Box({place: within or NOTHING})
 
 
-def _possible(place: Place, kind: Type) -> Domain:
+def _possible(place: FactKey, kind: Type) -> Domain:
     """What a fact can be by what it is: a capacity is never below zero."""
     if place.key is not None or not kind.is_number:
         return Domain()
@@ -201,11 +201,11 @@ def _membership(needle: ir.Node, haystack: ir.Node, *, positive: bool) -> Box | 
     place = place_of(haystack)
     if place is not None and place.key is None and isinstance(needle, ir.Const):
         if isinstance(needle.value, str):
-            return Box({Place(place.root, place.path, needle.value): PRESENT if positive else ABSENT})
+            return Box({FactKey(place.root, place.path, needle.value): PRESENT if positive else ABSENT})
         return None
     values = _constants(haystack)
     if _length(haystack) == 0:
-        return Box({Place("", ""): NOTHING}) if positive else EVERYTHING
+        return Box({FactKey("", ""): NOTHING}) if positive else EVERYTHING
     place = place_of(needle)
     if values is None or place is None:
         return None

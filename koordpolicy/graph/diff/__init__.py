@@ -6,7 +6,7 @@ differently without an example is proved to decide alike, or said to be open (`g
 another name or was laid out anew is no change.
 """
 
-from koordpolicy.graph.diff.affected import Affected, Estate, Shift, Sides, affected
+from koordpolicy.graph.diff.affected import Affected, ClusterFacts, Shift, Sides, affected
 from koordpolicy.graph.diff.changes import (
     DecisionChange,
     Difference,
@@ -25,12 +25,12 @@ from koordpolicy.graph.diff.later import compare_from
 
 __all__ = [
     "Affected",
+    "ClusterFacts",
     "DecisionChange",
     "Difference",
     "DocumentChange",
     "Edit",
     "Effect",
-    "Estate",
     "Example",
     "How",
     "Later",

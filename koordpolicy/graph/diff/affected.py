@@ -20,7 +20,7 @@ _MOST_SHIFTS = 5
 _MOST_NAMES = 5
 
 
-class Estate(Protocol):
+class ClusterFacts(Protocol):
     """A cluster as records for questions. Each graph has its own, since classes and bands are policy."""
 
     def nodes(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
@@ -110,7 +110,7 @@ class Sides:
     failed_new: FailedEvaluations = field(default_factory=FailedEvaluations)
 
 
-def affected(sides: Sides, estate: Estate, decisions: Iterable[str]) -> Iterator[Affected]:
+def affected(sides: Sides, facts: ClusterFacts, decisions: Iterable[str]) -> Iterator[Affected]:
     """Ask both graphs for each decision. Those about things a cluster at rest has not (victims) are left out."""
     old, new = sides.old, sides.new
     for name in decisions:
@@ -122,14 +122,14 @@ def affected(sides: Sides, estate: Estate, decisions: Iterable[str]) -> Iterator
             pairs: Iterable[tuple[str, Roots, Roots]] = [("", {}, {})]
         else:
             target = str((new if name in new else old).decision(name).key.target)
-            first, second = (dict(getattr(estate, things)(graph, target)) for graph in (old, new))
+            first, second = (dict(getattr(facts, things)(graph, target)) for graph in (old, new))
             pairs = [(one, first[one], second[one]) for one in first if one in second]
         words = _WORDS.get(things, things)
         yield _counted(name, words, [_shift(sides, name, words, *pair) for pair in pairs])
 
 
 def things_of(graph: RuleGraph, name: str) -> str | None:
-    """Which things of an `Estate` a decision is about, `cluster` where it is about no single one; None for neither."""
+    """Which things of `ClusterFacts` a decision is about, `cluster` where it is about no single one; None for neither."""
     return _things(_reads(graph, name))
 
 

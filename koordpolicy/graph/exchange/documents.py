@@ -13,7 +13,7 @@ from koordpolicy.algorithms.first_match import first_matches
 from koordpolicy.algorithms.strategies import merge
 from koordpolicy.graph.exchange.carriage import NotCarriedError
 from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, SECTIONS, Carried
-from koordpolicy.language.kinds.isolation import BlockDevice
+from koordpolicy.language.kinds.isolation import BlockDeviceLimits
 from koordpolicy.language.kinds.system import HostApplication
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.protocol import KOORDPOLICY_API
@@ -265,7 +265,7 @@ def _add_blocks(
     flat = [{key: value for key, value in one.items() if value != ""} for one in flat]
     try:
         for one in flat:
-            BlockDevice.model_validate(one)
+            BlockDeviceLimits.model_validate(one)
     except ValidationError as error:
         result.table.append(Taken(source, reason=_words(error)))
         return

@@ -7,7 +7,7 @@ from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, RENDERED, SECTIONS
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.language.cel.types import Type
-from koordpolicy.language.kinds.isolation import BlockDevice
+from koordpolicy.language.kinds.isolation import BlockDeviceLimits
 from koordpolicy.model.slo_config import HOST_APPLICATIONS, QOS, THRESHOLD
 
 Roots = Mapping[str, Any]
@@ -85,7 +85,7 @@ def _put_sections(found: dict[str, Any], name: str, graph: RuleGraph, group: str
             place.setdefault(block, {})
 
 
-def _put_blocks(found: dict[str, Any], name: str, blocks: list[BlockDevice] | None) -> None:
+def _put_blocks(found: dict[str, Any], name: str, blocks: list[BlockDeviceLimits] | None) -> None:
     if blocks:
         shown = [
             {

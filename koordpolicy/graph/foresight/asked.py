@@ -35,7 +35,7 @@ def awaits_facts(key: DecisionKey) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class RevisionContext:
     """The decisions of a revision, as far as they tell what is known elsewhere."""
 
     decisions: Mapping[DecisionKey, Decision]

@@ -8,7 +8,7 @@ from typing import Final
 
 from koordpolicy.diagnostics import Fix, Note, Severity, Span
 from koordpolicy.graph.expressions import Vocabulary, typed
-from koordpolicy.graph.foresight.asked import Surroundings, awaits_facts
+from koordpolicy.graph.foresight.asked import RevisionContext, awaits_facts
 from koordpolicy.graph.foresight.mending import mended
 from koordpolicy.graph.foresight.origins import Origins, SourceText, own_offsets, unplaced
 from koordpolicy.graph.foresight.words import ALWAYS, Words, words
@@ -43,19 +43,19 @@ def foresight(state: State) -> None:
     """Report what can fail in the rules of the bundle's own documents, each place once."""
     units = {(unit.layer_name, unit.id): unit for unit in state.units}
     drafts: dict[tuple[Unit, DecisionKey], Draft] = {}
-    surroundings = Surroundings(state.decisions, state.constants)
+    context = RevisionContext(state.decisions, state.constants)
     told: set[tuple[str, Span]] = set()
     wrong = {one.span for one in state.found if one.severity is Severity.ERROR}
     own = [rule for rule in state.rules if rule.layer == state.own.name and not _is_literal(rule)]
     for rule in own[:MAX_RULES]:
         unit = units[rule.layer, rule.document]
-        behind = surroundings.known(rule)
+        behind = context.known(rule)
         literals = tuple(
             one
             for name in sorted(rule.parameters)
             for one in _rules_of(state, DecisionKey(rule.key.kind, rule.key.subject, f"parameters.{name}"))
         )
-        looked = _Looked(surroundings, rule, unit, state.matches.get(unit))
+        looked = _Looked(context, rule, unit, state.matches.get(unit))
         for found in state.cache.get(("failures", rule, behind, literals), looked.found):
             place = _place(unit, found)
             if (found.words.code, place) in told or place in wrong:
@@ -115,8 +115,8 @@ def _notes(rule: Rule, found: _Found) -> tuple[Note, ...]:
 class _Looked:
     """One rule, looked at."""
 
-    def __init__(self, surroundings: Surroundings, rule: Rule, unit: Unit, matched: RuleMatch | None) -> None:
-        self._surroundings = surroundings
+    def __init__(self, context: RevisionContext, rule: Rule, unit: Unit, matched: RuleMatch | None) -> None:
+        self._context = context
         self._rule = rule
         self._unit = unit
         self._matched = matched
@@ -141,12 +141,12 @@ class _Looked:
         return tuple(self._placed(found, [self._origins.placed(root) for root in roots]))
 
     def _failures(self, node: ir.Node, *, condition: bool) -> tuple[PossibleFailure, ...]:
-        _, presence = self._surroundings.known(self._rule)
-        whole = self._surroundings.resolved(self._origins.placed(node), self._rule)
+        _, presence = self._context.known(self._rule)
+        whole = self._context.resolved(self._origins.placed(node), self._rule)
         return failures(whole, presence, self._given(condition=condition))
 
     def _given(self, *, condition: bool) -> list[Given]:
-        return self._surroundings.given(self._rule, self._origins.placed, matched=not condition)
+        return self._context.given(self._rule, self._origins.placed, matched=not condition)
 
     def _placed(
         self, found: Sequence[tuple[PossibleFailure, bool]], trees: Sequence[ir.Node]
@@ -208,10 +208,10 @@ class _Looked:
         rule = self._rule
         given = self._given(condition=found.condition)
         given = [(unplaced(test), truth) for test, truth in given]
-        _, presence = self._surroundings.known(rule)
+        _, presence = self._context.known(rule)
 
         def left(node: ir.Node) -> tuple[Counter[FailureCause], set[ir.Node]]:
-            whole = self._surroundings.resolved(inline(node, rule.variables), rule)
+            whole = self._context.resolved(inline(node, rule.variables), rule)
             failing = failures(whole, presence, given)
             return Counter(one.cause for one in failing), {one.node for one in failing}
 

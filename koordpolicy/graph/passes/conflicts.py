@@ -8,7 +8,7 @@ from functools import partial
 from koordpolicy.diagnostics import Note, Severity, Span
 from koordpolicy.graph.analysis.example import Facts, example, show
 from koordpolicy.graph.analysis.outcome import outcome
-from koordpolicy.graph.analysis.region import Box, Place, boxes, meets
+from koordpolicy.graph.analysis.region import Box, FactKey, boxes, meets
 from koordpolicy.graph.analysis.run import holds
 from koordpolicy.graph.decide import Expressions
 from koordpolicy.graph.operations import operations_of
@@ -37,7 +37,7 @@ class Reach:
     rule: Rule
     test: ir.Node | None
     region: list[Box]
-    pins: Mapping[Place, frozenset[object]]
+    pins: Mapping[FactKey, frozenset[object]]
 
 
 def conflicts(state: State) -> None:
@@ -65,13 +65,13 @@ def _found_reach(expressions: Expressions, rule: Rule) -> Reach:
     return Reach(rule, test, region, _pins(region))
 
 
-def _pins(region: list[Box]) -> Mapping[Place, frozenset[object]]:
+def _pins(region: list[Box]) -> Mapping[FactKey, frozenset[object]]:
     """The places that every box gives a choice of values, with all of these."""
     first, *others = (
         {place: domain.choices for place, domain in box.domains.items() if domain.choices is not None}
         for box in region or (Box(),)
     )
-    found: dict[Place, frozenset[object]] = {}
+    found: dict[FactKey, frozenset[object]] = {}
     for place, choices in first.items():
         if all(place in other for other in others):
             found[place] = frozenset(choices).union(*(other[place] for other in others))
@@ -219,8 +219,8 @@ def _pairs(reaches: list[Reach]) -> Iterator[tuple[Reach, Reach]]:
                 yield left, right
 
 
-def _most_pinned(reaches: list[Reach]) -> Place | None:
-    counts: dict[Place, int] = defaultdict(int)
+def _most_pinned(reaches: list[Reach]) -> FactKey | None:
+    counts: dict[FactKey, int] = defaultdict(int)
     for reach in reaches:
         for place in reach.pins:
             counts[place] += 1

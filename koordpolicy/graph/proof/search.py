@@ -24,7 +24,7 @@ from koordpolicy.language.cel.types import Type
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.cel.walk import children
 
-Place: TypeAlias = tuple[str, str, str | None]
+NumberKey: TypeAlias = tuple[str, str, str | None]
 """A number by its root, its path, and its key where it stands in a map."""
 
 _ORDERED: Final = frozenset(("_<_", "_<=_", "_>_", "_>=_", "_==_", "_!=_", "max", "min"))
@@ -151,11 +151,11 @@ class Search:
         starts += [self.goal.prepared(self.change(self.rng.choice(bases))) for _ in range(12)]
         return starts
 
-    def _comparisons(self) -> list[tuple[RowProgram, list[Place]]]:
+    def _comparisons(self) -> list[tuple[RowProgram, list[NumberKey]]]:
         """Differences of what is compared, as programs, and the numbers that they read."""
         table = number([inline_binds(expression) for expression in self.goal.expressions])
         elements = _elements(table.nodes)
-        found: list[tuple[RowProgram, list[Place]]] = []
+        found: list[tuple[RowProgram, list[NumberKey]]] = []
         for at in reversed(range(len(table.nodes))):
             node = table.nodes[at]
             if len(found) >= _MOST_COMPARISONS or not isinstance(node, ir.Call):
@@ -175,7 +175,7 @@ class Search:
                 found.append((program, facts))
         return found
 
-    def _towards(self, program: RowProgram, facts: Sequence[Place], base: Records) -> Iterator[Records]:
+    def _towards(self, program: RowProgram, facts: Sequence[NumberKey], base: Records) -> Iterator[Records]:
         """Records on the way to equal sides, each nearer than those before, with the neighbours of the last."""
         records, apart = base, _apart(program, base)
         if apart is None:
@@ -238,7 +238,7 @@ def _with_element(name: str, element: ir.Const, node: ir.Node) -> ir.Node:
     return element if isinstance(node, ir.Var) and node.local and node.name == name else node
 
 
-def _numbers_read(node: ir.Node) -> Iterator[Place]:
+def _numbers_read(node: ir.Node) -> Iterator[NumberKey]:
     """The numbers that an expression reads, those in maps by their keys."""
     reads = reads_of([node])
     for root, path in reads.facts:
@@ -267,7 +267,7 @@ def _plain(value: object) -> float | None:
     return value
 
 
-def _moved(records: Records, place: Place, step: int) -> Records | None:
+def _moved(records: Records, place: NumberKey, step: int) -> Records | None:
     """The records with a number moved; None where it is absent, or would leave its bounds."""
     root, path, key = place
     kind = value_type_of(root, path)

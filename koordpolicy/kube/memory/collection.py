@@ -21,7 +21,7 @@ _INDEXED: Final = {resources.PODS: "spec.nodeName"}
 """Fields by which lists and watches of a resource find their objects without looking at the others."""
 
 
-class Collection:
+class ResourceObjects:
     """The objects of one resource. It stores what it is given; rules are its callers' business.
 
     INVARIANT: every stored object is frozen, and its `metadata` has namespace, name and resourceVersion.

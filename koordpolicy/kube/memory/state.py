@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from koordpolicy.kube.errors import Gone, NotFound, Rejected
 from koordpolicy.kube.frozen import FrozenDict, freeze
-from koordpolicy.kube.memory.collection import Collection, Key
+from koordpolicy.kube.memory.collection import Key, ResourceObjects
 from koordpolicy.kube.memory.watch import ListSelection, WatchQueue
 from koordpolicy.kube.port import ObjectList
 from koordpolicy.kube.resources import Resource
@@ -44,17 +44,17 @@ class MemoryState:
         self.revision = 0
         self.observers: tuple[Observer, ...] = ()
         self._collections = {
-            resource: Collection(resource, history=history, backlog=backlog) for resource in served
+            resource: ResourceObjects(resource, history=history, backlog=backlog) for resource in served
         }
         self._pages: OrderedDict[str, _Page] = OrderedDict()
         self._opened = 0
 
     @property
-    def collections(self) -> Mapping[Resource, Collection]:
+    def collections(self) -> Mapping[Resource, ResourceObjects]:
         """The objects by resource, in the order of the table."""
         return self._collections
 
-    def collection(self, resource: Resource) -> Collection:
+    def collection(self, resource: Resource) -> ResourceObjects:
         """The objects of a resource; NotFound when this cluster does not serve it."""
         found = self._collections.get(resource)
         if found is None:

@@ -38,7 +38,7 @@ DROPS_UNIT = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class OperationPlan:
     """How an operation on quantities is carried out.
 
     `swap` puts the right operand first; `widen` converts operands held as int to double.
@@ -50,42 +50,42 @@ class Plan:
     widen: bool = False
 
 
-def arithmetic(operator: str, left: Type, right: Type) -> Plan | None:
+def arithmetic(operator: str, left: Type, right: Type) -> OperationPlan | None:
     """The plan for `+ - * / %` on two numbers of which at least one has a unit; None when it has no
     meaning. Literal zeros have taken the other side's unit before, where they may.
     """
     if operator in ("_+_", "_-_") or (operator == "_%_" and left.name == "int"):
-        return Plan(f"{operator}({left.name},{left.name})", left) if left == right else None
+        return OperationPlan(f"{operator}({left.name},{left.name})", left) if left == right else None
     if operator == "_*_":
         return _product(left, right)
     return _quotient(left, right) if operator == "_/_" else None
 
 
-def _product(left: Type, right: Type) -> Plan | None:
+def _product(left: Type, right: Type) -> OperationPlan | None:
     if left.unit is None or (left.unit is Unit.PERCENT and right.unit not in (None, Unit.PERCENT)):
         turned = _product(right, left)
-        return None if turned is None else Plan(turned.overload, turned.result, True, turned.widen)
+        return None if turned is None else OperationPlan(turned.overload, turned.result, True, turned.widen)
     if left.unit is Unit.PERCENT:
         fits = right in (DOUBLE, INT)
-        return Plan("_*_(double,double)", left, widen=right == INT) if fits else None
+        return OperationPlan("_*_(double,double)", left, widen=right == INT) if fits else None
     if right.unit is Unit.PERCENT:
-        return Plan("percent_of(int,double)", left)
+        return OperationPlan("percent_of(int,double)", left)
     if right == DOUBLE:
-        return Plan("scale(int,double)", left)
-    return Plan("_*_(int,int)", left) if right == INT else None
+        return OperationPlan("scale(int,double)", left)
+    return OperationPlan("_*_(int,int)", left) if right == INT else None
 
 
-def _quotient(left: Type, right: Type) -> Plan | None:
+def _quotient(left: Type, right: Type) -> OperationPlan | None:
     if left.unit is None:
         return None
     if left == right:
-        return Plan(f"quotient({left.name},{left.name})", DOUBLE)
+        return OperationPlan(f"quotient({left.name},{left.name})", DOUBLE)
     if left.unit is Unit.PERCENT:
         fits = right in (DOUBLE, INT)
-        return Plan("_/_(double,double)", left, widen=right == INT) if fits else None
+        return OperationPlan("_/_(double,double)", left, widen=right == INT) if fits else None
     if right == INT:
-        return Plan("_/_(int,int)", left)
-    return Plan("divide(int,double)", left) if right == DOUBLE else None
+        return OperationPlan("_/_(int,int)", left)
+    return OperationPlan("divide(int,double)", left) if right == DOUBLE else None
 
 
 def comparable_as_share(left: Type, right: Type) -> bool:

@@ -1,6 +1,6 @@
 """How values are written down: one form a type, as users of Kubernetes write them.
 
-A `Form` is data from which both the check of a literal (`literals`) and its JSON Schema are made, so
+A `LiteralForm` is data from which both the check of a literal (`literals`) and its JSON Schema are made, so
 that the two cannot disagree.
 """
 
@@ -62,7 +62,7 @@ def exactly(pattern: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class LiteralForm:
     """How literals of a type are written.
 
     `words` completes the sentence "write ...". A number is accepted between `minimum` and `maximum`
@@ -78,8 +78,8 @@ class Form:
     pattern: str | None = None
     choices: tuple[str, ...] = ()
     flag: bool = False
-    element: "Form | None" = None
-    entry: "Form | None" = None
+    element: "LiteralForm | None" = None
+    entry: "LiteralForm | None" = None
 
     def schemas(self) -> list[dict[str, Any]]:
         """The JSON Schemas of which one must hold."""
@@ -115,14 +115,14 @@ def any_of(schemas: list[dict[str, Any]]) -> dict[str, Any]:
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
 
 
-FORMS: Mapping[Type, Form] = MappingProxyType(
+FORMS: Mapping[Type, LiteralForm] = MappingProxyType(
     {
-        BOOL: Form("`true` or `false`", flag=True),
-        INT: Form("a whole number", number="integer", minimum=-INT_MAX - 1, maximum=INT_MAX),
-        UINT: Form("a whole number from 0", number="integer", minimum=0, maximum=2 * INT_MAX + 1),
-        DOUBLE: Form("a number", number="number", minimum=None, maximum=None),
-        STRING: Form("a text", text=True),
-        CPU: Form(
+        BOOL: LiteralForm("`true` or `false`", flag=True),
+        INT: LiteralForm("a whole number", number="integer", minimum=-INT_MAX - 1, maximum=INT_MAX),
+        UINT: LiteralForm("a whole number from 0", number="integer", minimum=0, maximum=2 * INT_MAX + 1),
+        DOUBLE: LiteralForm("a number", number="number", minimum=None, maximum=None),
+        STRING: LiteralForm("a text", text=True),
+        CPU: LiteralForm(
             "CPU in cores, such as `4` or `500m`",
             number="number",
             minimum=-_MOST_CORES,
@@ -130,27 +130,31 @@ FORMS: Mapping[Type, Form] = MappingProxyType(
             text=True,
             pattern=exactly(_NUMBER + "m?"),
         ),
-        MEMORY: Form(
+        MEMORY: LiteralForm(
             "an amount of bytes, such as `200Mi` or `4Gi`",
             number="integer",
             text=True,
             pattern=exactly(_SCALED),
         ),
-        AMOUNT: Form(
+        AMOUNT: LiteralForm(
             "an amount, such as `4`, `500m` or `4Gi`",
             number="number",
             text=True,
             pattern=exactly(f"{_NUMBER}m|{_SCALED}"),
         ),
-        BANDWIDTH: Form(
+        BANDWIDTH: LiteralForm(
             "bits per second, such as `50M` or `10G`", number="integer", text=True, pattern=exactly(_SCALED)
         ),
-        PERCENT: Form("a percentage, such as `65%`", text=True, pattern=exactly(_NUMBER + "%")),
-        DURATION: Form("a duration, such as `15m`, `900s` or `1h30m`", text=True, pattern=exactly(_DURATION)),
-        TIMESTAMP: Form("a time, such as `2026-03-01T12:00:00Z`", text=True, pattern=exactly(_TIMESTAMP)),
+        PERCENT: LiteralForm("a percentage, such as `65%`", text=True, pattern=exactly(_NUMBER + "%")),
+        DURATION: LiteralForm(
+            "a duration, such as `15m`, `900s` or `1h30m`", text=True, pattern=exactly(_DURATION)
+        ),
+        TIMESTAMP: LiteralForm(
+            "a time, such as `2026-03-01T12:00:00Z`", text=True, pattern=exactly(_TIMESTAMP)
+        ),
     }
 )
-_SCALAR = Form(
+_SCALAR = LiteralForm(
     "a number, text or truth value",
     number="number",
     minimum=None,
@@ -158,7 +162,7 @@ _SCALAR = Form(
     text=True,
     flag=True,
 )
-_FREE = Form(
+_FREE = LiteralForm(
     "a value",
     number="number",
     minimum=None,
@@ -170,12 +174,12 @@ _FREE = Form(
 )
 
 
-def form_of(type: Type) -> Form:
+def form_of(type: Type) -> LiteralForm:
     """How literals of a type are written. Types that have no literals accept anything plain."""
     if type.name == "list" and type.params:
         inner = form_of(type.params[0])
-        return Form(f"a list of {inner.words}", element=inner)
+        return LiteralForm(f"a list of {inner.words}", element=inner)
     if type.name == "map" and len(type.params) == 2:
         inner = form_of(type.params[1])
-        return Form(f"a mapping of names to {inner.words}", entry=inner)
+        return LiteralForm(f"a mapping of names to {inner.words}", entry=inner)
     return FORMS.get(type, _FREE)

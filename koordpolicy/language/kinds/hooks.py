@@ -10,7 +10,7 @@ from koordpolicy.language.kinds.slots import Slot, Value
 _POD = frozenset({"pod", "node", "now"})
 
 
-class PodGroup(PolicyModel):
+class PodGroupSlots(PolicyModel):
     """The control group of the whole pod."""
 
     cpu_request: Annotated[
@@ -24,7 +24,7 @@ class PodGroup(PolicyModel):
     ] = None
 
 
-class ContainerGroup(PolicyModel):
+class ContainerGroupSlots(PolicyModel):
     """The control group of one container."""
 
     cpu_request: Annotated[
@@ -77,7 +77,7 @@ class ContainerHookSpec(PolicySpec):
             default=1.0,
         ),
     ] = None
-    pod: Given[PodGroup] = None
+    pod: Given[PodGroupSlots] = None
     """What the pod as a whole gets; what no rule says is left alone."""
-    container: Given[ContainerGroup] = None
+    container: Given[ContainerGroupSlots] = None
     """What each of its containers gets; what no rule says is left alone."""

@@ -27,7 +27,7 @@ def _share(meaning: str) -> Slot:
     )
 
 
-class CPUIsolation(PolicyModel):
+class CPUIsolationSlots(PolicyModel):
     """How the kernel's scheduler treats the class."""
 
     enabled: Annotated[Value, _switch()] = None
@@ -54,7 +54,7 @@ class PageCache(PolicyModel):
     ] = None
 
 
-class MemoryIsolation(PolicyModel):
+class MemoryIsolationSlots(PolicyModel):
     """How the kernel treats the memory of the class."""
 
     enabled: Annotated[Value, _switch()] = None
@@ -110,7 +110,7 @@ class MemoryIsolation(PolicyModel):
     """How the page cache is limited."""
 
 
-class CacheIsolation(PolicyModel):
+class CacheIsolationSlots(PolicyModel):
     """Ways of the last-level cache and bandwidth of memory that the class may use."""
 
     enabled: Annotated[Value, _switch()] = None
@@ -126,7 +126,7 @@ class NetworkShare(PolicyModel):
     limit: Annotated[Value, _share("What it gets at most.")] = None
 
 
-class NetworkIsolation(PolicyModel):
+class NetworkIsolationSlots(PolicyModel):
     """What the class gets of the network."""
 
     enabled: Annotated[Value, _switch()] = None
@@ -136,7 +136,7 @@ class NetworkIsolation(PolicyModel):
     """What it may send."""
 
 
-class BlockDevice(PolicyModel):
+class BlockDeviceLimits(PolicyModel):
     """One device, and what may be asked of it. What is absent is not limited."""
 
     name: Annotated[str, Text("a name of a device", most=253)] = ""
@@ -187,7 +187,7 @@ class BlockDevice(PolicyModel):
     """Random writes a second."""
 
 
-class DiskIsolation(PolicyModel):
+class DiskIsolationSlots(PolicyModel):
     """What the class may ask of disks."""
 
     enabled: Annotated[Value, _switch()] = None
@@ -198,15 +198,15 @@ class IsolationSpec(PolicySpec):
 
     group: Annotated[str, Text("a group of pods", choices=("LSR", "LS", "BE", "SYSTEM", "root"))]
     """Which pods: those of a QoS class (LSE pods are as LSR ones), or `root` for everything on the node."""
-    cpu: Given[CPUIsolation] = None
+    cpu: Given[CPUIsolationSlots] = None
     """How the kernel's scheduler treats the class."""
-    memory: Given[MemoryIsolation] = None
+    memory: Given[MemoryIsolationSlots] = None
     """How the kernel treats its memory."""
-    cache: Given[CacheIsolation] = None
+    cache: Given[CacheIsolationSlots] = None
     """What it gets of the last-level cache and of the bandwidth of memory."""
-    network: Given[NetworkIsolation] = None
+    network: Given[NetworkIsolationSlots] = None
     """What it gets of the network."""
-    disk: Given[DiskIsolation] = None
+    disk: Given[DiskIsolationSlots] = None
     """What it gets of disks."""
-    blocks: list[BlockDevice] = Field(default=[], max_length=1000)
+    blocks: list[BlockDeviceLimits] = Field(default=[], max_length=1000)
     """Devices, and what it may ask of each. The document that wins says all of them."""

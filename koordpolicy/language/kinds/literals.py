@@ -17,7 +17,14 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.types import DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, Type, Unit
 from koordpolicy.language.cel.values import UInt
 from koordpolicy.language.cel.values_time import parse_duration, parse_timestamp
-from koordpolicy.language.kinds.forms import FORMS, LONGEST_LIST, LONGEST_TEXT, MOST_UNITS, Form, form_of
+from koordpolicy.language.kinds.forms import (
+    FORMS,
+    LONGEST_LIST,
+    LONGEST_TEXT,
+    MOST_UNITS,
+    LiteralForm,
+    form_of,
+)
 
 _SCALES: Mapping[str, int] = MappingProxyType(
     {
@@ -66,7 +73,7 @@ def literal_problem(type: Type, literal: object) -> LiteralProblem | None:
     return form_problem(form_of(type), literal)
 
 
-def form_problem(form: Form, literal: object) -> LiteralProblem | None:
+def form_problem(form: LiteralForm, literal: object) -> LiteralProblem | None:
     """Why `literal` is not of that form; `None` when it is."""
     if _is_list(form) and isinstance(literal, str | int | float):
         return _one_for_a_list(form, literal)
@@ -91,12 +98,12 @@ def form_problem(form: Form, literal: object) -> LiteralProblem | None:
     return _wrong_type(form, literal)
 
 
-def _is_list(form: Form) -> bool:
+def _is_list(form: LiteralForm) -> bool:
     """Whether nothing but a list is of the form."""
     return form.element is not None and form.entry is None and not (form.number or form.text or form.flag)
 
 
-def _one_for_a_list(form: Form, literal: str | float) -> LiteralProblem:
+def _one_for_a_list(form: LiteralForm, literal: str | float) -> LiteralProblem:
     """A single value where a list belongs: a list of it, where it may be an element."""
     assert form.element is not None
     problem = _wrong_type(form, literal)
@@ -117,7 +124,7 @@ def listed(literal: str | float) -> str | None:
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*")
 
 
-def _inner_problem(form: Form, items: Any) -> LiteralProblem | None:
+def _inner_problem(form: LiteralForm, items: Any) -> LiteralProblem | None:
     for step, item in items:
         problem = form_problem(form, item)
         if problem:
@@ -125,7 +132,7 @@ def _inner_problem(form: Form, items: Any) -> LiteralProblem | None:
     return None
 
 
-def _number_problem(form: Form, literal: float) -> LiteralProblem | None:
+def _number_problem(form: LiteralForm, literal: float) -> LiteralProblem | None:
     if form.number is None:
         if form.pattern and "%" in form.pattern:
             written = _decimal(literal * 100 if literal % 1 and abs(literal) < 1 else literal) + "%"
@@ -156,7 +163,7 @@ def _decimal(number: float) -> str:
     return f"{number:.6f}".rstrip("0").rstrip(".")
 
 
-def range_words(form: Form) -> str:
+def range_words(form: LiteralForm) -> str:
     """Between what the numbers of a form lie."""
     least = form.minimum is not None and form.minimum > -MOST_UNITS
     most = form.maximum is not None and form.maximum < MOST_UNITS
@@ -165,7 +172,7 @@ def range_words(form: Form) -> str:
     return f"at least {form.minimum}" if least else f"at most {form.maximum}"
 
 
-def _text_problem(form: Form, literal: str) -> LiteralProblem | None:
+def _text_problem(form: LiteralForm, literal: str) -> LiteralProblem | None:
     if form.choices:
         if literal in form.choices:
             return None
@@ -194,7 +201,7 @@ def choice_problem(text: str, choices: Sequence[str], words: str) -> LiteralProb
     return LiteralProblem(message, help, replacement=close, safe=same is not None)
 
 
-def _wrong_type(form: Form, literal: object) -> LiteralProblem:
+def _wrong_type(form: LiteralForm, literal: object) -> LiteralProblem:
     help = f"write {form.words}"
     replacement = None
     if isinstance(literal, str):
@@ -222,7 +229,7 @@ def same_word(text: str, choices: Iterable[str]) -> str | None:
     return same[0] if len(same) == 1 else None
 
 
-def _noun(form: Form) -> str:
+def _noun(form: LiteralForm) -> str:
     return form.words.split(", such as")[0]
 
 

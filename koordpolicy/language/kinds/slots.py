@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from koordpolicy.language.cel.permitted import Permitted
 from koordpolicy.language.cel.types import BOOL, Type
-from koordpolicy.language.kinds.forms import Form, any_of, form_of
+from koordpolicy.language.kinds.forms import LiteralForm, any_of, form_of
 from koordpolicy.language.kinds.literals import LiteralProblem, described, form_problem, range_words
 
 LONGEST_EXPRESSION = 10_000
@@ -95,14 +95,14 @@ class Slot:
     unknown: str = ""
 
     @property
-    def form(self) -> Form:
+    def form(self) -> LiteralForm:
         """How a literal is written here."""
         form = form_of(self.type)
         if self.choices:
             words = " or ".join(f"`{choice}`" for choice in self.choices)
             if form.element:
-                return Form(f"a list of {words}", element=Form(words, choices=self.choices))
-            return Form(words, choices=self.choices)
+                return LiteralForm(f"a list of {words}", element=LiteralForm(words, choices=self.choices))
+            return LiteralForm(words, choices=self.choices)
         if self.pattern:
             return replace(form, pattern=self.pattern, words=self.words or form.words)
         if self.minimum is not None or self.maximum is not None:
@@ -155,7 +155,7 @@ EXPRESSION: dict[str, Any] = {
 }
 
 
-def written(form: Form, raw: object) -> Written:
+def written(form: LiteralForm, raw: object) -> Written:
     """The value of a slot as written. Raises `PydanticCustomError` of type `policy`."""
     if isinstance(raw, dict) and (form.entry is None or "cel" in raw):
         return expression(form, raw)
@@ -165,7 +165,7 @@ def written(form: Form, raw: object) -> Written:
     return raw  # type: ignore[return-value]
 
 
-def expression(form: Form, raw: dict[str, Any]) -> Expression:
+def expression(form: LiteralForm, raw: dict[str, Any]) -> Expression:
     """The `{cel: ...}` that stands for a value of `form`. Raises `PydanticCustomError`."""
     if "cel" not in raw:
         problem = form_problem(form, raw)

@@ -15,22 +15,22 @@ from koordpolicy.manager.webhooks.cluster_profiles import ClusterProfile
 from koordpolicy.manager.webhooks.profiles import KIND
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC, PRIORITY_CLASS, QOS_CLASS, SUB_PRIORITY
 
-Place = tuple[str, str]
+PodField = tuple[str, str]
 """Part of a pod: a label, an annotation, a field of the spec; `*` stands for all of them."""
 ANY: Final = "*"
-EVERYTHING: Final[Place] = (ANY, ANY)
+EVERYTHING: Final[PodField] = (ANY, ANY)
 LABELS: Final = "labels"
 ANNOTATIONS: Final = "annotations"
 SPEC: Final = "spec"
-RESOURCES: Final[Place] = (SPEC, "resources")
+RESOURCES: Final[PodField] = (SPEC, "resources")
 """What containers and the pod as a whole ask for."""
-PRIORITY: Final[Place] = (SPEC, "priority")
+PRIORITY: Final[PodField] = (SPEC, "priority")
 """The PriorityClass with all that comes of it."""
-_QOS_LABEL: Final[Place] = (LABELS, QOS_CLASS)
-_BAND_LABEL: Final[Place] = (LABELS, PRIORITY_CLASS)
+_QOS_LABEL: Final[PodField] = (LABELS, QOS_CLASS)
+_BAND_LABEL: Final[PodField] = (LABELS, PRIORITY_CLASS)
 BAND: Final = frozenset({_QOS_LABEL, _BAND_LABEL, PRIORITY, RESOURCES})
 """What a pod's band follows from."""
-_OF_FACTS: Final[Mapping[str, Collection[Place]]] = {
+_OF_FACTS: Final[Mapping[str, Collection[PodField]]] = {
     **dict.fromkeys(
         ("name", "namespace", "uid", "phase", "active", "known", "ownedByDaemonSet", "ownerKind"), ()
     ),
@@ -47,7 +47,7 @@ _OF_FACTS: Final[Mapping[str, Collection[Place]]] = {
 }
 _DEVICES: Final = "DeviceSharing"
 _AMOUNTS: Final = ("request.", "limit.", "nonzeroRequest.", "resources.")
-_OF_SPEC: Final[Mapping[str, Place]] = {
+_OF_SPEC: Final[Mapping[str, PodField]] = {
     **dict.fromkeys(("priority", "priorityClassName", "preemptionPolicy"), PRIORITY),
     **dict.fromkeys(("containers", "initContainers", "resources", "overhead"), RESOURCES),
 }
@@ -61,12 +61,12 @@ class Footprint:
 
     name: str
     alternatives: tuple[tuple[Requirement, ...], ...]
-    reads: frozenset[Place]
-    writes: frozenset[Place]
+    reads: frozenset[PodField]
+    writes: frozenset[PodField]
     translates: bool | None
 
     @property
-    def selects_by(self) -> frozenset[Place]:
+    def selects_by(self) -> frozenset[PodField]:
         """The labels of pods that its selectors ask for."""
         lines = (line for one in self.alternatives for line in one)
         return frozenset((LABELS, line.key) for line in lines if line.root == "pod")
@@ -80,7 +80,7 @@ class Footprint:
         )
 
 
-def common_places(some: Iterable[Place], others: Collection[Place]) -> list[Place]:
+def common_places(some: Iterable[PodField], others: Collection[PodField]) -> list[PodField]:
     """The places of the first that are among the others, in order."""
     return sorted(
         one
@@ -92,7 +92,7 @@ def common_places(some: Iterable[Place], others: Collection[Place]) -> list[Plac
     )  # fmt: skip
 
 
-def place_text(place: Place) -> str:
+def place_text(place: PodField) -> str:
     """A place, for people."""
     part, name = place
     if place == EVERYTHING:
@@ -109,7 +109,7 @@ def of_policy(graph: RuleGraph, name: str) -> Footprint:
     lines = tuple(one.requirements for one in selections)
     reads = {place for one in expressions for place in places_of(one)}
     reads |= {(LABELS, line.key) for one in lines for line in one if line.root == "pod"}
-    writes: set[Place] = set()
+    writes: set[PodField] = set()
     keys = set_keys(graph)
     for field, part in _MAPS:
         found = {(part, key) for key in keys.get((name, field), ())}
@@ -150,7 +150,7 @@ def selected_value(graph: RuleGraph, name: str, field: str) -> ir.Node:
 
 def of_object(graph: RuleGraph, profile: ClusterProfile) -> Footprint:
     """A ClusterColocationProfile."""
-    spec, reads, writes = profile.spec, set[Place](), set[Place]()
+    spec, reads, writes = profile.spec, set[PodField](), set[PodField]()
     for field, part in (("labels", LABELS), ("annotations", ANNOTATIONS), ("labelSuffixes", LABELS)):
         found = {(part, key) for key in _map(spec, field)}
         writes |= found
@@ -179,9 +179,9 @@ def of_devices(graph: RuleGraph) -> Footprint:
     return Footprint(_DEVICES, ((),), read, frozenset(), translates=True)
 
 
-def places_of(*expressions: ir.Node) -> frozenset[Place]:
+def places_of(*expressions: ir.Node) -> frozenset[PodField]:
     """What expressions read of the pod that they are asked about."""
-    found: set[Place] = set()
+    found: set[PodField] = set()
     keyed: set[int] = set()
     nodes = list(walk(*expressions))
     for node in nodes:
@@ -216,7 +216,7 @@ def _entry(node: ir.Node) -> tuple[ir.Field, str] | None:
     return (texts, key) if texts.path in (LABELS, ANNOTATIONS) and _is_pod(texts.base) else None
 
 
-def _of_fact(path: str) -> Collection[Place]:
+def _of_fact(path: str) -> Collection[PodField]:
     if path.startswith(_AMOUNTS):
         return {RESOURCES}
     return _OF_FACTS.get(path, {EVERYTHING})
@@ -248,14 +248,14 @@ def _expressions(graph: RuleGraph, name: str) -> Iterator[ir.Node]:
     yield from map(graph.expression, decisions.get(name, ()))
 
 
-def _translated(graph: RuleGraph, *, translates: bool) -> set[Place]:
+def _translated(graph: RuleGraph, *, translates: bool) -> set[PodField]:
     if not translates or not translated_resources(graph):
         return set()
     return {RESOURCES, (ANNOTATIONS, EXTENDED_RESOURCE_SPEC)}
 
 
-def _patched(patch: Mapping[str, Any]) -> set[Place]:
-    found: set[Place] = set()
+def _patched(patch: Mapping[str, Any]) -> set[PodField]:
+    found: set[PodField] = set()
     for part, said in patch.items():
         members: Sequence[str] = tuple(said) if isinstance(said, Mapping) else ()
         if part == SPEC and members:
@@ -275,7 +275,7 @@ def _map(spec: Mapping[str, Any], field: str) -> Mapping[str, Any]:
 
 
 def _disjoint(
-    first: Sequence[Requirement], second: Sequence[Requirement], changed: Collection[Place]
+    first: Sequence[Requirement], second: Sequence[Requirement], changed: Collection[PodField]
 ) -> bool:
     """Whether no pod fulfils both, by labels that nobody changes."""
     return any(

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Final
 
 from koordpolicy.source.git import address as addresses
+from koordpolicy.source.git.environment import GitCredentials, git_for
 from koordpolicy.source.git.program import Git, GitFailed
 from koordpolicy.source.git.signatures import Signers, Verifier
 from koordpolicy.source.git.size import SyncLimits
 from koordpolicy.source.git.store import FETCHED, GitStore
-from koordpolicy.source.git.surroundings import GitCredentials, git_for
 from koordpolicy.source.git.trouble import SyncError, at_home, explained, is_corrupt
 from koordpolicy.source.place import COMMIT
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from koordpolicy.source import Revision, SourceTrouble
+from koordpolicy.source.git.environment import GitCredentials
 from koordpolicy.source.git.repository import RepositorySource
-from koordpolicy.source.git.surroundings import GitCredentials
 from koordpolicy.source.git.sync import Attempt, GitSync, SyncOutcome, SyncSettings
 from koordpolicy.source.git.trouble import SyncError
 from koordpolicy.source.paths import Timing, open_source

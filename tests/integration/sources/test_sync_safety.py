@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.source import Revision
+from koordpolicy.source.git.environment import GitCredentials
 from koordpolicy.source.git.repository import RepositorySource
 from koordpolicy.source.git.signatures import Signers
-from koordpolicy.source.git.surroundings import GitCredentials
 from koordpolicy.source.git.sync import GitSync, SyncSettings
 from tests.integration.sources.following import following
 from tests.integration.sources.repositories import ENVIRONMENT, GitServer, Upstream, git, signed_by, ssh_key

@@ -37,7 +37,7 @@ class NameSpace:
     end: int
 
 
-Place = ir.Node | FactGroup | NameSpace
+NamedPlace = ir.Node | FactGroup | NameSpace
 
 
 def check_ident(context: Context, node: ast.Ident) -> ir.Node:
@@ -91,7 +91,7 @@ def _element(type: Type) -> tuple[Type | None, Type | None]:
     return (DYN, DYN) if type.name in ("dyn", "param") else (None, None)
 
 
-def place(context: Context, node: ast.Expr) -> Place:
+def place(context: Context, node: ast.Expr) -> NamedPlace:
     """What a chain of selections leads to; unlike a value, it may still be a group."""
     found = _place(context, node)
     if context.watch is not None:
@@ -99,7 +99,7 @@ def place(context: Context, node: ast.Expr) -> Place:
     return found
 
 
-def _place(context: Context, node: ast.Expr) -> Place:
+def _place(context: Context, node: ast.Expr) -> NamedPlace:
     if isinstance(node, ast.Ident):
         return _ident(context, node)
     if not isinstance(node, ast.SelectExpr):
@@ -118,7 +118,7 @@ def _place(context: Context, node: ast.Expr) -> Place:
     return _member(context, operand, node)
 
 
-def as_value(context: Context, where: Place) -> ir.Node:
+def as_value(context: Context, where: NamedPlace) -> ir.Node:
     """The value at a place; a group is none, and is reported with what it holds."""
     if isinstance(where, FactGroup):
         children = context.environment.fact_children(where.record, where.path)
@@ -142,7 +142,7 @@ def error_at(node: ast.Expr) -> ir.Node:
 # --- names ------------------------------------------------------------------------------------------
 
 
-def _ident(context: Context, node: ast.Ident) -> Place:
+def _ident(context: Context, node: ast.Ident) -> NamedPlace:
     name = node.name
     if not node.absolute:
         local = context.scope.get(name)
@@ -205,7 +205,7 @@ def _qualified(context: Context, node: ast.SelectExpr) -> ir.Node | None:
 # --- fields -----------------------------------------------------------------------------------------
 
 
-def _member(context: Context, operand: ir.Node, node: ast.SelectExpr) -> Place:
+def _member(context: Context, operand: ir.Node, node: ast.SelectExpr) -> NamedPlace:
     """A field of a value: a fact of a record, or a key of a map."""
     whole = context.type(operand)
     optional = whole.name == "optional_type"
@@ -241,7 +241,7 @@ def _no_fields(context: Context, operand: ir.Node, type: Type, node: ast.SelectE
     )  # fmt: skip
 
 
-def _step(context: Context, group: FactGroup, node: ast.SelectExpr) -> Place:
+def _step(context: Context, group: FactGroup, node: ast.SelectExpr) -> NamedPlace:
     """One step further along a path of facts."""
     environment = context.environment
     path = f"{group.path}.{node.field}" if group.path else node.field

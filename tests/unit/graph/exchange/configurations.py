@@ -4,7 +4,7 @@ import json
 from random import Random
 from typing import Any
 
-from koordpolicy.model.slo_config import LAYOUTS, Entries, Fields, Form, Items, Plain, Shape
+from koordpolicy.model.slo_config import LAYOUTS, Entries, FieldForm, Fields, Items, Plain, Shape
 
 _WORDS = {
     "cpuSuppressPolicy": ("cpuset", "cfsQuota", ""),
@@ -98,17 +98,17 @@ def _item(name: str, element: Shape, random: Random) -> Any:
 
 def _plain(name: str, shape: Plain, random: Random) -> Any:
     match shape.form:
-        case Form.FLAG:
+        case FieldForm.FLAG:
             return random.random() < 0.5
-        case Form.NUMBER:
+        case FieldForm.NUMBER:
             return random.choice((0.05, 0.1, 0.25, 1))
-        case Form.WORD | Form.TEXT:
+        case FieldForm.WORD | FieldForm.TEXT:
             return random.choice(_WORDS[name])
-        case Form.DURATION:
+        case FieldForm.DURATION:
             return random.choice(("5m", "90s", "1h0m0s"))
-        case Form.QUANTITY:
+        case FieldForm.QUANTITY:
             return random.choice(("0", "1G", "25G", "1Gi", "1500M"))
-        case Form.SHARE:
+        case FieldForm.SHARE:
             return random.choice((0, 40, "50M", "1G"))
     if name in _SWITCHES:
         return random.choice((0, 1))

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.source.git.address import parse
+from koordpolicy.source.git.environment import GitCredentials, git_for
 from koordpolicy.source.git.program import Git, GitFailed, GitMissing, GitTookTooLong
-from koordpolicy.source.git.surroundings import GitCredentials, git_for
 
 
 def environment(

@@ -39,7 +39,7 @@ _READ: Final = frozenset({NAMESPACES, NODES, NODE_METRICS, NODE_RESOURCE_TOPOLOG
 """What records are made of."""
 
 
-class SnapshotEstate:
+class SnapshotFacts:
     """The nodes, zones, pods and containers of a snapshot, each time as the component that asks would see them.
 
     An object that cannot be read counts as it does for the components (see `event_handlers.handle`). `unreadable`
@@ -54,7 +54,7 @@ class SnapshotEstate:
         self._read_common: dict[str, Mapping[str, Any]] = {}
 
     def nodes(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
-        """See `Estate`."""
+        """See `ClusterFacts`."""
         key = (graph.digest, target)
         known = self._read_nodes.get(key)
         if known is None:
@@ -74,13 +74,13 @@ class SnapshotEstate:
             yield name, {**common, "node": read(sight)}
 
     def zones(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
-        """See `Estate`."""
+        """See `ClusterFacts`."""
         for name, roots in self.nodes(graph, target):
             for at, zone in enumerate(roots["node"].get("zones", ())):
                 yield f"{name}/zone-{at}", {**roots, "zone": zone}
 
     def pods(self, graph: RuleGraph, target: str) -> Iterable[tuple[str, Roots]]:
-        """See `Estate`."""
+        """See `ClusterFacts`."""
         known = self._read_pods.get(graph.digest)
         if known is None:
             common = self._common(graph)
@@ -90,7 +90,7 @@ class SnapshotEstate:
         return known
 
     def containers(self, graph: RuleGraph, target: str) -> Iterator[tuple[str, Roots]]:
-        """See `Estate`."""
+        """See `ClusterFacts`."""
         for name, roots in self.pods(graph, target):
             for container in roots["pod"].get("containers", ()):
                 yield f"{name}/{container['name']}", {**roots, "container": container}
