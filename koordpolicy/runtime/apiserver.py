@@ -21,6 +21,10 @@ _LOOK: Final = 1.0
 _AWAY: Final = 5.0
 """Seconds without a good answer after which the server counts as one that was away. While others are answered, a
 request that fails alone is no reason to wake anybody."""
+_RECENT: Final = 10.0
+"""Seconds after the server came back in which requests may still fail that were made while it was away."""
+_SOON: Final = 1.0
+"""Seconds after which these are worth another try."""
 
 _READS: Final = frozenset({"list", "watch"})
 _LEADS: Final = frozenset({"get", "create", "update"})
@@ -43,6 +47,8 @@ class ServerSight:
         self._unwatched: dict[str, float] = {}
         """Since when the watch of what is needed could not be begun."""
         self._back = asyncio.Event()
+        self._recent = 0.0
+        """Until when the server counts as one that has just come back."""
 
     def add(self, verb: str, resource: str, status: int, seconds: float) -> None:
         """An answer, or with status 0 that there was none."""
@@ -68,6 +74,10 @@ class ServerSight:
 
     async def sleep(self, seconds: float) -> bool:
         """Wait for so many seconds; True where it is less, because the server was away and answers again."""
+        if seconds > _SOON and self._clock() < self._recent:
+            # Asked before it was back, and told of afterwards; by so much more that not all come at once.
+            await asyncio.sleep(_SOON + seconds % _SOON)
+            return True
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._back.wait()
@@ -75,6 +85,7 @@ class ServerSight:
         return False
 
     def _wake(self) -> None:
+        self._recent = self._clock() + _RECENT
         self._back.set()
         self._back = asyncio.Event()
 

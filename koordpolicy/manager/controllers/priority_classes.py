@@ -22,6 +22,7 @@ LOG: Final = logging.getLogger(__name__)
 LOOK: Final = 10.0
 """Seconds between two looks at what others may have changed."""
 _BAND: Final = "koordpolicy.io/band"
+_NONE: Final = "PriorityClasses cannot be kept"
 _PREEMPTS: Final = "PreemptLowerPriority"
 """What a class says that says nothing of preemption."""
 
@@ -101,7 +102,8 @@ class PriorityClasses:
     def _tell(self, troubles: dict[str, str]) -> None:
         for name, problem in troubles.items():
             if self.troubles.get(name) != problem:
-                LOG.warning("the PriorityClass `%s` is not as its band says: %s", name, problem)
+                what = f"the PriorityClass `{name}` is not as its band says" if name else _NONE
+                LOG.warning("%s: %s", what, problem)
         self.troubles = troubles
 
 

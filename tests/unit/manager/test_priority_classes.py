@@ -4,10 +4,14 @@ import asyncio
 import itertools
 from typing import Any
 
+import pytest
+
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import Unreachable
 from koordpolicy.kube.memory import MemoryCluster, Store
+from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.controllers.priority_classes import PriorityClasses
 from tests.vectors.policies import document, graph
 
@@ -106,3 +110,21 @@ def test_a_class_goes_with_its_band_or_its_name() -> None:
     site.policies = graph(*(band(name, kept=False) for name in ("prod", "mid", "batch", "free")))
     site.keep()
     assert site.said() == {"koord-batch": PACK["koord-batch"]}
+
+
+def test_a_cluster_that_does_not_answer_is_told_of_as_such(caplog: pytest.LogCaptureFixture) -> None:
+    asyncio.run(_cut_off())
+    assert [record.getMessage() for record in caplog.records] == ["PriorityClasses cannot be kept: cut off"]
+
+
+async def _cut_off() -> None:
+    async def before(_method: str, _resource: Resource) -> None:
+        raise Unreachable("cut off")
+
+    cluster = MemoryCluster(Store(lambda: 0), before_request=before)
+    kept = PriorityClasses(cluster, graph, Backoff(lambda: 0.0, initial=0.01))
+    running = asyncio.create_task(kept.run())
+    await asyncio.sleep(0.1)
+    assert kept.troubles == {"": "cut off"}
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -137,6 +137,10 @@ def test_who_waits_is_woken_when_a_server_that_was_away_answers(
             sight.add(verb, resource, status, 0.1)
         assert await asyncio.gather(*waiting) == [early] * 3
         assert clock() - began == pytest.approx(seconds if early else 100.0)
+        began = clock()
+        assert await sight.sleep(100.5) is early, "what was asked while it was away fails afterwards"
+        assert clock() - began == (1.5 if early else 100.5)
+        await asyncio.sleep(10.0)
         assert await sight.sleep(7.0) is False, "once awake, nobody is woken again"
 
     run(scene())
