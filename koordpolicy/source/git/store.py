@@ -319,7 +319,9 @@ class GitStore:
         """A link that a crash left between its making and its renaming would be in the way for ever."""
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             temporary = self.link.parent / _TEMPORARY
-            if stat.S_ISLNK(os.lstat(temporary).st_mode):
+            if stat.S_ISLNK(os.lstat(temporary).st_mode) and self._is_ours(
+                temporary.parent / os.readlink(temporary)
+            ):
                 temporary.unlink()
 
     async def collect(self, stale_before: float) -> int:

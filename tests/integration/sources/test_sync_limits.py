@@ -228,6 +228,14 @@ class TestLinks:
         sync(syncer)
         assert tree(link) == {"one.yaml": "1"}
 
+    def test_of_others_are_not_removed(self, upstream: Upstream, target: Path, tmp_path: Path) -> None:
+        """A link beside ours that only has the name of what is swapped is not ours."""
+        upstream.commit({"one.yaml": "1"})
+        beside = tmp_path / "tmp-link"
+        beside.symlink_to("/bin")
+        assert fail(syncing(upstream.bare, target, link=str(tmp_path / "live"))).reason == "LinkNotSwapped"
+        assert str(beside.readlink()) == "/bin"
+
 
 class TestFlags:
     def test_raise_the_limits(
