@@ -132,7 +132,10 @@ class Histogram:
         self._bound()
 
     def percentile(self, share: float) -> float:
-        """The end of the bucket below whose end that share (0 to 1) of all weight lies; 0 for an empty histogram."""
+        """The end of the bucket below whose end that share (0 to 1) of all weight lies; 0 for an empty histogram.
+
+        Where just that share lies below its end, rounding decides between it and the next bucket that is not empty.
+        """
         if self.empty:
             return 0.0
         wanted, seen, bucket = share * self.total, 0.0, self._low
