@@ -24,7 +24,6 @@ _MOST_ORDERED: Final = 14
 _INFINITE: Final = 1
 _MINUS_INFINITE: Final = 2
 _NAN: Final = 3
-_SOME: Final = 4
 
 
 class Doubles:
@@ -100,19 +99,32 @@ class Doubles:
 
     def negate(self, one: Double) -> Double:
         """The negative, which is exact."""
-        tag = None if one.tag is None else self._anything().tag
+        tag = one.tag
         if tag is not None:
-            tag = pick(self._odd(one), tag, z3.IntVal(0))
+            plus, minus = z3.IntVal(_INFINITE), z3.IntVal(_MINUS_INFINITE)
+            tag = pick(tag == _INFINITE, minus, pick(tag == _MINUS_INFINITE, plus, tag))
         return Double(-one.term, tag, -one.high, -one.low, one.whole)
 
     def less(self, one: Double, other: Double, *, or_equal: bool = False) -> Bool:
-        """The order of two; of strange ones nothing is known."""
+        """The order of two; what is no number is in none."""
         plain = one.term <= other.term if or_equal else one.term < other.term
-        return self._told(one, other, plain)
+        if one.tag is None and other.tag is None:
+            return Bool(plain)
+        rank, above = self._rank(one), self._rank(other)
+        alike = (
+            both(rank == above, either(plain, rank != 0))
+            if or_equal
+            else both(rank == above, plain, rank == 0)
+        )
+        return Bool(both(self._are_numbers(one, other), either(rank < above, alike)))
 
     def equal(self, one: Double, other: Double) -> Bool:
-        """Equality of two."""
-        return self._told(one, other, one.term == other.term)
+        """Equality of two; what is no number is equal to none."""
+        plain = one.term == other.term
+        if one.tag is None and other.tag is None:
+            return Bool(plain)
+        rank, above = self._rank(one), self._rank(other)
+        return Bool(both(self._are_numbers(one, other), rank == above, either(plain, rank != 0)))
 
     def cut(self, value: Double) -> tuple[Formula, Whole]:
         """Whether a double does not fit int, and as an int, cut toward zero."""
@@ -129,35 +141,37 @@ class Doubles:
 
     def is_infinite(self, value: Double) -> Bool:
         """Whether a double is infinite."""
-        return self._tagged(value, (_INFINITE, _MINUS_INFINITE), (_NAN,))
+        tag = value.tag
+        return Bool(FALSE if tag is None else either(tag == _INFINITE, tag == _MINUS_INFINITE))
 
     def is_nan(self, value: Double) -> Bool:
         """Whether a double is no number."""
-        return self._tagged(value, (_NAN,), (_INFINITE, _MINUS_INFINITE))
-
-    def _tagged(self, value: Double, those: tuple[int, ...], others: tuple[int, ...]) -> Bool:
-        tag = value.tag
-        if tag is None:
-            return Bool(FALSE)
-        self._strange += 1
-        unknown = z3.Bool(f"strange kind!{self._strange}")
-        known = either(*(tag == one for one in those))
-        return Bool(either(known, both(unknown, *(tag != one for one in (0, *others)))))
+        return Bool(FALSE if value.tag is None else value.tag == _NAN)
 
     def _odd(self, value: Double) -> Formula:
         return FALSE if value.tag is None else value.tag != 0
 
-    def _told(self, one: Double, other: Double, plain: Formula) -> Bool:
-        odd = either(self._odd(one), self._odd(other))
-        if odd.eq(FALSE):
-            return Bool(plain)
-        self._strange += 1
-        return Bool(pick(odd, z3.Bool(f"strange order!{self._strange}"), plain))
+    def _are_numbers(self, *values: Double) -> Formula:
+        return both(*(value.tag != _NAN for value in values if value.tag is not None))
+
+    def _rank(self, value: Double) -> Formula:
+        """0 for what is finite, 1 and -1 for what is infinite."""
+        plain = z3.IntVal(0)
+        if value.tag is None:
+            return plain
+        minus = pick(value.tag == _MINUS_INFINITE, z3.IntVal(-1), plain)
+        return pick(value.tag == _INFINITE, z3.IntVal(1), minus)
+
+    def any_tag(self, name: str) -> Formula:
+        """A symbol for the nature of a double: finite, infinite, or no number."""
+        tag = z3.Int(name)
+        self._say(both(tag >= 0, tag <= _NAN))
+        return tag
 
     def _anything(self) -> Double:
         self._strange += 1
         term = z3.Real(f"strange!{self._strange}")
-        return Double(term, z3.Int(f"strange tag!{self._strange}"), -_GREATEST, _GREATEST)
+        return Double(term, self.any_tag(f"strange tag!{self._strange}"), -_GREATEST, _GREATEST)
 
     def _result(
         self,
@@ -197,8 +211,8 @@ class Doubles:
         high_end = Fraction(0) if most <= 0 else most + slack
         tag = None
         if low_end < -_GREATEST or high_end > _GREATEST:
-            beyond = either(exact > z3.RealVal(str(_GREATEST)), exact < z3.RealVal(str(-_GREATEST)))
-            tag = pick(beyond, z3.IntVal(_SOME), z3.IntVal(0))
+            below = pick(exact <= z3.RealVal(str(-_GREATEST)), z3.IntVal(_MINUS_INFINITE), z3.IntVal(0))
+            tag = pick(exact >= z3.RealVal(str(_GREATEST)), z3.IntVal(_INFINITE), below)
         return Double(rounded, tag, low_end, high_end, whole)
 
     def _describe(self, exact: Formula, rounded: Formula, low: Fraction, high: Fraction, whole: bool) -> None:

@@ -1,6 +1,7 @@
 """Expressions as terms of the solver, node by node, errors and laziness as the language has them."""
 
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from itertools import pairwise
 from math import isfinite
@@ -57,12 +58,21 @@ class Encoder:
     """Expressions of one numbering as outcomes over the same unknown facts.
 
     `gaps` are the constructs that are known by name alone; where there is one, an answer of the solver may be wrong.
+    Of nodes with a number in `hidden` it is not looked at what they come to, only that it is the same each time.
     """
 
-    def __init__(self, table: Numbering, keys: tuple[str, ...], elements: int | None, proves: Proves) -> None:
+    def __init__(
+        self,
+        table: Numbering,
+        keys: tuple[str, ...],
+        elements: int | None,
+        proves: Proves,
+        hidden: AbstractSet[int] = frozenset(),
+    ) -> None:
         self.facts: list[Formula] = []
         self.gaps: dict[str, None] = {}
         self.table = table
+        self._hidden = hidden
         self.doubles = Doubles(self.say)
         self.unknowns = Unknowns(self.say, self.doubles, keys, elements)
         self.work = Work(
@@ -109,7 +119,9 @@ class Encoder:
             self._count += 1
             if self._count > MOST_NODES:
                 raise TooLarge
-            known = self._done[key] = self._node(node, env)
+            known = self._done[key] = (
+                self.unknowns.anything(node.type) if n in self._hidden else self._node(node, env)
+            )
             if free:
                 self._kept.append(env)
         return known

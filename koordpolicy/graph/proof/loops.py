@@ -60,6 +60,7 @@ class Loops:
         self._encoder = encoder
         self._proves = proves
         self._loops: list[tuple[ir.Comprehension, Locals, Symbolic, Symbolic]] = []
+        self._bound: dict[int, Symbolic] = {}  # by the identity of the value, which it keeps
 
     def comprehension(self, node: ir.Comprehension, env: Locals) -> Symbolic:
         walked = self._encoder.encode(node.range, env)
@@ -68,12 +69,16 @@ class Loops:
             return self._any_length(node, env, walked)
         rows: list[tuple[Formula, Locals, tuple[Value, ...]]] = []
         for guard, bound in items:
-            local = {**env, **dict(zip(node.variables, map(good, bound), strict=True))}
+            local = {**env, **dict(zip(node.variables, map(self._of, bound), strict=True))}
             rows.append((guard, local, bound))
         made = self._loop(node, rows)
         if made is None:
             return self._encoder.opaque(node, f"`{node.macro}`")
         return Symbolic(either(walked.err, made.err), made.value, made.null)
+
+    def _of(self, value: Value) -> Symbolic:
+        """An element as an outcome, the same one in all loops over its list: what stands in them is then encoded once."""
+        return self._bound.setdefault(id(value), good(value))
 
     def _items(self, value: Value, names: int) -> list[tuple[Formula, tuple[Value, ...]]] | None:
         """What the variables of a loop are bound to, with guards; None where that is not known one by one."""

@@ -191,9 +191,9 @@ class Pools:
         yield from self.reads.texts
         for affix in self.reads.affixes:
             yield from (affix, affix + "a", "a" + affix, "a" + affix + "b")
-        # A text may have to begin with one and end with another.
-        for begin, end in permutations(list(self.reads.affixes)[:_MOST_AFFIXES], 2):
-            yield begin + end
+        # A text may have to begin with one and end with another, or to have it before its end.
+        pairs = list(permutations(list(self.reads.affixes)[:_MOST_AFFIXES], 2))
+        yield from (text for begin, end in pairs for text in (begin + end, begin + end + "a"))
         for pattern in self.reads.patterns:
             yield from (example_of(pattern, repeated) for repeated in (1, 2))
             yield from _as_long(pattern, self._sizes)

@@ -9,6 +9,8 @@ from koordpolicy.language.cel.values_time import NANOS
 
 _MOST_ROUNDS: Final = 3
 _FEW: Final = 4
+_LONG: Final = 8
+"""Characters of a text of which half may do; shorter ones are words as they are."""
 _DAY: Final = 86_400 * NANOS
 
 
@@ -124,6 +126,8 @@ def _plainer(value: Any) -> Iterator[Any]:
             yield from (
                 Timestamp(ns - ns % (span * NANOS)) for span in (86_400, 3_600, 60, 1) if ns % (span * NANOS)
             )
+        case str() if len(value) > _LONG:
+            yield from (value[: len(value) // 2], value[len(value) // 2 :])
         case list() | dict():
             yield from _shorter(value)
 

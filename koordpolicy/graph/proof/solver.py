@@ -1,35 +1,57 @@
 """Asking the solver: first for a proof over lists of any length, then for an example over short ones."""
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeAlias
 
 import z3
 
 from koordpolicy.graph.proof.encode import Encoder, TooLarge
 from koordpolicy.graph.proof.goal import Fails, Goal
 from koordpolicy.graph.proof.implied import with_implied
+from koordpolicy.graph.proof.merging import merged
 from koordpolicy.graph.proof.reads import reads_of
 from koordpolicy.graph.proof.search import Search
-from koordpolicy.graph.proof.terms import Bool, Formula, both, either, no, unlike
+from koordpolicy.graph.proof.terms import Bool, Formula, both, either, good, no, unlike
 from koordpolicy.graph.proof.validity import is_valid
 from koordpolicy.graph.proof.verdict import Counterexample, GaveUp, ProofBudget, Proved, Verdict
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_change import renamed_locals
-from koordpolicy.language.cel.ir_walk import inline_binds, number
+from koordpolicy.language.cel.ir_walk import inline_binds, number, walk
 
 _MOST_MODELS: Final = 4
 _LEMMA: Final = 200_000
 _NEAR: Final = 150
+_LABORIOUS: Final = frozenset(
+    (
+        "_*_",
+        "_/_",
+        "_%_",
+        "scale",
+        "percent_of",
+        "quotient",
+        "divide",
+        "math.round",
+        "math.floor",
+        "math.ceil",
+    )
+)
 _SECONDS: Final = 60
 """A last resort, far beyond what the budget of work takes."""
+
+_Pairs: TypeAlias = list[tuple[ir.Node, ir.Node]]
 
 
 def solve(goal: Goal, budget: ProofBudget, search: Search) -> Verdict:
     """A proof that no input meets the goal, or an input that the engine confirms."""
-    pairs = [(_settled(left), _settled(right)) for left, right in goal.pairs]
-    if all(_in_order(left) == _in_order(right) for left, right in pairs):
+    pairs = [(_in_order(_settled(left)), _in_order(_settled(right))) for left, right in goal.pairs]
+    if all(left == right for left, right in pairs):
         return Proved()
     try:
+        pairs = [(left, merged(left, right, _are_alike)) for left, right in pairs]
+        if all(left is right for left, right in pairs):
+            return Proved()
+        if _is_refuted_by_parts(goal, pairs, budget):
+            return Proved()
         with_any = _Question(goal, pairs, None)
         # Most proofs need no arithmetic of products, which keeps the solver busy where there are any.
         if with_any.is_refuted_plainly(budget.work // 4):
@@ -52,6 +74,51 @@ def solve(goal: Goal, budget: ProofBudget, search: Search) -> Verdict:
         return GaveUp(f"the expressions have too many parts for the solver ({budget.words})")
     except (RecursionError, z3.Z3Exception) as error:
         return GaveUp(f"the solver could not take the expressions ({type(error).__name__})")
+
+
+def _is_refuted_by_parts(goal: Goal, pairs: _Pairs, budget: ProofBudget) -> bool:
+    """Whether no input can meet the goal whatever the arithmetic comes to that both sides have."""
+    common = [node for left, right in pairs for node in _in_both(left, right)]
+    return bool(common) and _Question(goal, pairs, None, common).is_refuted_plainly(budget.work // 4)
+
+
+def _are_alike(left: ir.Node, right: ir.Node) -> bool:
+    """Whether two parts of expressions come to the same, whatever the local variables are and what both have comes to."""
+    table = number([left, right])
+    hidden = frozenset(map(table.of, _in_both(left, right)))
+    keys = tuple(reads_of([left, right]).keys)
+    encoder = Encoder(table, keys, None, _never, hidden)
+    env = {
+        node.name: good(encoder.unknowns.some(node.type))
+        for node in table.nodes
+        if isinstance(node, ir.Var) and node.local
+    }
+    apart = unlike(encoder.encode(left, env), encoder.encode(right, env))
+    return _never(encoder.facts, apart)
+
+
+def _never(facts: Sequence[Formula], formula: Formula) -> bool:
+    """Whether a formula can never hold, by a little work.
+
+    What is simple is refuted in a thousandth of the work without the preparations that the rest is worth.
+    """
+    for solver in (z3.SimpleSolver(), z3.Solver()):
+        solver.set("rlimit", _LEMMA)
+        solver.set("timeout", _SECONDS * 1000)
+        solver.add(*facts, formula)
+        if solver.check() == z3.unsat:
+            return True
+    return False
+
+
+def _in_both(left: ir.Node, right: ir.Node) -> Iterator[ir.Node]:
+    """Products, quotients and the like that both sides have: what keeps the solver busy."""
+    table = number([left, right])
+    mine, yours = ({table.of(node) for node in walk(side)} for side in (left, right))
+    for at in sorted(mine & yours):
+        match table.nodes[at]:
+            case ir.Call(overload=overload) as node if overload.partition("(")[0] in _LABORIOUS:
+                yield node
 
 
 def _settled(node: ir.Node) -> ir.Node:
@@ -77,13 +144,17 @@ def _why(with_any: "_Question", with_few: "_Question", answer: Any, budget: Proo
 class _Question:
     """A goal as a formula: satisfiable where an input may meet it."""
 
-    def __init__(self, goal: Goal, pairs: list[tuple[ir.Node, ir.Node]], elements: int | None) -> None:
+    def __init__(
+        self, goal: Goal, pairs: _Pairs, elements: int | None, hidden: Sequence[ir.Node] = ()
+    ) -> None:
         trees = [side for pair in pairs for side in pair]
         given = None if goal.given is None else inline_binds(goal.given)
         if given is not None:
             trees.append(given)
         reads = reads_of(trees)
-        self.encoder = Encoder(number(trees), tuple(reads.keys), elements, self._never)
+        table = number(trees)
+        numbers = frozenset(table.of(node) for node in hidden)
+        self.encoder = Encoder(table, tuple(reads.keys), elements, _never, numbers)
         self.solver = z3.Solver()
         self.solver.set("random_seed", 1)
         self.solver.set("timeout", _SECONDS * 1000)
@@ -104,23 +175,16 @@ class _Question:
             return both(no(outcome.err), no(outcome.null), no(outcome.value.term))
         return unlike(outcome, self.encoder.outcome(right))
 
-    @staticmethod
-    def _never(facts: list[Formula], formula: Formula) -> bool:
-        """Whether a formula can never hold, by a little work."""
-        solver = z3.Solver()
-        solver.set("rlimit", _LEMMA)
-        solver.set("timeout", _SECONDS * 1000)
-        solver.add(*facts, formula)
-        return bool(solver.check() == z3.unsat)
-
     def is_refuted_plainly(self, work: int) -> bool:
         """Whether the formula can never hold, whatever products of unknowns come to."""
-        solver = z3.Solver()
-        solver.set("rlimit", work)
-        solver.set("timeout", _SECONDS * 1000)
-        solver.set("smt.arith.nl", False)
-        solver.add(*self.encoder.facts, self.formula)
-        return bool(solver.check() == z3.unsat)
+        for solver in (z3.SimpleSolver(), z3.Solver()):
+            solver.set("rlimit", work)
+            solver.set("timeout", _SECONDS * 1000)
+            solver.set("smt.arith.nl", False)
+            solver.add(*self.encoder.facts, self.formula)
+            if solver.check() == z3.unsat:
+                return True
+        return False
 
     def ask(self, work: int) -> Any:
         """Whether the formula can hold, by so much work."""

@@ -168,7 +168,7 @@ class Unknowns:
                 return Whole(term, low, high, kind.name)
             case "double":
                 greatest = Fraction(2**1024 - 2**970)
-                term, tag = z3.Real(fresh_name("some")), z3.Int(fresh_name("tag"))
+                term, tag = z3.Real(fresh_name("some")), self._doubles.any_tag(fresh_name("tag"))
                 self._say(both(term >= z3.RealVal(str(-greatest)), term <= z3.RealVal(str(greatest))))
                 return Double(term, tag, -greatest, greatest)
             case "string":
