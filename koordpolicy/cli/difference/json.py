@@ -6,7 +6,7 @@ from typing import Any
 from koordpolicy.cli.difference.shown import OnCluster, ShownDifference
 from koordpolicy.diagnostics import Span
 from koordpolicy.diagnostics.escaping import json_text
-from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Open, Shift, Told
+from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Moves, Open, Shift, Told
 from koordpolicy.graph.notation import written
 from koordpolicy.language.cel.values_time import format_timestamp
 
@@ -79,6 +79,15 @@ def _example(example: Example) -> dict[str, Any]:
         "on": example.on,
         "given": dict(example.given),
         **_answers(example.old, example.new),
+        "moves": None if example.moves is None else _moves(example.moves),
+    }
+
+
+def _moves(moves: Moves) -> dict[str, Any]:
+    return {
+        "steps": [written(moves.type, step) for step in moves.steps],
+        "percent": None if moves.shares is None else [round(share, 1) for share in moves.shares],
+        "on": moves.on,
     }
 
 

@@ -27,7 +27,7 @@ from koordpolicy.cli.difference.shown import (
 )
 from koordpolicy.diagnostics import Span
 from koordpolicy.graph.diff import Affected, DecisionChange, Edit, Example, Open, Told
-from koordpolicy.graph.diff.words import distance, pair_text, told_text
+from koordpolicy.graph.diff.words import distance, moves_text, pair_text, told_text
 
 _MOST_ROWS = 100
 _LONGEST_CELL = 120
@@ -143,7 +143,8 @@ def _pair(edit: Edit) -> tuple[str, str]:
 def _answers(example: Example) -> tuple[str, str]:
     old, new = example.old, example.new
     apart = distance(new.type, old.value, new.value) if old.error is None and new.error is None else ""
-    return _plain(told_text(old)), f"**{_plain(told_text(new))}**" + (f" ({apart})" if apart else "")
+    moves = "" if example.moves is None else f"; {_plain(moves_text(example.moves))}"
+    return _plain(told_text(old)), f"**{_plain(told_text(new))}**" + (f" ({apart})" if apart else "") + moves
 
 
 def _details(shown: ShownDifference) -> Iterator[str]:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from koordpolicy.cli.failed import failure_text
 from koordpolicy.graph.diff import Affected, Difference, Edit, Example, How, Later
+from koordpolicy.graph.diff.words import moves_text
 from koordpolicy.graph.failed import FailedRule
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.language.cel.values_time import format_timestamp
@@ -150,8 +151,9 @@ def texts(edit: Edit) -> list[tuple[str, str]]:
 
 
 def outcome(example: Example, pair: str) -> str:
-    """The pair of answers, and on what, where that counts."""
-    return pair if example.constant or not example.on else f"{pair} on {example.on}"
+    """The pair of answers, and on what, where that counts; then how far it moves elsewhere."""
+    text = pair if example.constant or not example.on else f"{pair} on {example.on}"
+    return text if example.moves is None else f"{text}; {moves_text(example.moves)}"
 
 
 def telling(example: Example) -> list[str]:

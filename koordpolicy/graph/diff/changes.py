@@ -37,6 +37,20 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
+class Moves:
+    """How far an amount moves on the everyday inputs on which it does: the least and the greatest step, signed.
+
+    `shares` are the same in percent of what it was, None where it was nothing somewhere or changed its sign. `on` are
+    the inputs in a phrase.
+    """
+
+    type: Type
+    steps: tuple[float, float]
+    shares: tuple[float, float] | None
+    on: str
+
+
+@dataclass(frozen=True, slots=True)
 class Example:
     """An input, and what each of the two graphs answered when it was asked.
 
@@ -44,6 +58,7 @@ class Example:
     the same as plain data that a test can say: asked of these alone, both graphs answer as they do here.
     `constant` tells that the rules behind both answers are plain values, whatever the facts. `selecting` are paths
     of those facts that a selector or condition asked for which is another one in the other graph; they come first.
+    `moves` tells of an amount how far it moves on other everyday inputs, where that is not the same on all.
     """
 
     on: str
@@ -53,6 +68,7 @@ class Example:
     constant: bool = False
     selecting: tuple[str, ...] = ()
     given: Mapping[str, object] = field(default_factory=dict)
+    moves: Moves | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Two graphs side by side: which decisions differ, who edited them, and an input that shows it."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
@@ -9,9 +10,20 @@ from typing import Any, Final
 from koordpolicy.graph.decide import parameter_key
 from koordpolicy.graph.describe.answer import value_type
 from koordpolicy.graph.describe.decision import condition_of, unit_of, value_text
-from koordpolicy.graph.diff.changes import DecisionChange, Difference, Edit, Effect, Example, How, Open, Told
+from koordpolicy.graph.diff.changes import (
+    DecisionChange,
+    Difference,
+    Edit,
+    Effect,
+    Example,
+    How,
+    Moves,
+    Open,
+    Told,
+)
 from koordpolicy.graph.diff.deciding import Said, deciding, plain_fact, shown_fact
 from koordpolicy.graph.diff.documents import changed_documents, changed_settings, renamed_documents
+from koordpolicy.graph.diff.moves import moves_of
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.proof import Counterexample, Differ, GaveUp, ProofBudget, Proved, Verdict, decide
 from koordpolicy.graph.proof.examples import texts_named_by
@@ -360,8 +372,27 @@ class _Pair:
             for (root, path), value in given.items()
         }
         return Example(
-            best.made.phrase(roots), tuple(facts), best.old, best.new, constant, tuple(telling), plain
+            best.made.phrase(roots),
+            tuple(facts),
+            best.old,
+            best.new,
+            constant,
+            tuple(telling),
+            plain,
+            self._moves(best, roots, telling),
         )
+
+    def _moves(self, best: _Tried, roots: AbstractSet[str], telling: Mapping[str, ShownFact]) -> Moves | None:
+        """How far an amount moves on everyday inputs that the rules of an example decide, selected as it is."""
+        rules = best.old_rule, best.new_rule
+        alike = (
+            (one.old.value, one.new.value)
+            for one in self._differing()
+            if not one.made.bent
+            and (one.old_rule, one.new_rule) == rules
+            and all(_fact(one.made.records, *_place(name)) == fact for name, fact in telling.items())
+        )
+        return moves_of(best.new.type, alike, roots)
 
     def _deciding(self, best: _Tried, read: Iterable[str]) -> Said | None:
         """The facts that both answers depend on; None where that cannot be told."""
@@ -479,6 +510,12 @@ def _fact(records: Mapping[str, Any], root: str, path: str) -> ShownFact:
     if not isinstance(record, Mapping) or path not in record:
         return ShownFact(name, MISSING, present=False)
     return ShownFact(name, shown_value(fact_type(name), record[path]), present=True)
+
+
+def _place(name: str) -> tuple[str, str]:
+    """Root and path of a fact."""
+    root, _, path = name.partition(".")
+    return root, path
 
 
 def _where(graph: RuleGraph, rule: Rule) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from koordpolicy.graph.neutral import element, records_of
-from koordpolicy.graph.notation import flow, written
+from koordpolicy.graph.notation import written
 from koordpolicy.graph.proof.reads import Reads, reads_of, type_of_element
 from koordpolicy.graph.reads import ShownFact, fact_type, shown_value
 from koordpolicy.language.cel import ir
@@ -28,7 +28,7 @@ _MOST_PARTS: Final = 12
 """Entries and elements of one fact that are left out one by one."""
 
 _FEW: Final = 4
-"""Elements of a list that are shown one by one."""
+"""Sorts of elements of a list that are told."""
 
 
 def deciding(
@@ -76,15 +76,29 @@ def plain_fact(key: tuple[str, str], value: Any) -> object:
 
 
 def shown_fact(key: tuple[str, str], value: Any) -> ShownFact:
-    """What is said, on one line. Of long lists it is told how many they are and what the first is like."""
+    """What is said, on one line. Of records in a list it is told how many they are, and what each is like."""
     name = ".".join(part for part in key if part)
-    kind = _type(*key)
-    if not isinstance(value, list) or _record(kind) is None:
-        return ShownFact(name, shown_value(kind, value), present=True)
-    if len(value) <= _FEW:
-        return ShownFact(name, flow(_plain(kind, value)), present=True)
-    first = f", the first {flow(_plain(kind, value[:1]))[1:-1]}" if value[0] else ""
-    return ShownFact(name, shown_value(kind, value) + first, present=True)
+    return ShownFact(name, _shown(_type(*key), value), present=True)
+
+
+def _shown(kind: Type, value: Any) -> str:
+    record = _record(kind)
+    if record is None or not isinstance(value, list | tuple):
+        return shown_value(kind, value)
+    count = shown_value(kind, value)
+    alike: dict[str, int] = {}
+    for one in value:
+        words = ", ".join(f"{path} = {_shown(_fact(record, path), held)}" for path, held in one.items())
+        alike[words] = alike.get(words, 0) + 1
+    if alike.keys() <= {""}:
+        return count
+    if len(alike) == 1:
+        [words] = alike
+        return f"{count} ({'each ' if len(value) > 1 else ''}{words})"
+    parts = [f"{times} with {words}" if words else f"{times} as usual" for words, times in alike.items()]
+    if len(parts) > _FEW:
+        parts[_FEW:] = [f"{sum(list(alike.values())[_FEW:])} others"]
+    return f"{count} ({'; '.join(parts)})"
 
 
 def _read(

@@ -12,7 +12,7 @@ from koordpolicy import resources
 from koordpolicy.cli.difference.shown import applies_to
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.diff import Difference, Edit, Example, compare
-from koordpolicy.graph.diff.words import pair_text
+from koordpolicy.graph.diff.words import moves_text, pair_text
 from koordpolicy.source import read_tree
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("cases.yaml"))
@@ -79,6 +79,7 @@ def _example(example: Example) -> str:
     pair = pair_text(example.old, example.new)
     text = pair if example.constant or not example.on else f"{pair} on {example.on}"
     chosen = [fact for fact in example.facts if fact.path in example.selecting]
+    text += "" if example.moves is None else f"; {moves_text(example.moves)}"
     return text + "".join(f" with {fact.path} = {fact.value}" for fact in chosen)
 
 
