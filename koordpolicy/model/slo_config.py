@@ -23,6 +23,8 @@ QOS: Final = "resource-qos-config"
 BURST: Final = "cpu-burst-config"
 SYSTEM: Final = "system-config"
 HOST_APPLICATIONS: Final = "host-application-config"
+NORMALIZATION: Final = "cpu-normalization-config"
+AMPLIFICATION: Final = "resource-amplification-config"
 
 BANDWIDTH: Final = "totalNetworkBandwidth"
 """The one field that is always written: where an entry does not say it, it says 0."""
@@ -262,6 +264,24 @@ _APPLICATION: Final = Fields(
         "strategy": Fields({}),
     }
 )
+_RATIO: Final = Plain(Form.NUMBER)
+_NORMALIZATION: Final = Fields(
+    {
+        "enable": _FLAG,
+        "defaultRatio": _RATIO,
+        "ratioModel": Entries(
+            Fields(
+                {
+                    "baseRatio": _RATIO,
+                    "turboEnabledRatio": _RATIO,
+                    "hyperThreadEnabledRatio": _RATIO,
+                    "hyperThreadTurboEnabledRatio": _RATIO,
+                }
+            )
+        ),
+    }
+)
+_AMPLIFICATION: Final = Fields({"enable": _FLAG, "resourceAmplificationRatio": Entries(_RATIO)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,9 +304,16 @@ LAYOUTS: Final[Mapping[str, Layout]] = MappingProxyType(
         SYSTEM: Layout(_SYSTEM, "clusterStrategy", "nodeStrategies"),
         BURST: Layout(_BURST, "clusterStrategy", "nodeStrategies"),
         HOST_APPLICATIONS: Layout(Fields({"applications": Items(_APPLICATION)}), "", "nodeConfigs"),
+        NORMALIZATION: Layout(_NORMALIZATION, "", "nodeConfigs"),
+        AMPLIFICATION: Layout(_AMPLIFICATION, "", "nodeConfigs"),
     }
 )
 """The documents that are understood, by their key in the ConfigMap, in the order in which they are checked."""
+
+SWITCHED_OFF: Final = (COLOCATION, THRESHOLD, NORMALIZATION, AMPLIFICATION)
+"""The documents whose `enable` is false where it does not stand."""
+NEVER_NULL: Final = (COLOCATION, NORMALIZATION, AMPLIFICATION)
+"""The documents that cannot be `null`: Koordinator's manager ends over one that is."""
 
 
 @dataclass(frozen=True, slots=True)

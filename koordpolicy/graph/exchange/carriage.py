@@ -111,6 +111,14 @@ def _words(policy: Mapping[str, str]) -> Carriage:
     return Carriage(write, back.__getitem__)
 
 
+def _column(name: str) -> Carriage:
+    """One ratio of each CPU model, of a mapping from models to their ratios."""
+    return Carriage(
+        lambda models: {"value": {model: one[name] for model, one in models.items() if name in one}},
+        lambda ratios: {model: {name: ratio} for model, ratio in ratios.items()},
+    )
+
+
 def among(*words: str) -> Carriage:
     """Words of which there are only these."""
     return _words({word: word for word in words})
@@ -122,6 +130,11 @@ def renamed(**words: str) -> Carriage:
 
 
 PLAIN: Final = Carriage(_same, _same)
+RATIOS: Final = Carriage(lambda ratios: {"value": dict(ratios)}, dict)
+BASE, TURBO, HYPER_THREAD, HYPER_THREAD_TURBO = map(
+    _column,
+    ("baseRatio", "turboEnabledRatio", "hyperThreadEnabledRatio", "hyperThreadTurboEnabledRatio"),
+)
 PERCENT: Final = Carriage(_percent_text, int)
 RATIO: Final = Carriage(_share, _ratio)
 SWITCH: Final = Carriage(_switch, int)

@@ -12,7 +12,7 @@ from koordpolicy.algorithms.colocation import is_valid
 from koordpolicy.algorithms.first_match import first_matches
 from koordpolicy.algorithms.strategies import merge
 from koordpolicy.graph.exchange.carriage import NotCarriedError
-from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, SECTIONS, Carried
+from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, SECTIONS, WHOLE, Carried
 from koordpolicy.language.kinds.isolation import BlockDeviceLimits
 from koordpolicy.language.kinds.system import HostApplication
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
@@ -23,8 +23,8 @@ from koordpolicy.model.slo_config import (
     HOST_APPLICATIONS,
     LAYOUTS,
     QOS,
+    SWITCHED_OFF,
     SYSTEM,
-    THRESHOLD,
     ConfigDocument,
     Entries,
     Fields,
@@ -117,7 +117,7 @@ def _until(entries: Sequence[Part], end: Part) -> Iterator[Part]:
 
 def _leaves(strategy: Strategy, at: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     for name, value in strategy.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and name not in WHOLE:
             yield from _leaves(value, (*at, name))
         else:
             yield (*at, name)
@@ -128,7 +128,7 @@ def _without(
 ) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for name, value in strategy.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, Mapping) and name not in WHOLE:
             result[name] = _without(value, paths, (*at, name))
         elif (*at, name) not in paths:
             result[name] = value
@@ -140,7 +140,7 @@ def _placed(
 ) -> Iterator[Part]:
     layout = LAYOUTS[key]
     cluster = dict(document.cluster or {})
-    if key in (COLOCATION, THRESHOLD):
+    if key in SWITCHED_OFF:
         cluster.setdefault("enable", False)
     if key == SYSTEM:
         cluster.setdefault(BANDWIDTH, "0")
@@ -177,14 +177,14 @@ def _placed(
 
 
 def _with_lists(shape: Fields, base: Strategy, over: Strategy) -> dict[str, Any]:
-    """What `over` says, its lists merged over those of `base`, without what says nothing."""
+    """What `over` says, its lists and whole mappings merged over those of `base`, without what says nothing."""
     merged = over if "applications" in shape.fields else merge(shape, base, over)
     result: dict[str, Any] = {}
     for name, value in over.items():
         one = shape.fields[name]
         if isinstance(one, Fields):
             result[name] = _with_lists(one, base.get(name, {}), value)
-        elif isinstance(value, list):
+        elif isinstance(value, list) or name in WHOLE:
             if value:
                 result[name] = merged[name]
         elif value != "" or name not in _WORDS:

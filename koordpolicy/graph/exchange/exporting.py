@@ -196,20 +196,25 @@ def _entry(
     if expressions:
         selector["matchExpressions"] = expressions
     words = "-".join(str(value) for value in plain.values()) or "others"
-    differing = _differing(cluster, strategy)
+    differing = _differing(layout.strategy, cluster, strategy)
     if BANDWIDTH in layout.strategy.fields and BANDWIDTH in strategy:
         differing[BANDWIDTH] = strategy[BANDWIDTH]
     return {"name": f"{number}-{words}", "nodeSelector": selector, **differing}
 
 
-def _differing(base: Strategy, over: Strategy) -> dict[str, Any]:
+def _differing(shape: Fields, base: Strategy, over: Strategy) -> dict[str, Any]:
+    """What an entry has to say; of mappings with any keys each value as a whole, as it is merged."""
     found: dict[str, Any] = {}
     for name, value in over.items():
-        before = base.get(name)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            inner = _differing(before, value)
+        before, one = base.get(name), shape.fields[name]
+        if isinstance(one, Fields) and isinstance(before, Mapping):
+            inner = _differing(one, before, value)
             if inner:
                 found[name] = inner
+        elif isinstance(one, Entries) and isinstance(before, Mapping):
+            changed = {key: part for key, part in value.items() if before.get(key) != part}
+            if changed:
+                found[name] = changed
         elif value != before:
             found[name] = value
     return found

@@ -10,19 +10,32 @@ from typing import Final
 
 from koordpolicy.graph.exchange.carriage import (
     BANDWIDTH,
+    BASE,
+    HYPER_THREAD,
+    HYPER_THREAD_TURBO,
     MINUTES,
     NANOS,
     NETWORK,
     PERCENT,
     PLAIN,
     RATIO,
+    RATIOS,
     SECONDS,
     SWITCH,
+    TURBO,
     Carriage,
     among,
     renamed,
 )
-from koordpolicy.model.slo_config import BURST, COLOCATION, QOS, SYSTEM, THRESHOLD
+from koordpolicy.model.slo_config import (
+    AMPLIFICATION,
+    BURST,
+    COLOCATION,
+    NORMALIZATION,
+    QOS,
+    SYSTEM,
+    THRESHOLD,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,9 +221,32 @@ FIELDS: Final[Mapping[str, tuple[Carried, ...]]] = MappingProxyType(
                 ("resourceDiffThreshold", "parameters.changedBy", RATIO),
             ),
         ),
+        NORMALIZATION: tuple(
+            _rows(
+                "Amplification",
+                "",
+                ("enable", "parameters.normalize"),
+                ("defaultRatio", "parameters.defaultRatio"),
+                ("ratioModel", "parameters.baseRatios", BASE),
+                ("ratioModel", "parameters.turboRatios", TURBO),
+                ("ratioModel", "parameters.hyperThreadRatios", HYPER_THREAD),
+                ("ratioModel", "parameters.hyperThreadTurboRatios", HYPER_THREAD_TURBO),
+            )
+        ),
+        AMPLIFICATION: tuple(
+            _rows(
+                "Amplification",
+                "",
+                ("enable", "parameters.amplify"),
+                ("resourceAmplificationRatio", "parameters.ratios", RATIOS),
+            )
+        ),
     }
 )
 """By document of `slo-controller-config`, in the order of its fields."""
+
+WHOLE: Final = frozenset({"ratioModel", "resourceAmplificationRatio"})
+"""Mappings that a policy says as a whole, whatever those below it say; a ConfigMap adds to them key by key."""
 
 RENDERED: Final[Mapping[tuple[str, str], str]] = MappingProxyType(
     {("SystemTuning", "parameters.bandwidth"): "networkBandwidth"}

@@ -20,6 +20,7 @@ from koordpolicy.model.slo_config import (
     COLOCATION,
     CONFIG_MAP,
     LAYOUTS,
+    NEVER_NULL,
     ConfigDocument,
     ConfigError,
     Strategy,
@@ -78,6 +79,9 @@ def import_config(data: Mapping[str, str], graph: RuleGraph, precedence: int = 0
             document = read_document(key, text) if text else ConfigDocument()
         except ConfigError as error:
             result.table.append(Taken(key, reason=str(error)))
+            continue
+        if document is None and key in NEVER_NULL:
+            result.table.append(Taken(key, reason="it is `null`, over which Koordinator ends"))
             continue
         result.add(import_text(key, document or ConfigDocument(), defaults_of(graph, key), precedence))
     return result

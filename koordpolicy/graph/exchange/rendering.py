@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, RENDERED, SECTIONS, SETTLED, Carried
+from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, RENDERED, SECTIONS, SETTLED, WHOLE, Carried
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.language.cel.types import Type
@@ -66,13 +66,18 @@ def _is_optional(type: Type) -> bool:
 
 
 def _put(found: dict[str, Any], carried: Carried, value: Any) -> None:
-    """The first decision that says a field is the one that is shown."""
-    if value is None:
+    """The first decision that says a field is the one that is shown; of whole mappings each says its part."""
+    last = carried.path[-1]
+    if value is None or (last in WHOLE and not value):
         return
     place = found
     for step in carried.path[:-1]:
         place = place.setdefault(step, {})
-    place.setdefault(carried.path[-1], value)
+    if last in WHOLE and last in place:
+        for key, part in value.items():
+            place[last].setdefault(key, {}).update(part)
+        return
+    place.setdefault(last, value)
 
 
 def _put_sections(found: dict[str, Any], name: str, graph: RuleGraph, group: str, roots: Roots) -> None:

@@ -16,7 +16,7 @@ from koordpolicy.graph.exchange.fields import FIELDS
 from koordpolicy.graph.exchange.importing import defaults_of, import_config, import_objects
 from koordpolicy.graph.exchange.refusing import files_of, without_refused
 from koordpolicy.graph.exchange.rendering import strategy_of
-from koordpolicy.model.slo_config import COLOCATION, LAYOUTS, THRESHOLD, Strategy, read_document
+from koordpolicy.model.slo_config import COLOCATION, LAYOUTS, SWITCHED_OFF, THRESHOLD, Strategy, read_document
 from tests.unit.graph.exchange import configurations
 from tests.vectors.policies import PACK, graph
 
@@ -31,7 +31,7 @@ def compiled(documents: Sequence[dict[str, Any]]) -> Compilation:
 
 def expected(key: str, text: str, labels: Mapping[str, str]) -> Strategy | None:
     """What Koordinator makes of a document for a node; None where it does not take the document."""
-    defaults = {**defaults_of(graph(), key), **({"enable": False} if key in (COLOCATION, THRESHOLD) else {})}
+    defaults = {**defaults_of(graph(), key), **({"enable": False} if key in SWITCHED_OFF else {})}
     document = read_document(key, text)
     if key != COLOCATION:
         if key == "host-application-config":
