@@ -27,6 +27,7 @@ from koordpolicy.manager.recommendations import Recommendations
 from koordpolicy.manager.serving import ServedWebhooks, WebhookOptions
 from koordpolicy.model.facts import Record
 from koordpolicy.model.reading import mapping, text
+from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.model.unreadable import readable
 from koordpolicy.runtime.clock import monotonic, now_ns
 from koordpolicy.runtime.component import (
@@ -102,7 +103,12 @@ class Manager:
         self.queue = WorkQueue("nodes", metrics, component.backoff(initial=0.5, longest=60.0))
         self.objects = ClusterObjects()
         self.controller = OvercommitController(
-            component.live.graph_for, self.objects, now_ns, self._decided, self._changes
+            component.live.graph_for,
+            self.objects,
+            now_ns,
+            self._decided,
+            self._changes,
+            lambda: int(monotonic() * NANOSECONDS),
         )
         handlers = EventHandlers(
             self.objects, unreadable=component.unreadable, wanted=WATCHED, after=self._changed_on
@@ -168,6 +174,7 @@ class Manager:
                 self.webhooks.lead(tasks)
             await self._watch.synced()
             self._leading = True
+            self.controller.begin()
             end = component.live.subscribe(self._changed)
             try:
                 tasks.start("resync", self._resync())
@@ -190,6 +197,8 @@ class Manager:
             self.queue.forget(node)
             return False
         self._looked[node] = monotonic()
+        if decided.turns_in is not None:
+            self.queue.add_after(node, decided.turns_in)
         return bool(decided.writes)
 
     def _changed(self, _: ActiveRevision) -> None:

@@ -139,6 +139,8 @@ MID_STATIC_MEMORY_RESERVED_RATIO = "node.koordinator.sh/mid-static-memory-reserv
 NODE_RESERVATION = "node.koordinator.sh/reservation"
 RUNS_ANNOTATION = "koordpolicy.io/runs"
 """On the NodeMetric of a node: which policies its agent runs, as JSON."""
+ABNORMAL = "koordpolicy.io/abnormal"
+"""The overcommitted resources for which a node counts as abnormal, by name, with commas between them."""
 RESERVATION_BY_POLICY = "koordpolicy.io/reservation"
 """What policies last wrote as a node's reservation: so it is known whether it is theirs to take away."""
 NETWORK_BANDWIDTH = "node.koordinator.sh/network-bandwidth"

@@ -182,7 +182,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "Overcommit",
         _MANAGED,
         (
-            "resource enabled cpu memory zone zone.cpu zone.memory onMissing onMissing.after onMissing.action publish "
+            "resource enabled cpu memory zone zone.cpu zone.memory onMissing onMissing.after onMissing.action abnormal "
+            "abnormal.when abnormal.after abnormal.wellAfter abnormal.offers publish "
             "publish.whenChangedBy publish.atLeastEvery publish.normalizeCPU publish.deductThirdParty"
         ),
     ),

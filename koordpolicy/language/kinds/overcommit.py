@@ -37,6 +37,45 @@ class MissingMetrics(PolicyModel):
     ] = None
 
 
+class AbnormalNodes(PolicyModel):
+    """Which nodes are abnormal, and what that costs them."""
+
+    when: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether something is wrong with the node now; asked while its metrics are there.",
+            roots=_NODE,
+            default=False,
+        ),
+    ] = None
+    after: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long that must hold without a break for the node to count as abnormal; at once without a rule.",
+            roots=_NODE,
+        ),
+    ] = None
+    well_after: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How long it must not hold for the node to count as well again; at once without a rule.",
+            roots=_NODE,
+        ),
+    ] = None
+    offers: Annotated[
+        Value,
+        Slot(
+            PERCENT,
+            "What is left of the amounts while it counts as abnormal; with 0% the node ceases to offer the resource.",
+            roots=_NODE,
+            default="0%",
+        ),
+    ] = None
+
+
 class Publishing(PolicyModel):
     """How a new amount is written to the node, and when."""
 
@@ -90,5 +129,7 @@ class OvercommitSpec(PolicySpec):
     """The same for each NUMA zone."""
     on_missing: Given[MissingMetrics] = None
     """What holds while metrics are missing."""
+    abnormal: Given[AbnormalNodes] = None
+    """Which nodes are abnormal, and what that costs them."""
     publish: Given[Publishing] = None
     """How a new amount is written to the node, and when."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
+from koordpolicy.algorithms.hysteresis import WELL, Standing
 from koordpolicy.algorithms.node_record import NodeSight, node_record
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.graph import RuleGraph
@@ -15,10 +16,12 @@ from koordpolicy.kube.resources import Resource
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers import amplification, device_resources, node_reservation
-from koordpolicy.manager.controllers.node_change import NodeChange, NodePolicy, together
+from koordpolicy.manager.controllers.node_change import NodeChange, NodePolicy, differing, together
 from koordpolicy.manager.controllers.node_plan import NodePlan, plan_node
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, calculate, reads_cluster
 from koordpolicy.model.facts import Record
+from koordpolicy.model.protocol import ABNORMAL
+from koordpolicy.model.time import NANOSECONDS
 
 NODE_POLICIES: Final[Mapping[str, NodePolicy]] = MappingProxyType(
     {
@@ -48,7 +51,13 @@ class Reconciliation:
     calculations: Sequence[Calculation]
     plan: NodePlan
     changes: Mapping[str, NodeChange] = field(default_factory=dict)
-    """What other kinds want of the node."""
+    """What kinds want of the node beside that."""
+
+    @property
+    def turns_in(self) -> float | None:
+        """Seconds until the node counts otherwise if nothing happens: when to look again."""
+        waits = [one.turns_in for one in self.calculations if one.turns_in is not None]
+        return min(waits) / NANOSECONDS if waits else None
 
     @property
     def writes(self) -> tuple[PlannedWrite, ...]:
@@ -99,8 +108,9 @@ def _nobody(node: str) -> None:
 class OvercommitController:
     """Decides for each node, from the cluster's objects, by the graph that `policies` gives for it.
 
-    `now` is nanoseconds since 1970. `heard` and `told` are told of every decision. It remembers when it settled a node
-    last: a new process settles each once.
+    `now` is nanoseconds since 1970, `clock` nanoseconds of a clock that nobody sets, None for `now`. `heard` and `told` are told of every decision. It remembers when it settled a node
+    last: a new process settles each once. How nodes count, abnormal or well, stands in their annotations as well: who leads
+    anew goes by these, and lets what speaks for another state begin anew, so that no abnormal node is well too early.
     """
 
     policies: Choose
@@ -108,6 +118,8 @@ class OvercommitController:
     now: Callable[[], int]
     heard: Heard = _unheard
     told: Told = _untold
+    clock: Callable[[], int] | None = None
+    _standing: dict[str, dict[str, Standing]] = field(default_factory=dict)
     _settled: dict[str, int] = field(default_factory=dict)
     _written: dict[str, str] = field(default_factory=dict)
     _writing: dict[str, set[str]] = field(default_factory=dict)
@@ -117,13 +129,13 @@ class OvercommitController:
         """What is to be written for a node; None when there is no such node, or none that can be read."""
         sight = self.objects.sight(name)
         if sight is None:
-            self._settled.pop(name, None)
-            self._written.pop(name, None)
+            for known in (self._settled, self._written, self._standing):
+                known.pop(name, None)
             return None
         graph, now = self.policies(name, sight.node.labels), self.now()
         record = node_record(sight, graph.catalogue, TIMES, now)
         cluster = self.cluster_of(graph)
-        calculations = [calculate(graph, resource, record, now, cluster) for resource in graph.subjects(KIND)]
+        calculations = self._calculations(graph, sight, record, now, cluster)
         self.heard(graph, record, calculations)
         topology = self.objects.state.zones[name].raw if sight.zones else None
         settled = self._settled.get(name)
@@ -134,7 +146,34 @@ class OvercommitController:
             if graph.subjects(kind)
         }
         self.told(graph, name, changes)
-        return Reconciliation(name, calculations, plan, changes)
+        abnormal = ",".join(sorted(self.abnormal(name)))
+        marked = NodeChange(differing(sight.node.annotations, {ABNORMAL: abnormal or None}))
+        return Reconciliation(name, calculations, plan, {**changes, KIND: marked})
+
+    def _calculations(
+        self, graph: RuleGraph, sight: NodeSight, record: Record, now: int, cluster: Record
+    ) -> Sequence[Calculation]:
+        """What each resource comes to, by how the node counted so far."""
+        name = sight.node.name
+        before = self._standing.get(name)
+        if before is None:
+            said = sight.node.annotations.get(ABNORMAL, "").split(",")
+            before = {resource: Standing(resource in said) for resource in graph.subjects(KIND)}
+        clock = now if self.clock is None else self.clock()
+        found = [
+            calculate(graph, resource, record, now, cluster, before.get(resource, WELL), clock)
+            for resource in graph.subjects(KIND)
+        ]
+        self._standing[name] = {one.resource: one.standing for one in found if one.standing is not None}
+        return found
+
+    def abnormal(self, name: str) -> Sequence[str]:
+        """The resources for which a node counts as abnormal."""
+        return [resource for resource, one in self._standing.get(name, {}).items() if one.abnormal]
+
+    def begin(self) -> None:
+        """We lead from now on: how nodes count, others may have decided since we knew."""
+        self._standing.clear()
 
     def cluster_of(self, graph: RuleGraph) -> Record:
         """The record `cluster`, as far as the policies of a graph read it."""

@@ -278,3 +278,94 @@ def test_formulas_read_the_cluster_as_a_whole() -> None:
     # 100 x 1 node / 3 pods + 20: a pod whose node is gone counts still, what it requests there does not
     assert small.offered()["batch-cpu"] == "53333"
     assert small.offered()["batch-memory"] == str(95 * 2**30)
+
+
+HOT = {
+    "abnormal": {
+        "when": {"cel": "node.labels[?'disk'].orValue('') == 'failing'"},
+        "after": "2m",
+        "wellAfter": "10m",
+    }
+}
+
+
+def disk(small: SmallCluster, state: str | None) -> None:
+    small.store.patch(resources.NODES, "n", MergePatch({"metadata": {"labels": {"disk": state}}}))
+
+
+def mark(small: SmallCluster) -> str | None:
+    annotations = small.store.get(resources.NODES, "n")["metadata"].get("annotations") or {}
+    return annotations.get(wire.ABNORMAL)
+
+
+def later(small: SmallCluster, seconds: int) -> None:
+    """Time passes, the node reports, and is looked at."""
+    small.seconds += seconds
+    small.report()
+    small.reconcile()
+
+
+def test_an_abnormal_node_offers_nothing_after_a_while_and_something_a_longer_while_after_it_is_well() -> (
+    None
+):
+    small = cluster(HOT)
+    small.reconcile()
+    disk(small, "failing")
+    later(small, 0)
+    decided = small.reconcile()
+    assert decided is not None
+    assert decided.turns_in == 120
+    later(small, 119)
+    assert (small.offered()["batch-cpu"], mark(small)) == ("50k", None)
+    later(small, 1)
+    assert ("batch-cpu" in small.offered(), mark(small)) == (False, "batch")
+    assert "mid-cpu" in small.offered()
+    disk(small, None)
+    later(small, 300)
+    disk(small, "failing")  # not well for long enough: the time begins anew
+    later(small, 1)
+    disk(small, None)
+    later(small, 599)
+    later(small, 599)
+    assert (mark(small), small.reconcile().turns_in) == ("batch", 1)  # type: ignore[union-attr]  # it is there
+    later(small, 1)
+    assert (small.offered()["batch-cpu"], mark(small)) == ("50k", None)
+
+
+def test_who_leads_next_goes_by_what_the_node_says_and_lets_the_time_begin_anew() -> None:
+    small = cluster(HOT)
+    disk(small, "failing")
+    later(small, 0)
+    later(small, 120)
+    disk(small, None)
+    later(small, 0)
+    later(small, 599)
+    small.controller.begin()
+    later(small, 1)
+    assert mark(small) == "batch"
+    later(small, 599)
+    assert mark(small) == "batch"
+    later(small, 1)
+    assert mark(small) is None
+
+
+def test_an_abnormal_node_may_keep_a_part() -> None:
+    small = cluster({"abnormal": {"when": {"cel": "node.name == 'n'"}, "after": "0s", "offers": "30%"}})
+    small.reconcile()
+    assert small.offered()["batch-cpu"] == "15k"
+    small.seconds += 16 * 60  # without metrics nothing can be told of it: it stays as it was
+    small.reconcile()
+    assert ("batch-cpu" in small.offered(), mark(small)) == (False, "batch")
+
+
+def test_a_condition_that_fails_changes_nothing() -> None:
+    small = cluster({"abnormal": {"when": {"cel": "node.labels['disk'] == 'failing'"}, "after": "0s"}})
+    disk(small, "failing")
+    small.reconcile()
+    assert mark(small) == "batch"
+    disk(small, None)
+    later(small, 3600)
+    decided = small.reconcile()
+    assert decided is not None
+    assert [one.failed for one in decided.calculations if one.resource == "batch"] == [True]
+    assert (mark(small), "batch-cpu" in small.offered()) == ("batch", False)
