@@ -1,6 +1,7 @@
 """`koordpolicy manager`: the controllers and webhooks of a cluster."""
 
 import argparse
+from dataclasses import replace
 
 from koordpolicy.cli.command import CannotRunError
 from koordpolicy.cli.process import run_component, settings_of
@@ -20,4 +21,5 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     async def main(process: Process, settings: Settings) -> None:
         await run_manager(process, settings, pace, webhooks)
 
-    return run_component(arguments, NAME, settings_of(arguments), main)
+    settings = replace(settings_of(arguments), slo_config_namespace=arguments.follow_slo_config)
+    return run_component(arguments, NAME, settings, main)

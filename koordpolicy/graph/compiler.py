@@ -103,11 +103,14 @@ class Compiler:
         """What the last compilation used, whoever made it, checks included; for `learn` in another process."""
         return self._cache.kept()
 
-    def compile(self, own: Layer, progress: Progress = silent, *, checked: bool = False) -> Compilation:
+    def compile(
+        self, own: Layer, progress: Progress = silent, *, checked: bool = False, above: Layer | None = None
+    ) -> Compilation:
         """Run all passes. Everything that is wrong is found in one run.
 
         `progress` is told what begins, in a phrase that goes on from "while". What was `checked` elsewhere is not
-        checked again.
+        checked again. What lies `above` the bundle outranks it by its precedence, and is no part of it: budgets, tests and the
+        name are the bundle's.
         """
         vocabulary = Vocabulary(BASE).extended(catalogue=CATALOGUE_TYPES)
         state = State(
@@ -118,6 +121,7 @@ class Compiler:
             plugins=self._plugins,
             vocabulary=vocabulary,
             progress=progress,
+            above=above,
         )
         certain: frozenset[Diagnostic] = frozenset()
         for run in PASSES:
@@ -147,7 +151,7 @@ class Compiler:
                 exceptional,
                 budget_of(state),
             )
-        sources = {file: text for layer in state.layers for file, text in layer.files.items()}
+        sources = {file: text for layer in state.every_layer for file, text in layer.files.items()}
         names = {target: vocabulary.environment for target, vocabulary in state.target_vocabularies.items()}
         return Compilation(
             graph,

@@ -95,7 +95,8 @@ class State:
     """Handed from pass to pass; each pass fills in its part and reads the earlier ones.
 
     No decision may cost more units than the operator's `max_cost`. `plugins` are those that policies may name. A `probe`
-    is put into all expressions. Files that are `foreign` are left alone: see `language.foreign`.
+    is put into all expressions. Files that are `foreign` are left alone: see `language.foreign`. What lies `above` the bundle
+    has a name of its own and the bundle's level: its precedence tells that it is above.
     """
 
     own: Layer
@@ -121,6 +122,12 @@ class State:
     possible: dict[Rule, RuleValues] = field(default_factory=dict)
     progress: Progress = silent
     probe: Probe | None = None
+    above: Layer | None = None
+
+    @property
+    def every_layer(self) -> tuple[Layer, ...]:
+        """The layers from the lowest pack up, with what lies above the bundle."""
+        return (*self.layers, *(() if self.above is None else (self.above,)))
 
     def resolve_constants(self, node: ir.Node) -> ir.Node:
         """The expression with the constants known so far in place of references to them."""

@@ -44,9 +44,11 @@ class AgentPolicies:
 
     async def _publish(self, active: ActiveRevision) -> bool:
         """Whether there is nothing to try again."""
-        files = await asyncio.to_thread(part_of, active.revision.files, kinds_for(Component.AGENT))
+        revision, kinds = active.revision, kinds_for(Component.AGENT)
+        files = await asyncio.to_thread(part_of, revision.files, kinds)
+        above = await asyncio.to_thread(part_of, revision.above, kinds)
         try:
-            self.published = await self._publisher.publish(files, active.revision.commit)
+            self.published = await self._publisher.publish(files, revision.commit, above)
         except NotPublishable as error:
             self._failed(str(error))
         except KubeError as error:

@@ -31,15 +31,18 @@ from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.leader import own_identity
 from koordpolicy.runtime.leadership import Leadership
 from koordpolicy.runtime.policies.compiling import Prepare
+from koordpolicy.runtime.policies.config_source import ConfigSource
 from koordpolicy.runtime.policies.fixed import FixedSource
-from koordpolicy.runtime.policies.lastgood import LastGood
+from koordpolicy.runtime.policies.lastgood import LastGood, kept_above
 from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.policies.objects import ClusterSource
 from koordpolicy.runtime.policies.packs import BARE, find_pack
+from koordpolicy.runtime.policies.proposing import checked_by
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reports.presence import Presence, RollCall
 from koordpolicy.runtime.reports.reporter import Reporter
 from koordpolicy.runtime.reports.revision_objects import RevisionObjects, Who
+from koordpolicy.runtime.reports.slo_config import SLOConfigReport
 from koordpolicy.runtime.reports.troubles import Troubles
 from koordpolicy.runtime.reports.unreadable import unreadable_objects, unreadable_status
 from koordpolicy.runtime.requests import RequestCounts
@@ -90,13 +93,17 @@ class Settings:
     """Units that a decision may cost at most, whatever a bundle says."""
     instance: str = field(default_factory=lambda: os.uname().nodename)
     node: str = ""
+    slo_config_namespace: str = ""
+    """Where the ConfigMap slo-controller-config of Koordinator is followed; "" follows none."""
     unready_after: float = GRACE
     """Seconds without a good answer of the API server after which the process says that it is not ready."""
 
     @property
     def follows_policies(self) -> bool:
         """Whether policies come from anywhere but from the product itself."""
-        return bool(self.policies or self.policies_from_cluster or self.repository)
+        return bool(
+            self.policies or self.policies_from_cluster or self.repository or self.slo_config_namespace
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +150,8 @@ class RunningComponent:
     sight: ServerSight
     trials: Trials | None = None
     max_cost: int = DEFAULT_BUDGET
+    slo_config: ConfigSource | None = None
+    """What follows a ConfigMap slo-controller-config, where one is followed."""
 
     def revision_of(self, digest: str) -> str:
         """What people call the revision of a graph: the active one or the candidate; else the digest itself."""
@@ -209,10 +218,25 @@ async def running_component(
             source = options.source(cluster, _watch_backoff(sight))
         else:
             source, objects = _source(settings, cluster, sync, sight)
+        store = LastGood(settings.state_directory) if settings.state_directory else None
+        followed: SLOConfigReport | None = None
+        slo_config: ConfigSource | None = None
+        if settings.slo_config_namespace:
+            followed = SLOConfigReport(settings.slo_config_namespace, metrics, recorder, leads)
+            source = slo_config = ConfigSource(
+                source,
+                cluster,
+                settings.slo_config_namespace,
+                _watch_backoff(sight),
+                check=checked_by(settings.trials, settings.max_cost),
+                told=followed.tell,
+                before=kept_above(store),
+            )
+            process.status.add(followed.status)
         live = LivePolicies(
             source,
             metrics,
-            store=LastGood(settings.state_directory) if settings.state_directory else None,
+            store=store,
             gate=cluster_gate(
                 cluster,
                 metrics,
@@ -267,6 +291,9 @@ async def running_component(
         process.status.add(troubles.status)
         leadership.subscribe(lambda _: reporter.again())
         leadership.subscribe(lambda leading: unreadable.again() if leading else None)
+        if followed is not None:
+            live.subscribe_rejected(followed.rejected)
+            leadership.subscribe(followed.again)
         tasks = await stack.enter_async_context(Tasks())
         tasks.start("api server", follow(sight, process.readiness, settings.unready_after))
         tasks.start("events", recorder.run())
@@ -293,6 +320,7 @@ async def running_component(
             sight,
             settings.trials,
             settings.max_cost,
+            slo_config,
         )
         for task in reporting:
             task.cancel()

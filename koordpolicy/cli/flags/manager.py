@@ -19,6 +19,16 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", metavar="N", type=int, default=4, help="nodes written at a time (default: 4)"
     )
+    parser.add_argument(
+        "--follow-slo-config",
+        metavar="NAMESPACE",
+        nargs="?",
+        default="",
+        const="koordinator-system",
+        help="follow the ConfigMap slo-controller-config of a Koordinator in this namespace (koordinator-system), live: what it"
+        " says lies above the policies, here and in what is published for agents; it is to be readable, see"
+        " deploy/follow-slo-config",
+    )
     add_webhook_flags(parser.add_argument_group("webhooks"))
 
 

@@ -4,10 +4,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics, Severity, Span
-from koordpolicy.graph.compiler import Compilation
 from koordpolicy.graph.exchange.documents import SOURCE, Imported, Taken
 from koordpolicy.language.documents.document import Path, Positions
 from koordpolicy.language.documents.manifests import read_manifests
@@ -23,7 +22,16 @@ def files_of(documents: Documents) -> dict[str, str]:
     return {f"{number}.yaml": json.dumps(one) for number, one in enumerate(documents)}
 
 
-def without_refused(imported: Imported, compiling: Callable[[Documents], Compilation]) -> Imported:
+class Checked(Protocol):
+    """What came of compiling documents."""
+
+    @property
+    def found(self) -> Diagnostics:
+        """Its findings."""
+        ...
+
+
+def without_refused(imported: Imported, compiling: Callable[[Documents], Checked]) -> Imported:
     """What of it compiles. An error whose place is in no field that was imported stays, for `check` to tell."""
     documents, table = deepcopy(imported.documents), list(imported.table)
     for _ in range(_MOST_ROUNDS):

@@ -156,7 +156,7 @@ def _report(
 
 def _blamed(state: State, graph: RuleGraph, answer: Answer) -> Rule | None:
     """Of the rules behind an answer the one of the highest layer, parameters before formulas."""
-    layers = {layer.name: at for at, layer in enumerate(state.layers)}
+    layers = {layer.name: at for at, layer in enumerate(state.every_layer)}
     best: tuple[int, int, Rule] | None = None
     for at, ref in enumerate(answer.provenance.rules):
         rules = graph.decision(ref.decision).rules

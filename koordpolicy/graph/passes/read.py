@@ -31,6 +31,9 @@ def read(state: State) -> None:
     for level, (layer, documents) in enumerate(packs):
         state.layers.append(layer)
         state.documents.extend((level, document) for document in documents)
+    if state.above is not None:
+        level = len(state.layers) - 1
+        state.documents.extend((level, document) for document in _documents(state, state.above))
 
 
 def _documents(state: State, layer: Layer) -> list[Document]:

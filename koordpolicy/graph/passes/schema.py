@@ -17,7 +17,8 @@ def schema(state: State) -> None:
         state.found.extend(found)
         if spec is None:
             continue
-        layer = state.layers[level].name
+        above = state.above
+        layer = (above if above and written.file in above.files else state.layers[level]).name
         state.units.append(
             state.cache.get(("unit", document, level, layer), partial(_unit, document, spec, level, layer))
         )
@@ -39,10 +40,10 @@ def _validated(document: Document) -> tuple[Diagnostics, Spec | None, Document]:
 
 def _report_twins(state: State) -> None:
     """The same kind and name twice in one layer: neither could be said to be the right one."""
-    seen: dict[tuple[int, str], Unit] = {}
+    seen: dict[tuple[str, str], Unit] = {}
     kept: list[Unit] = []
     for unit in state.units:
-        first = seen.setdefault((unit.layer, unit.id), unit)
+        first = seen.setdefault((unit.layer_name, unit.id), unit)
         if first is unit:
             kept.append(unit)
             continue

@@ -53,6 +53,18 @@ METRICS: Final = (
         ("revision", "digest", "reason"),
     ),
     Metric(
+        "koordpolicy_slo_config_refused",
+        MetricKind.GAUGE,
+        "1 while a document of the followed slo-controller-config is refused: what it said before holds.",
+        ("document",),
+    ),
+    Metric(
+        "koordpolicy_slo_config_changes_total",
+        MetricKind.COUNTER,
+        "Versions of the followed slo-controller-config, by whether all of them was taken.",
+        ("result",),
+    ),
+    Metric(
         "koordpolicy_reload_detected_total",
         MetricKind.COUNTER,
         "Revisions that a source gave.",

@@ -12,12 +12,12 @@ from contextlib import nullcontext, suppress
 from typing import Final
 
 from koordpolicy.diagnostics import Diagnostics
-from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
+from koordpolicy.graph import Compilation, Compiler, RuleGraph
 from koordpolicy.graph.layers import PackFinder
-from koordpolicy.graph.testing import with_tests
+from koordpolicy.graph.testing.run import every_case
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.collector import quiet_collector
-from koordpolicy.runtime.policies.packs import OWN
+from koordpolicy.runtime.policies.layers import compile_layers
 from koordpolicy.runtime.policies.revisions import (
     CandidateRevision,
     Reason,
@@ -35,6 +35,8 @@ LOG: Final = logging.getLogger(__name__)
 
 Prepare = Callable[[RuleGraph], None]
 """What a component does with a graph before it decides, such as lowering its columns; raises `Unfit`."""
+_Texts = tuple[Mapping[str, str], Mapping[str, str]]
+"""A tree's texts by path, and those above it."""
 
 
 class BackgroundCompiler:
@@ -59,7 +61,7 @@ class BackgroundCompiler:
         self._tests = tests
         self._trials = trials
         self._collector = quiet_collector if quiet else nullcontext
-        self._last: tuple[Mapping[str, str], RuleGraph, Compilation] | None = None
+        self._last: tuple[_Texts, RuleGraph, Compilation] | None = None
         """Of the newest that was good: a start with the kept tree is followed by the same from the source."""
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="compile")
 
@@ -91,7 +93,7 @@ class BackgroundCompiler:
             return self._reject(revision, Reason.NO_POLICIES, nothing, message)
         compilation = Compilation(None, Diagnostics(), (), {})
         try:
-            if self._last is not None and self._last[0] == revision.files:
+            if self._last is not None and self._last[0] == (revision.files, revision.above):
                 _make_ready(self._last[1], asked)
                 return _accept(revision, *self._last[1:])
             verdict = None
@@ -101,16 +103,18 @@ class BackgroundCompiler:
                     return self._refuse(revision, verdict)
                 for made in unpacked(verdict.learned):
                     self._compiler.learn(made)
-            compilation = self._compiler.compile(Layer(OWN, revision.files), checked=verdict is not None)
-            if verdict is not None and compilation.graph is not None:
+            layers = compile_layers(
+                self._compiler,
+                revision.files,
+                revision.above,
+                checked=verdict is not None,
+                chosen=every_case if self._tests and self._trials is None else None,
+            )
+            compilation, reason, graph = layers.compilation, layers.reason, layers.compilation.graph
+            if verdict is not None and graph is not None:
                 compilation.found.extend(verdict.found)
-                if compilation.graph.digest == verdict.digest:
-                    compilation.graph.adopt(verdict.programs)
-            reason = Reason.COMPILE_FAILED
-            if compilation.graph is not None and self._tests and self._trials is None:
-                reason = Reason.TESTS_FAILED
-                compilation = with_tests(compilation)
-            graph = compilation.graph
+                if graph.digest == verdict.digest:
+                    graph.adopt(verdict.programs)
             if graph is not None:
                 _make_ready(graph, asked)
                 if self._prepare is not None:
@@ -128,12 +132,12 @@ class BackgroundCompiler:
             )
         if graph is None:
             return self._reject(revision, reason, compilation)
-        self._last = revision.files, graph, compilation
+        self._last = (revision.files, revision.above), graph, compilation
         return _accept(revision, graph, compilation)
 
     def _tried(self, trials: Trials, revision: Revision, asked: Iterable[str]) -> TrialVerdict:
         try:
-            return trials.attempt(TrialRequest(revision.files, tuple(asked), self._tests))
+            return trials.attempt(TrialRequest(revision.files, tuple(asked), self._tests, revision.above))
         except TrialsLost as lost:
             message = (
                 f"the process that tries revisions is gone ({lost}); restart this one to take new revisions"
@@ -148,7 +152,7 @@ class BackgroundCompiler:
         found = Diagnostics()
         found.extend(revision.found)
         found.extend(verdict.found)
-        sources = {**verdict.packs, **revision.files}
+        sources = {**verdict.packs, **revision.files, **revision.above}
         return RejectedRevision(
             revision, verdict.reason, verdict.message, found, sources, self._now(), verdict.bundle
         )

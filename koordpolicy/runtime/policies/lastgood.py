@@ -19,6 +19,15 @@ class StoreError(Exception):
     """The kept tree is there but cannot be used; the message says why."""
 
 
+def kept_above(store: "LastGood | None") -> Mapping[str, str]:
+    """What lay above the kept tree; nothing where none is kept, or it is of no use."""
+    try:
+        revision = None if store is None else store.load()
+    except StoreError:
+        return {}
+    return {} if revision is None else revision.above
+
+
 class LastGood:
     """One revision in one file of the state directory, replaced as a whole or not at all.
 
@@ -36,6 +45,8 @@ class LastGood:
             "commit": revision.commit,
             "files": dict(revision.files),
         }
+        if revision.above:
+            content["above"] = dict(revision.above)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
         replace_file(self.path, text.encode())
@@ -56,10 +67,17 @@ class LastGood:
         if not isinstance(content, Mapping) or content.get("format") != FORMAT:
             raise StoreError(f"{self.path} has another format than {FORMAT}")
         files, digest, commit = content.get("files"), content.get("digest"), content.get("commit")
-        if not (isinstance(files, dict) and isinstance(digest, str) and isinstance(commit, str)):
+        above = content.get("above", {})
+        if not (
+            isinstance(files, dict)
+            and isinstance(above, dict)
+            and isinstance(digest, str)
+            and isinstance(commit, str)
+        ):
             raise StoreError(f"{self.path} is incomplete")
-        if not all(isinstance(one, str) and encodable(one) == one for pair in files.items() for one in pair):
+        texts = [one for pair in (*files.items(), *above.items()) for one in pair]
+        if not all(isinstance(one, str) and encodable(one) == one for one in texts):
             raise StoreError(f"{self.path} holds something that is no text")
         if digest_of(files) != digest:
             raise StoreError(f"{self.path} is damaged: its content does not have the digest it names")
-        return Revision(files, digest, commit)
+        return Revision(files, digest, commit, above=above)

@@ -70,6 +70,13 @@ class Options:
 USUAL: Final = Options()
 
 
+def _is_gated(active: ActiveRevision, candidate: CandidateRevision) -> bool:
+    """Whether a candidate decides otherwise by its own tree: what a followed ConfigMap says above it holds at once."""
+    before, after = active.revision, candidate.revision
+    same_tree = (before.digest, before.commit) == (after.digest, after.commit)
+    return active.graph.digest != candidate.graph.digest and not same_tree
+
+
 class NoPolicies(RuntimeError):
     """Asked before any revision was active. Components wait for `ready` first."""
 
@@ -234,7 +241,7 @@ class LivePolicies:
         await self._drop_held()
         outcome = replace(outcome, graph=outcome.graph.at(Timestamp(self._now())))
         gate, active = self._gate, self.active
-        if gate is not None and active is not None and active.graph.digest != outcome.graph.digest:
+        if gate is not None and active is not None and _is_gated(active, outcome):
             self.candidate = outcome
             self._held = asyncio.create_task(
                 self._hold(gate, outcome, active, arrived), name="policies: gate"

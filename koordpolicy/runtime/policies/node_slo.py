@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from koordpolicy.graph import Compiler, Layer, RuleGraph
+from koordpolicy.graph import Compiler, Layer
 from koordpolicy.graph.exchange.importing import import_config
 from koordpolicy.graph.exchange.refusing import files_of, without_refused
 from koordpolicy.kube import resources
@@ -21,7 +21,7 @@ from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.model.reading import ObjectError, mapping, sequence
 from koordpolicy.model.slo_config import BURST, HOST_APPLICATIONS, QOS, SYSTEM, THRESHOLD
 from koordpolicy.runtime.policies.pack_cache import pack_remembering
-from koordpolicy.runtime.policies.packs import BARE, OWN
+from koordpolicy.runtime.policies.packs import BARE, OWN, bare_graph
 from koordpolicy.runtime.watching import Watching, until_changed
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 
@@ -98,7 +98,7 @@ def revision_of(obj: Object, compiler: Compiler) -> Revision:
     """
     path, text = BARE
     documents = {path: text}
-    graph = _graph(compiler, documents)
+    graph = bare_graph(compiler)
     imported = without_refused(
         import_config(configuration_of(obj), graph),
         lambda found: compiler.compile(Layer(OWN, {path: text, **files_of(found)})),
@@ -126,9 +126,3 @@ def configuration_of(obj: Object) -> dict[str, str]:
     if spec.get("hostApplications"):
         said[HOST_APPLICATIONS] = {"applications": list(sequence(spec, "hostApplications", "spec"))}
     return {document: json.dumps(strategy) for document, strategy in said.items()}
-
-
-def _graph(compiler: Compiler, files: Mapping[str, str]) -> RuleGraph:
-    graph = compiler.compile(Layer(OWN, files)).graph
-    assert graph is not None  # the pack ships with the product
-    return graph

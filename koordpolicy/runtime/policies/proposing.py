@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from koordpolicy.diagnostics import Diagnostics
+from koordpolicy.graph import Layer
 from koordpolicy.runtime.policies.compiling import BackgroundCompiler
 from koordpolicy.runtime.policies.objects import ClusterSource
-from koordpolicy.runtime.policies.packs import find_pack
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.policies.packs import OWN, find_pack
 from koordpolicy.runtime.policies.proposal import Proposal
-from koordpolicy.runtime.policies.revisions import Reason, RejectedRevision
+from koordpolicy.runtime.policies.revisions import Reason, RejectedRevision, errors_of, summary_of
 from koordpolicy.runtime.trial import TrialRequest, Trials, TrialsLost
 from koordpolicy.source.revision import Revision, digest_of
 
@@ -31,7 +34,7 @@ class LivePolicyObjects:
         """See `PolicyObjects.propose`."""
         ordered = dict(sorted(files.items()))
         if self._trials is not None:
-            return await asyncio.to_thread(_tried, self._trials, ordered)
+            return await asyncio.to_thread(tried, self._trials, ordered)
         assert self._aside is not None
         outcome = await self._aside.compile(Revision(ordered, digest_of(ordered), ""))
         if isinstance(outcome, RejectedRevision):
@@ -39,7 +42,23 @@ class LivePolicyObjects:
         return Proposal(None, "", outcome.found, outcome.sources)
 
 
-def _tried(trials: Trials, files: Mapping[str, str]) -> Proposal:
+def checked_by(trials: Trials | None, max_cost: int) -> Callable[[Mapping[str, str]], Proposal]:
+    """What would become of trees: by a trial where they are tried, else compiled here; waits for that."""
+    if trials is not None:
+        return partial(tried, trials)
+    compiler = pack_remembering(max_cost)
+
+    def compiled(files: Mapping[str, str]) -> Proposal:
+        compilation = compiler.compile(Layer(OWN, files))
+        errors = errors_of(compilation.found)
+        reason = Reason.COMPILE_FAILED if compilation.graph is None else None
+        return Proposal(reason, summary_of(errors) if errors else "", compilation.found, compilation.sources)
+
+    return compiled
+
+
+def tried(trials: Trials, files: Mapping[str, str]) -> Proposal:
+    """What would become of a tree, by a trial of it; waits for that."""
     try:
         verdict = trials.attempt(TrialRequest(files, (), tests=False))
     except TrialsLost as lost:

@@ -15,6 +15,7 @@ import random
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.kube.backoff import Backoff
@@ -32,6 +33,10 @@ POINTER: Final = "koordpolicy-agents"
 LABEL: Final = "koordpolicy.io/published-for"
 _NOTHING_YET: Final = "NotPublished"
 _POLICIES: Final = "policies.json.gz"
+_TREE: Final = "tree"
+_ABOVE: Final = "above"
+"""Where something lies above the tree, both stand by these names; files of policies are never called so."""
+NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _DIGITS: Final = 16
 """Of a digest, in names: which revision is meant; the whole digest is compared."""
 _KEPT: Final = 3
@@ -71,13 +76,18 @@ class PolicyPublisher:
         self._cluster = cluster
         self._namespace = namespace
 
-    async def publish(self, files: Mapping[str, str], commit: str) -> PublishedName:
-        """Make a tree the newest; nothing is written where it is. Raises KubeError, NotPublishable."""
-        name = PublishedName(digest_of(files), commit)
+    async def publish(
+        self, files: Mapping[str, str], commit: str, above: Mapping[str, str] = NOTHING
+    ) -> PublishedName:
+        """Make a tree, with what lies above it, the newest; nothing is written where it is.
+
+        Raises KubeError, NotPublishable.
+        """
+        name = PublishedName(digest_of({**files, **above}), commit)
         found = await self._pointer()
         if found == name:
             return name
-        packed = packed_files(files)
+        packed = packed_files(files, above)
         body = {
             "metadata": {"name": name.object_name, "labels": {LABEL: "agent"}},
             "immutable": True,
@@ -181,14 +191,14 @@ class PublishedSource:
             if last is not None:
                 await asyncio.sleep(random.random() * self._spread)  # noqa: S311  # spread, no secret
             found = await self._cluster.get(CONFIG_MAPS, name.object_name, namespace=self._namespace)
-            files = await asyncio.to_thread(unpacked_files, found, name.digest)
+            files, above = await asyncio.to_thread(unpacked_files, found, name.digest)
         except NotFound as error:
             return SourceTrouble("NotFound", error.message)
         except KubeError as error:
             return _trouble(error)
         except NotAsNamed as error:
             return SourceTrouble("NotAsNamed", str(error))
-        return Revision(files, name.digest, name.commit)
+        return Revision(files, name.digest, name.commit, above=above)
 
     def _heard(self, error: KubeError, _failures: int) -> None:
         self._trouble = error
@@ -211,9 +221,10 @@ def pointed_at(pointer: Object) -> PublishedName:
     return PublishedName(digest, commit)
 
 
-def packed_files(files: Mapping[str, str]) -> bytes:
+def packed_files(files: Mapping[str, str], above: Mapping[str, str] = NOTHING) -> bytes:
     """A tree as it is published, the same bytes for the same tree. Raises NotPublishable."""
-    packed = gzip.compress(json.dumps(files, sort_keys=True).encode(), mtime=0)
+    content = {_TREE: files, _ABOVE: above} if above else files
+    packed = gzip.compress(json.dumps(content, sort_keys=True).encode(), mtime=0)
     if len(packed) > _MOST_PACKED * 3 // 4:
         raise NotPublishable(
             f"policies of {len(packed)} bytes, compressed, do not fit into a ConfigMap: let agents follow a directory or "
@@ -222,18 +233,20 @@ def packed_files(files: Mapping[str, str]) -> bytes:
     return packed
 
 
-def unpacked_files(obj: Object, digest: str) -> dict[str, str]:
-    """The tree that a published object holds. Raises NotAsNamed where it is not the one of the digest."""
+def unpacked_files(obj: Object, digest: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The tree that a published object holds, and what lies above it. Raises NotAsNamed where the digest is another's."""
     held = obj.get("binaryData")
     try:
         packed = base64.b64decode((held if isinstance(held, Mapping) else {})[_POLICIES], validate=True)
-        files = json.loads(_inflated(packed))
-        good = isinstance(files, dict) and all(isinstance(text, str) for text in files.values())
+        content = json.loads(_inflated(packed))
+        layered = isinstance(content, dict) and content.keys() == {_TREE, _ABOVE}
+        layers = [content[_TREE], content[_ABOVE]] if layered else [content, {}]
+        good = all(isinstance(one, dict) and all(isinstance(t, str) for t in one.values()) for one in layers)
     except (LookupError, ValueError, OSError, EOFError, TypeError, RecursionError) as error:
         raise NotAsNamed(f"ConfigMap {obj['metadata']['name']} holds no policies: {error}") from error
-    if not good or digest_of(files) != digest:
+    if not good or digest_of({**layers[0], **layers[1]}) != digest:
         raise NotAsNamed(f"ConfigMap {obj['metadata']['name']} does not hold what its digest says")
-    return dict(files)
+    return layers[0], layers[1]
 
 
 def _inflated(packed: bytes) -> bytes:

@@ -7,14 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
+from koordpolicy.graph import Compilation, Compiler, RuleGraph
 from koordpolicy.graph.samples import fill
 from koordpolicy.graph.state import Progress
-from koordpolicy.graph.testing import with_tests
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.lower.portable import portable
 from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.runtime.clock import now_ns
+from koordpolicy.runtime.policies.layers import compile_layers
 from koordpolicy.runtime.policies.packs import OWN
 from koordpolicy.runtime.policies.revisions import Reason, Unfit, bundle_of, errors_of, summary_of
 from koordpolicy.runtime.trial.limits import TrialLimits
@@ -59,15 +59,12 @@ def _attempt(
     progress: Progress,
     before: RuleGraph | None,
 ) -> tuple[TrialVerdict, RuleGraph | None]:
-    compilation = compiler.compile(Layer(OWN, request.files), progress)
-    if compilation.graph is None:
-        return _refused(Reason.COMPILE_FAILED, compilation, request), None
-    if request.tests:
-        progress("its tests ran")
-        compilation = with_tests(compilation, _telling(progress))
-    graph = compilation.graph
+    layers = compile_layers(
+        compiler, request.files, request.above, progress, chosen=_telling(progress) if request.tests else None
+    )
+    compilation, graph = layers.compilation, layers.compilation.graph
     if graph is None:
-        return _refused(Reason.TESTS_FAILED, compilation, request), None
+        return _refused(layers.reason, compilation, request), None
     for name, part in _to_evaluate(graph, request.asked, before):
         progress(f"`{name}` was evaluated on an example")
         if (seconds := _evaluated(part, name)) > limits.evaluation:
@@ -86,7 +83,7 @@ def _attempt(
         bundle=bundle_of(compilation),
         digest=graph.digest,
         programs=programs,
-        learned=packed(compiler.made),
+        learned=packed(layers.made),
     )
     return verdict, graph
 

@@ -14,11 +14,12 @@ Rehearse = Callable[[RuleGraph], None]
 
 @dataclass(frozen=True, slots=True)
 class TrialRequest:
-    """A revision to try. `files` are its texts by path, `asked` the decisions whose programs are made ready too."""
+    """A revision to try: its texts by path, and those `above` it; `asked` are decisions whose programs are made ready too."""
 
     files: Mapping[str, str]
     asked: tuple[str, ...] = ()
     tests: bool = True
+    above: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ POLICIES = {
     "scheduler": None,
     "git-sync": ("policies", "/policies/current"),
     "policies-from-cluster": ("policies_from_cluster", True),
+    "follow-slo-config": ("follow_slo_config", "koordinator-system"),
 }
-"""The folders that are applied, with the flag by which each gives policies."""
+"""The folders that are applied, with the flag by which each gives policies, or what lies above them."""
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +45,8 @@ def of_kind(objects: Sequence[dict[str, Any]], kind: str) -> dict[str, dict[str,
 
 @pytest.mark.parametrize("folder", POLICIES)
 def test_an_api_server_takes_them(built: Any, folder: str, deployed: Access) -> None:
+    for namespace in {one["metadata"].get("namespace", SYSTEM_NAMESPACE) for one in built[folder]}:
+        deployed.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     apply(deployed, built[folder])
     for name, written in of_kind(built[folder], "Deployment").items():
         path = f"/apis/apps/v1/namespaces/{SYSTEM_NAMESPACE}/deployments/{name}"

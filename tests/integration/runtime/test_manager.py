@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.integration.runtime.managers import BROKEN, NODE, Site, make_site, share
-from tests.parts.apiserver import ApiServer
-from tests.parts.deployed import install
+from tests.parts.apiserver import SYSTEM_NAMESPACE, ApiServer
+from tests.parts.deployed import DEPLOY, apply, install, manifests
 from tests.parts.fixtures import need
 
 DEAR = """\
@@ -90,6 +90,54 @@ kind: PriorityBand
 metadata: {name: batch}
 spec: {priorityClass: {value: 5001, preemptionPolicy: Never}}
 """
+
+
+def test_a_followed_slo_config_changes_node_slo_and_agents_and_a_bad_edit_does_not(site: Site) -> None:
+    place = "/api/v1/namespaces/koordinator-system/configmaps"
+    site.access.request("POST", "/api/v1/namespaces", {"metadata": {"name": "koordinator-system"}})
+    apply(site.access, [one for one in manifests(DEPLOY / "follow-slo-config") if "Role" in one["kind"]])
+
+    def edit(**data: object) -> None:
+        texts = {key.replace("_", "-"): json.dumps(one) for key, one in data.items()}
+        config = {"metadata": {"name": "slo-controller-config"}, "data": texts}
+        if site.access.request("PATCH", f"{place}/slo-controller-config", config)[0] == 404:
+            assert site.access.request("POST", place, config)[0] == 201
+
+    def threshold() -> object:
+        _, slo = site.access.request("GET", f"/apis/slo.koordinator.sh/v1alpha1/nodeslos/{NODE}")
+        return slo.get("spec", {}).get("resourceUsedThresholdWithBE", {}).get("cpuSuppressThresholdPercent")
+
+    def events() -> set[str]:
+        _, found = site.access.request("GET", "/api/v1/namespaces/koordinator-system/events")
+        return {one["message"] for one in found["items"] if one["reason"] == "SLOConfigRefused"}
+
+    def published() -> str:
+        _, pointer = site.access.request(
+            "GET", f"/api/v1/namespaces/{SYSTEM_NAMESPACE}/configmaps/koordpolicy-agents"
+        )
+        return str(pointer.get("data", {}).get("digest"))
+
+    strategy = {"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 47}}
+    with site.manager("m1", "--follow-slo-config") as manager:
+        site.eventually(lambda: site.offered() == 60_000 and threshold() == 65, "the pack decides")
+        before = published()
+        edit(
+            colocation_config={"enable": True, "cpuReclaimThresholdPercent": 30},
+            resource_threshold_config=strategy,
+        )
+        site.eventually(lambda: site.offered() == 30_000 and threshold() == 47, "the ConfigMap decides")
+        site.eventually(lambda: published() != before, "agents are told")
+        edit(
+            colocation_config={"enable": True, "cpuReclaimThresholdPercent": "all"},
+            resource_threshold_config={"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 0}},
+        )
+        site.eventually(lambda: len(events()) == 2, "both are refused")
+        assert any("colocation-config.cpuReclaimThresholdPercent" in one for one in events())
+        assert len(manager.status["sloConfig"]["refused"]) == 2
+        assert manager.metric('koordpolicy_slo_config_refused{document="colocation-config"}') == 1
+        assert (site.offered(), threshold()) == (30_000, 47)
+        assert site.access.request("DELETE", f"{place}/slo-controller-config")[0] == 200
+        site.eventually(lambda: site.offered() == 60_000 and threshold() == 65, "the pack decides again")
 
 
 def test_nodes_have_a_say_and_bands_have_their_classes(site: Site) -> None:

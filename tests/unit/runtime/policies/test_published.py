@@ -114,6 +114,23 @@ async def following(items: AsyncIterator[Revision | SourceTrouble]) -> Revision 
         return await anext(items)
 
 
+def test_agents_get_what_lies_above_as_what_lies_above() -> None:
+    asyncio.run(_agents_get_what_lies_above_as_what_lies_above())
+
+
+async def _agents_get_what_lies_above_as_what_lies_above() -> None:
+    site = Site()
+    await site.begin()
+    async with aclosing(site.source.revisions()) as items:
+        await following(items)
+        above = {"ConfigMap/a.yaml": MIXED}
+        name = await site.publisher.publish(FILES, "", above)
+        assert await following(items) == Revision(FILES, name.digest, above=above)
+        bare = await site.publisher.publish(FILES, "")
+        assert await following(items) == Revision(FILES, bare.digest)
+        assert bare.digest != name.digest
+
+
 def test_agents_get_each_revision_once_and_old_ones_go() -> None:
     asyncio.run(_agents_get_each_revision_once_and_old_ones_go())
 

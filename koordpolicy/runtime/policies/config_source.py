@@ -1,0 +1,172 @@
+"""A source of policies with a live ConfigMap `slo-controller-config` above them."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import KubeError
+from koordpolicy.kube.informer import Informer
+from koordpolicy.kube.mirror import Mirror
+from koordpolicy.kube.port import Cluster, Object
+from koordpolicy.kube.resources import CONFIG_MAPS
+from koordpolicy.model.reading import ObjectError, texts
+from koordpolicy.model.slo_config import CONFIG_MAP
+from koordpolicy.runtime.policies.live_config import Check, ConfigReader, LiveConfig
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
+from koordpolicy.runtime.policies.packs import bare_graph
+from koordpolicy.source.revision import Revision, Source, SourceTrouble
+
+LOG: Final = logging.getLogger(__name__)
+
+Told = Callable[[Object | None, LiveConfig], None]
+"""Hears of each version of the ConfigMap, None where there is none, and of what it says."""
+
+
+@dataclass(slots=True)
+class _Below:
+    """What the source below has given: its newest revision, and whether it has trouble since."""
+
+    revision: Revision | None = None
+    trouble: SourceTrouble | None = None
+
+
+class ConfigSource:
+    """Gives the revisions of a source, and with each what the ConfigMap of a namespace says above it.
+
+    Nothing is given before it is known what the ConfigMap says, or that there is none: policies would decide as if there were none.
+    A ConfigMap that is deleted says nothing any more, at once; Koordinator goes on by it until it is restarted.
+    `before` is what it said by the kept copy of the last good revision: what holds where its first version is refused.
+    """
+
+    def __init__(
+        self,
+        below: Source,
+        cluster: Cluster,
+        namespace: str,
+        backoff: Backoff,
+        *,
+        check: Check,
+        told: Told,
+        before: Mapping[str, str] | None = None,
+    ) -> None:
+        self.origin = below.origin
+        self.place = f"ConfigMap/{namespace}/{CONFIG_MAP}"
+        self._source = below
+        self._namespace = namespace
+        self._check = check
+        self._told = told
+        self._config = LiveConfig(dict(before or {}))
+        self._version: str | None = None
+        self._changed = asyncio.Event()
+        self._mirror = Mirror(handlers=[lambda _: self._changed.set()])
+        self._failed: KubeError | None = None
+        self._informer = Informer(
+            cluster,
+            CONFIG_MAPS,
+            self._mirror,
+            backoff,
+            namespace=namespace,
+            field_selector=f"metadata.name={CONFIG_MAP}",
+            on_trouble=self._heard,
+        )
+        self._below = _Below()
+        self._given: Revision | None = None
+        self._trouble: SourceTrouble | None = None
+        """What was given last, and the trouble that was given since."""
+
+    def data(self) -> Mapping[str, str]:
+        """The documents of the ConfigMap as it stands, good or not; none where there is none."""
+        found = self._mirror.get(CONFIG_MAP, self._namespace)
+        try:
+            return {} if found is None else texts(found, "data")
+        except ObjectError:
+            return {}
+
+    async def revisions(self) -> AsyncGenerator[Revision | SourceTrouble, None]:
+        """See `Source.revisions`."""
+        watching = asyncio.create_task(self._informer.run(), name=f"follow {self.place}")
+        synced = asyncio.create_task(self._informer.wait_synced())
+        synced.add_done_callback(lambda _: self._changed.set())
+        feeding = asyncio.create_task(self._feed(), name=f"follow {self.origin}")
+        try:
+            compiler = await asyncio.to_thread(pack_remembering)
+            pack = await asyncio.to_thread(bare_graph, compiler)
+            reader = ConfigReader(pack, self._check, self.place)
+            while True:
+                changed = asyncio.create_task(self._changed.wait())
+                done, _ = await asyncio.wait(
+                    [changed, watching, feeding], return_when=asyncio.FIRST_COMPLETED
+                )
+                changed.cancel()
+                for task in done - {changed}:
+                    task.result()  # raises what ended it
+                self._changed.clear()
+                if not self._informer.synced:
+                    for trouble in self._unknown():
+                        yield trouble
+                    continue
+                await self._read(reader)
+                for item in self._now():
+                    yield item
+        finally:
+            for task in (watching, synced, feeding):
+                task.cancel()
+            await asyncio.gather(watching, synced, feeding, return_exceptions=True)
+
+    async def _feed(self) -> None:
+        async for item in self._source.revisions():
+            if isinstance(item, SourceTrouble):
+                self._below.trouble = item
+            else:
+                self._below = _Below(item)
+            self._changed.set()
+
+    def _unknown(self) -> list[SourceTrouble]:
+        """Why there is nothing to give before the ConfigMap could be read; once."""
+        if self._failed is None:
+            return []
+        trouble = SourceTrouble(type(self._failed).__name__, f"{self.place}: {self._failed.message}")
+        if trouble == self._trouble:
+            return []
+        self._trouble = trouble
+        return [trouble]
+
+    async def _read(self, reader: ConfigReader) -> None:
+        """See what the ConfigMap says, where it is another than last time."""
+        found = self._mirror.get(CONFIG_MAP, self._namespace)
+        version = "" if found is None else str(found["metadata"].get("resourceVersion", ""))
+        if version == self._version:
+            return
+        self._version = version
+        config = LiveConfig()
+        if found is not None:
+            try:
+                data = texts(found, "data")
+            except ObjectError as error:  # no API server gives such a one
+                LOG.warning("%s is left as it was: %s", self.place, error)
+                return
+            config = await asyncio.to_thread(reader.read, data, self._config.files)
+        self._config = config
+        self._told(found, config)
+
+    def _now(self) -> list[Revision | SourceTrouble]:
+        """What is to be given now: the newest revision with what lies above it, and the trouble that stands after it."""
+        items: list[Revision | SourceTrouble] = []
+        below = self._below
+        if below.revision is not None:
+            revision = replace(below.revision, above=self._config.files)
+            over = self._trouble is not None and below.trouble is None
+            if revision != self._given or over:
+                self._given, self._trouble = revision, None
+                items.append(revision)
+        if below.trouble is not None and below.trouble != self._trouble:
+            self._trouble = below.trouble
+            items.append(below.trouble)
+        return items
+
+    def _heard(self, error: KubeError, _failures: int) -> None:
+        self._failed = error
+        self._changed.set()
