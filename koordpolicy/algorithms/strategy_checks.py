@@ -90,6 +90,21 @@ def check_config(
         )
 
 
+def meeting_on(data: Mapping[str, str], node: CheckedNode) -> ConfigProblem | None:
+    """A document of which more than one entry selects a node. What cannot be read is passed over, and so is what would
+    take too long to compare: the ConfigMap is to blame for it, not the node.
+    """
+    for key in CHECKED:
+        try:
+            document = read_document(key, data.get(key, "") or "null") or ConfigDocument()
+            problem = _meeting({key: document}, (node,), Comparisons())
+        except (ConfigError, ComparisonLimitError):
+            continue
+        if problem is not None:
+            return problem
+    return None
+
+
 def _first(
     data: Mapping[str, str],
     old: Mapping[str, str],

@@ -103,6 +103,7 @@ class ServedWebhooks:
             if component.source is None
             else LivePolicyObjects(component.source, component.trials, component.max_cost, now_ns),
             QuotaWrites(component.cluster),
+            None if component.slo_config is None else component.slo_config.data,
         )
         served = tuple(webhook.here(context) for webhook in WEBHOOKS if webhook.serves(context))
         self._server = WebhookServer(

@@ -20,7 +20,7 @@ from koordpolicy.kube.resources import (
 from koordpolicy.manager.webhooks.bindings import BindingValidation, bound_pods
 from koordpolicy.manager.webhooks.cluster_profiles import cluster_profiles
 from koordpolicy.manager.webhooks.elastic_quotas import QuotaMutation, QuotaValidation
-from koordpolicy.manager.webhooks.node_rules import NodeValidation, validated_nodes
+from koordpolicy.manager.webhooks.node_rules import NodeValidation, checked_nodes, validated_nodes
 from koordpolicy.manager.webhooks.nodes import NodeAmplification, amplified_nodes
 from koordpolicy.manager.webhooks.pod_quotas import PodQuotaAdmission, counted_pods
 from koordpolicy.manager.webhooks.pods import PodMutation, PodValidation
@@ -136,6 +136,7 @@ WEBHOOKS: Final = (
         lambda context: NodeValidation(context).answer,
         fail_open=True,  # a machine that cannot join is worse than what it says of itself
         scope=validated_nodes,
+        scope_here=lambda context, graph, _: checked_nodes(context, graph),
     ),
     Webhook(
         "validate-policy",

@@ -18,7 +18,7 @@ from koordpolicy.model.slo_config import CONFIG_MAP
 
 _LARGE: Final = 50_000
 """Characters of documents above which they are checked in a thread, so that other reviews are answered meanwhile."""
-_BAD_REQUEST: Final = 400
+BAD_REQUEST: Final = 400
 """With it the API server shows the text, as Koordinator has it."""
 
 
@@ -44,7 +44,7 @@ class ConfigValidation:
             problem = check_config(data, old, nodes)
         else:
             problem = await asyncio.to_thread(check_config, data, old, nodes)
-        return None if problem is None else AdmissionAnswer(False, _told(problem), code=_BAD_REQUEST)
+        return None if problem is None else AdmissionAnswer(False, told(problem), code=BAD_REQUEST)
 
 
 def _has_loop() -> bool:
@@ -66,7 +66,8 @@ def _nodes(nodes: Iterable[Object]) -> Iterator[CheckedNode]:
             continue
 
 
-def _told(problem: ConfigProblem) -> str:
+def told(problem: ConfigProblem) -> str:
+    """A problem in the form in which Koordinator's clients read it."""
     if not problem.reason:
         return problem.message
     return f'___{{"reason":{json_text(problem.reason)},"message":{json_text(problem.message)}}}___'

@@ -1,6 +1,6 @@
 """What a webhook is: one line of the table in `hooks.py`, and what its handler is given to work with."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
@@ -58,6 +58,8 @@ class WebhookContext:
     """The policies where they are objects of the cluster; None where they come from elsewhere."""
     quota_writes: QuotaWrites | None = None
     """None where no pods are counted."""
+    slo_config: Callable[[], Mapping[str, str]] | None = None
+    """The documents of a ConfigMap slo-controller-config that is followed; None where none is."""
     _shared: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, name: Hashable, make: Callable[["WebhookContext"], T]) -> T:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from koordpolicy.kube.admission import AdmissionRequest, Operation
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.known import FixedObjects
 from koordpolicy.kube.port import MergePatch
+from koordpolicy.manager.webhooks.hooks import WEBHOOKS
+from koordpolicy.manager.webhooks.node_rules import NodeValidation
 from koordpolicy.manager.webhooks.slo_config import ConfigValidation
 from koordpolicy.manager.webhooks.webhook import WebhookContext
 from tests.unit.manager.clusters import SmallCluster
@@ -154,3 +157,55 @@ def test_only_what_changed_is_looked_at(small: SmallCluster) -> None:
 
 def test_others_are_none_of_our_business(small: SmallCluster) -> None:
     small.create(resources.CONFIG_MAPS, {"metadata": {"name": "other"}, "data": {"cpu-burst-config": "{"}})
+
+
+def relabelled(before: dict[str, str], after: dict[str, str]) -> AdmissionRequest:
+    """A node whose labels change."""
+    old, new = ({"metadata": {"name": "n", "labels": one}, "status": {}} for one in (before, after))
+    return AdmissionRequest(Operation.UPDATE, resources.NODES, "", "", "n", new, old)
+
+
+FOLLOWED = config(
+    colocation_config={"nodeConfigs": [entry("a", {"pool": "a"}), entry("b", {"zone": "1"})]},
+    cpu_burst_config="{",
+    system_config=json.dumps(None),
+)["data"]
+
+
+@pytest.mark.parametrize(
+    ("documents", "before", "after", "refused"),
+    [
+        (FOLLOWED, {"pool": "a"}, {"pool": "a", "zone": "1"}, True),
+        (FOLLOWED, {"pool": "a"}, {"pool": "a", "zone": "2"}, False),
+        (FOLLOWED, {"pool": "a", "zone": "1"}, {"pool": "a", "zone": "1"}, False),  # it was so already
+        ({}, {"pool": "a"}, {"pool": "a", "zone": "1"}, False),
+        (None, {"pool": "a"}, {"pool": "a", "zone": "1"}, False),
+    ],
+)
+def test_labels_by_which_two_entries_would_select_a_node_are_refused(
+    documents: dict[str, str] | None, before: dict[str, str], after: dict[str, str], refused: bool
+) -> None:
+    context = WebhookContext(
+        graph,
+        FixedObjects(),
+        lambda: 0,
+        lambda: 0.0,
+        slo_config=None if documents is None else lambda: documents,
+    )
+    answer = NodeValidation(context).answer(relabelled(before, after))
+    assert (answer is not None) == refused
+    if answer is not None:
+        assert (answer.allowed, answer.code) == (False, 400)
+        assert "ExistNodeConfict" in answer.message
+        assert "the entries a, b all select the node n" in answer.message
+
+
+def test_labels_of_nodes_are_asked_about_where_a_config_is_followed() -> None:
+    bare = WebhookContext(graph, FixedObjects(), lambda: 0, lambda: 0.0)
+    followed = replace(bare, slo_config=dict)
+    (webhook,) = [one for one in WEBHOOKS if one.name == "validate-node"]
+    without, within = (webhook.here(context).scope(graph()) for context in (bare, followed))
+    assert without == webhook.scope(graph())
+    assert within is not None
+    assert Operation.UPDATE in within.operations
+    assert within.condition.endswith("object.metadata.?labels != oldObject.metadata.?labels")
