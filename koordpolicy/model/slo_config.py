@@ -264,7 +264,7 @@ _APPLICATION: Final = Fields(
         "strategy": Fields({}),
     }
 )
-_RATIO: Final = Plain(Form.NUMBER)
+_RATIO: Final = Plain(FieldForm.NUMBER)
 _NORMALIZATION: Final = Fields(
     {
         "enable": _FLAG,

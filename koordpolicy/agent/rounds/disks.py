@@ -17,7 +17,7 @@ from koordpolicy.agent.strategies.disk_isolation import (
     own_blocks,
 )
 from koordpolicy.agent.strategies.isolation import BE, ROOT, Isolations
-from koordpolicy.language.kinds.isolation import BlockDevice
+from koordpolicy.language.kinds.isolation import BlockDeviceLimits
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.readings.block import (
     BlockDevices,
@@ -88,12 +88,12 @@ class DiskRounds:
         return ()
 
     def _resolve(self, uid: str) -> Resolve:
-        by_type: Mapping[str, Callable[[BlockDevice], str | None]] = {
+        by_type: Mapping[str, Callable[[BlockDeviceLimits], str | None]] = {
             _GROUP: lambda block: _number(self._devices.disk_of_group(block.name)),
             _VOLUME: lambda block: self._volume(uid, block.name),
         }
 
-        def resolve(block: BlockDevice) -> str | None:
+        def resolve(block: BlockDeviceLimits) -> str | None:
             found = by_type.get(block.type or "")
             return _number(self._devices.disk(block.name)) if found is None else found(block)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write, pod_group
 from koordpolicy.agent.strategies.isolation import BE, KIND, ROOT, Isolations
-from koordpolicy.language.kinds.isolation import BlockDevice
+from koordpolicy.language.kinds.isolation import BlockDeviceLimits
 from koordpolicy.model.pod_strategies import said_of_blocks
 from koordpolicy.model.protocol import BLKIO_QOS
 from koordpolicy.model.reading import sequence
@@ -29,14 +29,14 @@ LIMITS: Final = (
 )
 """The files of a group that list devices."""
 
-_THROTTLES: Final[Mapping[str, Callable[[BlockDevice], int | None]]] = {
+_THROTTLES: Final[Mapping[str, Callable[[BlockDeviceLimits], int | None]]] = {
     "blkio.throttle.read_iops_device": lambda one: one.read_iops,
     "blkio.throttle.write_iops_device": lambda one: one.write_iops,
     "blkio.throttle.read_bps_device": lambda one: one.read_bps,
     "blkio.throttle.write_bps_device": lambda one: one.write_bps,
 }
 
-Resolve = Callable[[BlockDevice], str | None]
+Resolve = Callable[[BlockDeviceLimits], str | None]
 """The number of a device's disk, `8:0`; None for one that is not there."""
 
 
@@ -46,10 +46,10 @@ class PodBlocks:
 
     uid: str
     name: str
-    blocks: Sequence[BlockDevice] | None
+    blocks: Sequence[BlockDeviceLimits] | None
 
 
-def own_blocks(annotations: Mapping[str, str]) -> list[BlockDevice] | None:
+def own_blocks(annotations: Mapping[str, str]) -> list[BlockDeviceLimits] | None:
     """The devices that a pod's annotation names; None without one. Raises ValueError for what is none of it."""
     said = said_of_blocks(annotations)
     if said is None:
@@ -60,7 +60,7 @@ def own_blocks(annotations: Mapping[str, str]) -> list[BlockDevice] | None:
             raise ValueError("a block is a mapping with a name")  # noqa: TRY004 - one error for whatever is none of it
         limits = one.get("ioCfg") or {}
         known = {name: value for name, value in one.items() if name in ("name", "type")}
-        found.append(BlockDevice.model_validate({**known, **dict(limits)}))
+        found.append(BlockDeviceLimits.model_validate({**known, **dict(limits)}))
     return found
 
 
@@ -102,7 +102,7 @@ class IsolatedDisks:
             tuple(Write(file, group, line, reason, WRITER) for file, line in _group_lines(devices, listed))
         )
 
-    def _devices(self, name: str, resolve: Resolve) -> dict[str, BlockDevice]:
+    def _devices(self, name: str, resolve: Resolve) -> dict[str, BlockDeviceLimits]:
         """The devices of a group by the numbers of their disks; none while it is switched off."""
         if not self.isolations.on(name, "disk"):
             return {}
@@ -110,7 +110,7 @@ class IsolatedDisks:
         return _numbered(self.isolations.graph.setting(KIND, name, "blocks", roots) or (), resolve)
 
 
-def _numbered(blocks: Iterable[BlockDevice], resolve: Resolve) -> dict[str, BlockDevice]:
+def _numbered(blocks: Iterable[BlockDeviceLimits], resolve: Resolve) -> dict[str, BlockDeviceLimits]:
     """Devices by the numbers of their disks. Raises LookupError for one that is not there."""
     found = {}
     for block in blocks:
@@ -124,7 +124,7 @@ def _numbered(blocks: Iterable[BlockDevice], resolve: Resolve) -> dict[str, Bloc
 Lines = Sequence[tuple[str, str]]
 
 
-def _group_lines(devices: Mapping[str, BlockDevice], listed: Mapping[str, AbstractSet[str]]) -> Lines:
+def _group_lines(devices: Mapping[str, BlockDeviceLimits], listed: Mapping[str, AbstractSet[str]]) -> Lines:
     lines = []
     for file, said in _THROTTLES.items():
         there = listed.get(file, frozenset())
@@ -141,7 +141,7 @@ def _group_lines(devices: Mapping[str, BlockDevice], listed: Mapping[str, Abstra
     return lines
 
 
-def _root_lines(devices: Mapping[str, BlockDevice], listed: Mapping[str, AbstractSet[str]]) -> Lines:
+def _root_lines(devices: Mapping[str, BlockDeviceLimits], listed: Mapping[str, AbstractSet[str]]) -> Lines:
     lines = [(QOS, f"{number} enable=0") for number in sorted(listed.get(QOS, frozenset()) - devices.keys())]
     for number, block in devices.items():
         lines.append((QOS, f"{number} {_latencies(block)}"))
@@ -149,7 +149,7 @@ def _root_lines(devices: Mapping[str, BlockDevice], listed: Mapping[str, Abstrac
     return lines
 
 
-def _latencies(block: BlockDevice) -> str:
+def _latencies(block: BlockDeviceLimits) -> str:
     said = (
         ("rpct", block.read_latency_percent or _SHARE),
         ("rlat", block.read_latency or _LATENCY),
@@ -159,7 +159,7 @@ def _latencies(block: BlockDevice) -> str:
     return " ".join(("enable=1 ctrl=user", *(f"{name}={value}" for name, value in said)))
 
 
-def _model(block: BlockDevice) -> str:
+def _model(block: BlockDeviceLimits) -> str:
     if not block.enable_user_model:
         return "ctrl=auto"
     said = (

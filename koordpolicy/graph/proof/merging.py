@@ -1,6 +1,7 @@
 """Parts of two expressions that always come to the same, made one part: less is left to compare, and both sides share it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from koordpolicy.language.cel import ir
@@ -33,7 +34,7 @@ def merged(left: ir.Node, right: ir.Node, alike: Callable[[ir.Node, ir.Node], bo
             mine, yours = children(one), children(other)
             parts = {id(b): done[id(a), id(b)] for a, b in zip(mine, yours, strict=True)}
             if any(parts[id(part)] is not part for part in yours):
-                made = with_children(other, lambda child, parts=parts: parts[id(child)])
+                made = with_children(other, partial(_part_of, parts))
             same = all(part is kept for part, kept in zip(children(made), mine, strict=True))
         if not same and one.type.name == other.type.name == "bool" and one is not left:
             asked += 1
@@ -41,6 +42,10 @@ def merged(left: ir.Node, right: ir.Node, alike: Callable[[ir.Node, ir.Node], bo
             same = small and asked <= MOST_PARTS and alike(one, made)
         done[key] = one if same else made
     return done[id(left), id(right)]
+
+
+def _part_of(parts: Mapping[int, ir.Node], child: ir.Node) -> ir.Node:
+    return parts[id(child)]
 
 
 def _places(left: ir.Node, right: ir.Node) -> Iterator[tuple[ir.Node, ir.Node]]:
