@@ -88,6 +88,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "exceptions.warnDays"
         ),
     ),
+    ("PolicyBundle", _ADMITTED, "budgets.containersPerPod budgets.containersPerReview"),
     (
         "Library",
         _COMPILED,

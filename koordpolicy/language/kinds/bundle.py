@@ -23,11 +23,15 @@ from koordpolicy.language.kinds.slots import Cel
 
 
 class Budgets(PolicyModel):
-    """What expressions may cost."""
+    """What decisions may cost."""
 
     cost_per_decision: Annotated[int, Whole(1, 1_000_000_000)] = DEFAULT_BUDGET
     """Highest cost of one decision, as estimated and whenever it is made, in units of 50 ns at most. The operators'
     `--max-cost-per-decision` is the highest there is."""
+    containers_per_pod: Annotated[int, Whole(1, 100_000)] = 1000
+    """Most containers of a pod that is admitted: each costs time for which other reviews wait."""
+    containers_per_review: Annotated[int, Whole(1000, 1_000_000_000)] = 100_000
+    """Most containers that the profiles of one pod look at together, each at the pod's and 30 more; a quarter of a second at 100,000."""
 
 
 class TestOptions(PolicyModel):
@@ -56,7 +60,7 @@ class PolicyBundleSpec(Spec):
     exclude: list[Glob] = Field(default=[], max_length=100)
     """Patterns of files that do not belong to it, although included."""
     budgets: Given[Budgets] = None
-    """Limits of what expressions may cost."""
+    """Limits of what decisions may cost."""
     tests: Given[TestOptions] = None
     """How tests are treated."""
     exceptions: Given[ExceptionOptions] = None

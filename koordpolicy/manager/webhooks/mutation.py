@@ -10,6 +10,7 @@ from koordpolicy.algorithms.records import pod_record
 from koordpolicy.algorithms.translate import translate_pod, with_extended_spec
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
+from koordpolicy.graph.budgets import budgets_of
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.webhooks.cluster_profiles import Candidates
@@ -25,10 +26,8 @@ from koordpolicy.model.reading import Json, ObjectError, integer, mapping, text,
 from koordpolicy.model.strategic_merge import PatchError
 
 _CREATE = "CREATE"
-_MOST_COST: Final = 100_000
-"""What the profiles of a pod may cost together, in containers that one of them looks at: a quarter of a second."""
 _PROFILE_COST: Final = 30
-"""What one costs beside the containers."""
+"""What a profile costs beside the pod's containers, in containers that it looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +80,15 @@ def mutate(
     failed: list[tuple[str, str]] = []
     patched = False
     size = _PROFILE_COST + len(roots["pod"]["containers"])
-    cost = 0
+    cost, most = 0, budgets_of(graph).containers_per_review
     for profile in profiles.candidates(roots):
         try:
             if not profile.matches(roots):
                 continue
             cost += size
-            if cost > _MOST_COST:
+            if cost > most:
                 raise ObjectError(
-                    f"more than {_MOST_COST // size} profiles select this pod, too many for its number of containers"
+                    f"more than {most // size} profiles select this pod, too many for its number of containers"
                 )
             taken = profile.takes(draw(), roots)
             effect = profile.effect(roots, state.priority_class) if taken else None

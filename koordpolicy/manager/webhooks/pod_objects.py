@@ -2,22 +2,24 @@
 
 from typing import Final
 
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.budgets import budgets_of
 from koordpolicy.kube.admission import AdmissionRequest
 from koordpolicy.kube.port import Object
 from koordpolicy.model.reading import ObjectError, mapping, sequence
 
 SPOKEN_OF: Final = ("labels", "annotations", "ownerReferences")
 """What of a pod's metadata policies can speak of, and an update can change."""
-_MOST_CONTAINERS: Final = 1000
 _CONTAINERS: Final = ("containers", "initContainers", "ephemeralContainers")
 
 
-def check_size(pod: Object) -> None:
-    """Raises ObjectError for a pod with more containers than any node runs: each costs time that others wait for."""
+def check_size(pod: Object, graph: RuleGraph) -> None:
+    """Raises ObjectError for a pod with more containers than policies permit: each costs time that others wait for."""
+    most = budgets_of(graph).containers_per_pod
     spec = mapping(pod, "spec")
     count = sum(len(sequence(spec, field, "spec")) for field in _CONTAINERS)
-    if count > _MOST_CONTAINERS:
-        raise ObjectError(f"spec: {count} containers, at most {_MOST_CONTAINERS} are admitted")
+    if count > most:
+        raise ObjectError(f"spec: {count} containers, at most {most} are admitted")
 
 
 def is_unchanged(request: AdmissionRequest) -> bool:

@@ -59,7 +59,7 @@ class PodQuotaAdmission:
         graph, settings = self._settings()
         if settings is None:
             return None
-        check_size(request.object)
+        check_size(request.object, graph)
         roots = _roots(graph, request, request.object, namespace, context.now())
         about = graph.about(KIND, "", roots)
         if str(request.operation) not in about.value("admission.operations"):

@@ -35,8 +35,8 @@ class PodMutation:
         namespace = namespace_of(context.objects, request.namespace)
         if request.object is None or is_exempt(namespace):
             return None
-        check_size(request.object)
         graph, profiles = self._profiles()
+        check_size(request.object, graph)
         state = PodContext(namespace, self.priority_class, context.now(), self.trees(request.user))
         mutation = mutate(request.object, profiles, graph, state, context.draw)
         context.observe(request, mutation)
@@ -79,11 +79,11 @@ class PodValidation:
         namespace = namespace_of(context.objects, request.namespace)
         if is_exempt(namespace):
             return ()
-        _, rules = self._rules()
+        graph, rules = self._rules()
         if request.operation is Operation.UPDATE and rules.judge_changes_alone and is_unchanged(request):
             return ()
         if request.object is not None:
-            check_size(request.object)
+            check_size(request.object, graph)
         return rules.violations(
             request.operation,
             request.object,

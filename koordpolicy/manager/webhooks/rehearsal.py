@@ -100,7 +100,7 @@ class Rehearsal:
         namespace = namespace_of(self._context.objects, text(mapping(pod, "metadata"), "namespace"))
         if is_exempt(namespace):
             return Mutation(pod)
-        check_size(pod)
+        check_size(pod, self._graph)
         mutation = self._mutation
         state = PodContext(namespace, mutation.priority_class, self._context.now(), mutation.trees(""))
         if trace is not None:

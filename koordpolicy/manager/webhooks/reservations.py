@@ -40,7 +40,7 @@ class ReservationMutation:
             return None
         state = PodContext(_NOWHERE, self._pods.priority_class, context.now())
         stand_in = _stand_in(request.object)
-        check_size(stand_in)
+        check_size(stand_in, graph)
         roots = roots_of(stand_in, graph, state)
         changed = request.object
         applied: list[str] = []

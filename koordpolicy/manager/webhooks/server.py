@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Handler
@@ -86,7 +87,7 @@ class WebhookServer:
 
     async def _response(self, webhook: Webhook, handler: Handler, request: Request) -> tuple[str, Response]:
         if why := self._waiting():
-            return "not_ready", Response.text(f"{why}\n", 503)
+            return "not_ready", Response(503, f"{why}\n".encode(), headers=_LATER, last=True)
         try:
             body = request.body
             read = read_json(body) if len(body) < _SHORT else await asyncio.to_thread(read_json, body)
@@ -125,6 +126,8 @@ class WebhookServer:
 
 
 _ALLOWED: Final = AdmissionAnswer()
+_LATER: Final[Mapping[str, str]] = MappingProxyType({"Retry-After": "1"})
+"""With it API servers ask again within the webhook's timeout, over another connection and so, maybe, another replica."""
 
 
 @lru_cache(maxsize=64)

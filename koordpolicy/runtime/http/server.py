@@ -44,12 +44,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What is answered."""
+    """What is answered. The `last` one of a connection ends it, so that the client looks for another server."""
 
     status: int = 200
     body: bytes = b""
     content_type: str = TEXT
     headers: Mapping[str, str] = field(default_factory=dict)
+    last: bool = False
 
     @classmethod
     def text(cls, text: str, status: int = 200) -> "Response":
@@ -192,7 +193,7 @@ class HttpServer:
             body=response.body,
             headers={**response.headers, "Content-Type": response.content_type},
         )
-        if self.closing:
+        if self.closing or response.last:
             answer.force_close()
         return answer
 

@@ -104,6 +104,26 @@ def test_one_of_two_is_stopped(site: WebhookSite) -> None:
         assert (load.failed, load.unchanged) == ([], 0)
 
 
+def test_one_that_is_not_ready_fails_nothing(site: WebhookSite) -> None:
+    """API servers ask again, and over a new connection, which another replica may take."""
+    ports = free_port(), free_port()
+    (empty := site.folder / "empty").mkdir()
+    with Proxy(*ports) as proxy, ExitStack() as stack:
+        site.port = proxy.port
+        stack.enter_context(site.serving("m1", port=ports[0]))
+        served = "--webhook", f"127.0.0.1:{ports[1]}", "--webhook-url", f"https://localhost:{site.port}"
+        late = stack.enter_context(site.manager("m2", *served, "--policies", str(empty), ready=False))
+        site.eventually(lambda: late.read("/healthz")[0] == 200, "a manager without policies")
+        turned_away = 'koordpolicy_webhook_requests_total{result="not_ready",webhook="mutate-pod"}'
+        load, thread, enough = under_load(site, LABELS)
+        site.eventually(lambda: late.metric(turned_away), "requests that it cannot answer")
+        more = load.count + 100
+        site.eventually(lambda: load.count > more, "load")
+        enough.set()
+        thread.join(60)
+        assert (load.failed, load.unchanged) == ([], 0)
+
+
 def test_with_none_left_the_failure_policy_holds(site: WebhookSite) -> None:
     with site.serving("m1") as manager:
         site.eventually(lambda: drawn(site), "pods that policies change")

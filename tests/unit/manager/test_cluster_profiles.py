@@ -1,5 +1,6 @@
 """ClusterColocationProfile objects beside policies: which apply, in which order, and who is asked about."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -201,3 +202,6 @@ def test_what_profiles_cost_together_ends(profiles: int, containers: int, admitt
         return
     with pytest.raises(ObjectError, match="more than 97 profiles select this pod"):
         PodMutation(context).answer(request)
+    spec = {"extends": ["koordinator"], "budgets": {"containersPerReview": 1_000_000}}
+    generous = graph(document("PolicyBundle", "ours", spec))
+    assert PodMutation(replace(context, policies=lambda: generous)).answer(request) is not None

@@ -213,6 +213,17 @@ def test_a_pod_of_more_containers_than_any_node_runs_is_refused(path: str) -> No
     assert told["status"]["message"] == "spec: 1001 containers, at most 1000 are admitted"
 
 
+def test_how_many_containers_are_too_many_says_the_bundle() -> None:
+    bundle = document(
+        "PolicyBundle", "ours", {"extends": ["koordinator"], "budgets": {"containersPerPod": 2}}
+    )
+    containers = [{"name": f"c{number}", "image": "i"} for number in range(3)]
+    server = server_of(rule("any", require=True), bundle)
+    told = server.review("/validate-pod", object={**POD, "spec": {"containers": containers}})
+    assert told["status"]["message"] == "spec: 3 containers, at most 2 are admitted"
+    assert server.review("/validate-pod", object={**POD, "spec": {"containers": containers[:2]}})["allowed"]
+
+
 _SPOILED: list[Any] = [
     {},
     {"metadata": 3},
@@ -286,6 +297,8 @@ def test_a_pod_of_three_megabytes_is_answered() -> None:
 def test_nothing_is_answered_before_policies_are_there() -> None:
     response = server_of(waiting="not yet").post("/mutate-pod", json.dumps(review()).encode())
     assert (response.status, response.body) == (503, b"not yet\n")
+    # API servers ask again, and over another connection: another replica may be ready.
+    assert (response.headers, response.last) == ({"Retry-After": "1"}, True)
 
 
 def test_a_decision_is_given_up_when_the_api_server_does_not_wait_any_more() -> None:
