@@ -72,9 +72,13 @@ USUAL: Final = Options()
 
 def _is_gated(active: ActiveRevision, candidate: CandidateRevision) -> bool:
     """Whether a candidate decides otherwise by its own tree: what a followed ConfigMap says above it holds at once."""
-    before, after = active.revision, candidate.revision
-    same_tree = (before.digest, before.commit) == (after.digest, after.commit)
+    same_tree = _are_one_tree(active.revision, candidate.revision)
     return active.graph.digest != candidate.graph.digest and not same_tree
+
+
+def _are_one_tree(one: Revision, other: Revision) -> bool:
+    """Whether two revisions differ in nothing but what lies above them."""
+    return (one.digest, one.commit) == (other.digest, other.commit)
 
 
 class NoPolicies(RuntimeError):
@@ -232,6 +236,7 @@ class LivePolicies:
             await self._start_from_store()
 
     async def _take(self, revision: Revision, arrived: float) -> None:
+        await self._put_above(revision, arrived)
         outcome = await self._compiler.compile(revision, self._asked())
         seconds = monotonic() - arrived
         self._metrics.observe("koordpolicy_reload_duration_seconds", seconds)
@@ -251,6 +256,21 @@ class LivePolicies:
         self._keep(revision)
         if gate is not None and active is not None:
             self._held = asyncio.create_task(self._revert(gate), name="policies: gate")
+
+    async def _put_above(self, revision: Revision, arrived: float) -> None:
+        """Let what lies above another tree hold over the active one at once: the other may be no good, or have to wait."""
+        active = self.active
+        if (
+            active is None
+            or active.revision.above == revision.above
+            or _are_one_tree(active.revision, revision)
+        ):
+            return
+        outcome = await self._compiler.compile(replace(active.revision, above=revision.above), self._asked())
+        if isinstance(outcome, CandidateRevision):  # else what is said of the other tree will tell
+            await self._drop_held()
+            self._activate(outcome, Reason.SUCCEEDED, monotonic() - arrived)
+            self._keep(outcome.revision)
 
     def _asked(self) -> tuple[str, ...]:
         return () if self.active is None else self.active.graph.asked

@@ -158,12 +158,16 @@ async def _it_lies_above_the_policies(site: Site) -> None:
         assert sum("expected a whole number" in message for _, message in events) == 1
         assert {reason for reason, _ in events} == {"SLOConfigFollowed", "SLOConfigRefused"}
 
-        # Policies that are no good leave all of it as it was; a change above them waits for good ones.
+        # Policies that are no good leave all of it as it was, and it may change nevertheless.
         site.below.give({"koordpolicy.yaml": ROOT, "reclaim.yaml": RECLAIM.replace("50%", "51%", 1)})
         await until(lambda: site.live.rejected is not None)
         assert site.live.rejected is not None
         assert site.live.rejected.reason is Reason.TESTS_FAILED
         assert site.reclaim() == "70.0"
+        await site.say(colocation_config={**COLOCATION, "cpuReclaimThresholdPercent": 71})
+        await until(lambda: site.reclaim() == "71.0")
+        await until(lambda: site.live.rejected is not None)
+        await site.say(colocation_config="{")
         site.below.give({"koordpolicy.yaml": ROOT, "reclaim.yaml": RECLAIM})
         await until(lambda: site.live.rejected is None)
         await until(lambda: site.store.load() is not None)
@@ -173,7 +177,7 @@ async def _it_lies_above_the_policies(site: Site) -> None:
     async with running(site.live.run()):
         await until(site.live.ready.is_set)
         await until(lambda: site.told["found"])
-        assert (site.reclaim(), len(site.told["refused"])) == ("70.0", 2)
+        assert (site.reclaim(), len(site.told["refused"])) == ("71.0", 2)
         await site.say(colocation_config={"enable": True}, resource_threshold_config="")
         await until(lambda: site.reclaim() == plain)
         assert site.metrics.value("koordpolicy_slo_config_refused", document="colocation-config") is None

@@ -14,7 +14,7 @@ from koordpolicy.runtime.policies.lastgood import LastGood
 from koordpolicy.runtime.policies.live import LivePolicies
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision, Reason
 from koordpolicy.source.revision import Revision, digest_of
-from tests.unit.runtime.scenes import broken, live_of, running, target, tree, until
+from tests.unit.runtime.scenes import SUPPRESS, broken, live_of, running, target, tree, until
 
 
 class Door:
@@ -94,6 +94,36 @@ def test_a_newer_good_revision_takes_the_place_of_a_held_one_and_a_bad_one_does_
             await until(lambda: live.candidate is None)
             assert target(live) == 1
             await until(lambda: door.reverts == 1)
+
+    asyncio.run(scene())
+
+
+def test_what_lies_above_holds_at_once_and_holds_nothing_back() -> None:
+    def with_above(files: dict[str, str], millicores: int) -> Revision:
+        over = SUPPRESS.replace("target:", "precedence: 9\n  target:").replace("name: all", "name: over")
+        above = {"over.yaml": over % f"millicores({millicores})"} if millicores else {}
+        return Revision(files, digest_of(files), above=above)
+
+    async def scene() -> None:
+        door, source = Door(), FixedSource("memory", tree(1))
+        live = live_of(source, gate=door)
+        async with running(live.run()):
+            await until(live.ready.is_set)
+            source.say(with_above(tree(1), 7))
+            await until(lambda: target(live) == 7)
+            source.say(with_above(tree(2), 7))
+            await until(lambda: len(door.asked) == 1)
+            source.say(with_above(tree(2), 8))  # the candidate waits anew, and what is above it holds
+            await until(lambda: target(live) == 8)
+            await until(lambda: len(door.asked) == 2)
+            assert live.active is not None
+            assert live.active.revision == with_above(tree(1), 8)
+            source.say(with_above(broken(), 9))
+            await until(lambda: target(live) == 9)
+            await until(lambda: live.rejected)
+            source.say(with_above(tree(1), 0))
+            await until(lambda: target(live) == 1)
+            assert len(door.asked) == 2
 
     asyncio.run(scene())
 
