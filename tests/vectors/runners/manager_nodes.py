@@ -6,6 +6,8 @@ from typing import Any
 
 from koordpolicy.algorithms.histogram import Buckets, ExponentialBuckets, Histogram, LinearBuckets
 from koordpolicy.algorithms.node_record import NodeSight, node_record
+from koordpolicy.graph import RuleGraph
+from koordpolicy.graph.exchange.importing import import_config
 from koordpolicy.language.facts import TIMES
 from koordpolicy.manager.controllers.amplification import ratios_of
 from koordpolicy.manager.controllers.device_resources import devices_of
@@ -33,6 +35,7 @@ from koordpolicy.model.protocol import (
 )
 from koordpolicy.model.quantity import amount_text
 from koordpolicy.model.reading import amounts, mapping, texts
+from koordpolicy.model.slo_config import AMPLIFICATION, NORMALIZATION
 from koordpolicy.model.time import NANOSECONDS
 from tests.vectors.compare import EXACT, Comparison
 from tests.vectors.policies import document, graph
@@ -53,44 +56,22 @@ _GPUS = (
 )
 
 
-_MODES = {
-    "baseRatio": "baseRatios",
-    "turboEnabledRatio": "turboRatios",
-    "hyperThreadEnabledRatio": "hyperThreadRatios",
-    "hyperThreadTurboEnabledRatio": "hyperThreadTurboRatios",
-}
-
-
 def cpu_normalization(given: Given) -> Given:
-    strategy = given["strategy"]
-    models = strategy.get("ratioModel", {})
-    parameters: dict[str, Any] = {
-        "normalize": strategy.get("enable", False),
-        **{
-            parameter: {"value": {model: ratios[name] for model, ratios in models.items() if name in ratios}}
-            for name, parameter in _MODES.items()
-        },
-    }
-    if strategy.get("defaultRatio") is not None:
-        parameters["defaultRatio"] = strategy["defaultRatio"]
+    compiled = _imported(NORMALIZATION, given["strategy"])
     labels = {} if given.get("node_label") is None else {CPU_NORMALIZATION_ENABLED: given["node_label"]}
     said = json.dumps(dict(given["cpu_basic_info"]))
-    change = _ratios(parameters, labels, {}, {CPU_BASIC_INFO: said})
+    change = _ratios(compiled, labels, {}, {CPU_BASIC_INFO: said})
     if change.problems:
         return {"error": True}
     return {"ratio": change.annotations[CPU_NORMALIZATION_RATIO]}
 
 
 def resource_amplification(given: Given) -> Given:
-    strategy, speed = given["strategy"], given["node_cpu_normalization_ratio"]
-    parameters = {
-        "amplify": strategy.get("enable", False),
-        "ratios": {"value": dict(strategy.get("resourceAmplificationRatio", {}))},
-    }
+    compiled, speed = _imported(AMPLIFICATION, given["strategy"]), given["node_cpu_normalization_ratio"]
     annotations = {RESOURCE_AMPLIFICATION_RATIO: '{"memory":7}'}
     if speed is not None:
         annotations[CPU_NORMALIZATION_RATIO] = str(speed)
-    change = _ratios(parameters, {}, annotations, {})
+    change = _ratios(compiled, {}, annotations, {})
     written = change.annotations[RESOURCE_AMPLIFICATION_RATIO]
     return {
         "error": bool(change.problems),
@@ -98,10 +79,17 @@ def resource_amplification(given: Given) -> Given:
     }
 
 
+def _imported(key: str, strategy: Given) -> RuleGraph:
+    """The policies that are imported of the cluster's part of a document."""
+    return graph(*import_config({key: json.dumps(strategy)}, graph()).documents)
+
+
 def _ratios(
-    parameters: Given, labels: Mapping[str, str], annotations: Mapping[str, str], topology: Mapping[str, str]
+    compiled: RuleGraph,
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    topology: Mapping[str, str],
 ) -> NodeChange:
-    compiled = graph(document("Amplification", "strategy", {"parameters": parameters}))
     node = read_node({"metadata": {"name": "node", "labels": labels, "annotations": annotations}})
     sight = NodeSight(node, cpu=read_cpu_info({"metadata": {"annotations": topology}}))
     return ratios_of(compiled, sight, node_record(sight, compiled.catalogue, TIMES, 0), 0)

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from koordpolicy.kube.backoff import Backoff
+from koordpolicy.kube.errors import Unreachable
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.memory import MemoryCluster, Store
-from koordpolicy.kube.port import MergePatch
+from koordpolicy.kube.port import MergePatch, ObjectList
 from koordpolicy.kube.resources import CONFIG_MAPS, EVENTS, NAMESPACES
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.metrics import Metrics
@@ -52,11 +53,22 @@ COLOCATION = {
 }
 
 
+class Away(MemoryCluster):
+    """A cluster that does not answer while it is away."""
+
+    away = False
+
+    async def list(self, *arguments: Any, **options: Any) -> ObjectList:
+        if self.away:
+            raise Unreachable("nobody answers")
+        return await super().list(*arguments, **options)
+
+
 class Site:
     """A bundle that says 50 % and tests it, and a ConfigMap above it or none."""
 
     def __init__(self, folder: Path) -> None:
-        self.cluster = MemoryCluster(Store(lambda: 1_800_000_000.0))
+        self.cluster = Away(Store(lambda: 1_800_000_000.0))
         self.metrics = Metrics("test")
         self.recorder = Recorder(
             self.cluster, component="c", instance="i", now_ns=lambda: 10**18, backoff=self._backoff()
@@ -64,6 +76,7 @@ class Site:
         self.report = SLOConfigReport(NAMESPACE, self.metrics, self.recorder, lambda: True)
         self.below = FixedSource("memory", {"koordpolicy.yaml": ROOT, "reclaim.yaml": RECLAIM})
         self.store = LastGood(folder)
+        self.patience = 60.0
         self.live = self._live()
 
     @staticmethod
@@ -80,7 +93,7 @@ class Site:
             told=self.report.tell,
             before=kept_above(self.store),
         )
-        live = LivePolicies(source, self.metrics, store=self.store, options=Options(patience=60.0))
+        live = LivePolicies(source, self.metrics, store=self.store, options=Options(patience=self.patience))
         live.subscribe_rejected(self.report.rejected)
         return live
 
@@ -184,3 +197,26 @@ async def _it_lies_above_the_policies(site: Site) -> None:
         await site.cluster.delete(CONFIG_MAPS, NAME, namespace=NAMESPACE)
         await until(lambda: not site.told["found"])
         await until(lambda: not site.live.active.revision.above)  # type: ignore[union-attr]  # it is ready
+
+
+def test_while_it_cannot_be_read_the_kept_policies_decide_and_none_without_it(tmp_path: Path) -> None:
+    asyncio.run(_while_it_cannot_be_read(Site(tmp_path)))
+
+
+async def _while_it_cannot_be_read(site: Site) -> None:
+    await site.cluster.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+    body = {"metadata": {"name": NAME}, "data": {"colocation-config": json.dumps(COLOCATION)}}
+    await site.cluster.create(CONFIG_MAPS, body, namespace=NAMESPACE)
+    site.cluster.away = True
+    async with running(site.live.run()):
+        await until(lambda: "nobody answers" in str(site.live.trouble))
+        assert not site.live.ready.is_set()
+        site.cluster.away = False
+        await until(site.live.ready.is_set)
+        assert (site.reclaim(), site.live.trouble) == ("70.0", None)
+    site.cluster.away, site.patience = True, 0.01
+    site.restart()
+    async with running(site.live.run()):
+        await until(site.live.ready.is_set)
+        assert site.live.active is not None
+        assert (site.reclaim(), site.live.active.reason) == ("70.0", Reason.STARTED_FROM_CACHE)
