@@ -17,6 +17,7 @@ from koordpolicy.model.slo_config import CONFIG_MAP
 from koordpolicy.runtime.policies.live_config import Check, ConfigReader, LiveConfig
 from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.runtime.policies.packs import bare_graph
+from koordpolicy.runtime.watching import until_changed
 from koordpolicy.source.revision import Revision, Source, SourceTrouble
 
 LOG: Final = logging.getLogger(__name__)
@@ -96,13 +97,7 @@ class ConfigSource:
             pack = await asyncio.to_thread(bare_graph, compiler)
             reader = ConfigReader(pack, self._check, self.place)
             while True:
-                changed = asyncio.create_task(self._changed.wait())
-                done, _ = await asyncio.wait(
-                    [changed, watching, feeding], return_when=asyncio.FIRST_COMPLETED
-                )
-                changed.cancel()
-                for task in done - {changed}:
-                    task.result()  # raises what ended it
+                await until_changed(self._changed, [watching, feeding])
                 self._changed.clear()
                 if not self._informer.synced:
                     for trouble in self._unknown():
