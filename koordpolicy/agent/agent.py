@@ -4,10 +4,12 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import is_
 from typing import Any, Final
 
 from koordpolicy.agent.audit.log import AuditLog
 from koordpolicy.agent.carrying_out import CarryingOut
+from koordpolicy.agent.collection import KIND as METRICS
 from koordpolicy.agent.collection import Collection, decide_collection
 from koordpolicy.agent.collectors.cpi import CPICounting
 from koordpolicy.agent.collectors.kernel_reader import KernelUsage
@@ -31,10 +33,13 @@ from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
 from koordpolicy.agent.rounds.interference import add_signals, signals_of
 from koordpolicy.agent.rounds.prediction import PredictionRounds
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
+from koordpolicy.agent.strategies.host_applications import KIND as APPLICATIONS
 from koordpolicy.agent.strategies.prediction_rules import KIND as PREDICTION
 from koordpolicy.agent.strategies.suppression import CPUSuppression
+from koordpolicy.agent.unchanged import read_facts
 from koordpolicy.agent.watch import NodeWatch
 from koordpolicy.algorithms.node_record import NodeSight
+from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.language.cel.errors import CelError
@@ -46,6 +51,7 @@ from koordpolicy.model.node import node_reservation
 from koordpolicy.model.protocol import QOS_BEST_EFFORT
 from koordpolicy.model.reading import Amounts, ObjectError
 from koordpolicy.model.time import NANOSECONDS
+from koordpolicy.model.topology import Processor
 from koordpolicy.runtime.clock import monotonic_ns, now_ns
 from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.process import Tasks
@@ -57,6 +63,8 @@ _HURTS: Final = frozenset({FileWriter.CPU_SUPPRESS, FileWriter.INTERFERENCE})
 _LEAST_PAUSE: Final = NANOSECONDS // 10
 _SLACK: Final = NANOSECONDS // 20
 """Turns that are so near are taken together."""
+_PROCESSORS: Final = 60 * NANOSECONDS
+"""How long what was read of the CPUs holds."""
 _CHANCES: Final = 1_000_000
 _WAIT: Final = 0.2
 """Seconds between looks at whether there is something to begin with."""
@@ -100,11 +108,17 @@ class NodeAgent:
         self.measurements: Measurements | None = None
         self.settings = NodeSettings()
         self._collection: Collection | None = None
-        self._collector = UsageCollector(KernelUsage(kernel.root, kernel.hierarchy))
+        self._collector = UsageCollector(KernelUsage(kernel.root, kernel.hierarchy, kernel.files))
         signals = KernelSignals(kernel.root, kernel.hierarchy)
         self._signals = SignalCollector(signals, CPICounting(signals.count, signals.cpus))
         self._signal_pace: SignalPace | None = None
         self._troubles: dict[str, str] = {}
+        self._records = PodRecords()
+        self._pods: dict[str, NodePod] = {}
+        self._pods_of: tuple[object, ...] = ()
+        self._known_processors: tuple[Processor, ...] = ()
+        self._processors_until = 0
+        self._decided_by: tuple[object, ...] = ()
         self._due: dict[str, int] = {}
         """When each strategy has its next turn, in nanoseconds of the monotonic clock."""
         self._pause = NANOSECONDS
@@ -123,20 +137,23 @@ class NodeAgent:
         return self._collection
 
     def pods(self) -> dict[str, NodePod]:
-        """The pods of this node that are not over, by UID, with their groups."""
+        """The pods of this node that are not over, by UID, with their groups: the same mapping until one of them changes."""
         kubepods = self.kernel.kubepods()
         if kubepods is None:
             return {}
         raw = self.watch.pods.objects
-        values = self.watch.objects.pods
-        return node_pods(
-            (
-                (pod, raw.get(key, {}))
-                for key, pod in values.items()
-                if pod.node_name in ("", self.watch.node)
-            ),
-            kubepods,
-        )
+        told = (kubepods, *raw.values())
+        if len(told) != len(self._pods_of) or not all(map(is_, told, self._pods_of)):
+            values = self.watch.objects.pods.items()
+            listed = (
+                (pod, raw.get(key, {})) for key, pod in values if pod.node_name in ("", self.watch.node)
+            )
+            self._pods, self._pods_of = node_pods(listed, kubepods), told
+        return self._pods
+
+    def starts_pods(self) -> bool:
+        """Whether the groups of some pod's containers are not known yet."""
+        return any(len(one.containers) < len(one.pod.containers) for one in self.pods().values())
 
     def frame(self) -> NodeFrame | None:
         """The node as strategies look at it; None while it is not known."""
@@ -146,7 +163,8 @@ class NodeAgent:
         graph, now, monotonic = self.graph, now_ns(), monotonic_ns()
         metric = self._latest(graph, now, monotonic)
         seen = NodeSight(sight.node, sight.pods, metric, sight.zones, sight.cpu, sight.devices)
-        record = agent_record(graph, CPUSuppression(graph), seen, now, self.settings)
+        record = agent_record(graph, CPUSuppression(graph), seen, now, self.settings, self._records)
+        self._records.keep(sight.pods)
         pods, pace = self.pods(), self._signal_pace
         signals = {} if pace is None else signals_of(self.measurements, pods, monotonic, pace)
         add_signals(record, signals)
@@ -177,12 +195,19 @@ class NodeAgent:
             self.reporter.last,
         )
 
-    def _processors(self) -> Any:
-        try:
-            return read_processors(self.kernel.root)
-        except KernelFileError as error:
-            self._trouble("processors", str(error))
-            return ()
+    def _processors(self) -> Sequence[Processor]:
+        """The CPUs, looked at now and then: the same tuple while they are the same."""
+        now = monotonic_ns()
+        if now >= self._processors_until:
+            try:
+                found = read_processors(self.kernel.root)
+            except KernelFileError as error:
+                self._trouble("processors", str(error))
+                return ()
+            if found != self._known_processors:
+                self._known_processors = found
+            self._processors_until = now + _PROCESSORS
+        return self._known_processors
 
     # --- rounds -----------------------------------------------------------------------------------
 
@@ -200,7 +225,7 @@ class NodeAgent:
         if sight is not None:
             graph, now = self.graph, now_ns()
             try:
-                record = agent_record(graph, CPUSuppression(graph), sight, now, self.settings)
+                record = agent_record(graph, CPUSuppression(graph), sight, now, self.settings, self._records)
                 own = self.watch.own(resources.NODE_METRICS) or {}
                 self._collection = decide_collection(graph, record, now, own)
                 self.applications.decide(graph, record, now)
@@ -229,6 +254,7 @@ class NodeAgent:
             self.measurements, scene, now, collection.interval, collection.system_inputs_within
         )
         self._signals.collect(self.measurements, scene.pods, self._signal_pace, now)
+        self.kernel.files.next_round()
         for part, why in (self._collector.failures | self._signals.failures).items():
             self._trouble(f"collect {part}", why)
         self._show()
@@ -300,22 +326,35 @@ class NodeAgent:
         tasks.start("strategies", self._every(self._strategies, lambda: self._pause, at_once=False))
 
     async def _decided(self) -> None:
-        self.decide()
+        """Decide anew where what is decided by is another."""
+        graph = self.graph
+        read = read_facts(graph, (METRICS,))
+        by = (graph, self.watch.objects.nodes.get(self.watch.node), self.watch.own(resources.NODE_METRICS))
+        same = len(by) == len(self._decided_by) and all(map(is_, by, self._decided_by))
+        settled = read.timeless and read.reads_nothing("node") and not graph.subjects(APPLICATIONS)
+        if not (same and settled):
+            self._decided_by = by
+            self.decide()
 
     async def _collected(self) -> None:
         self.collect()
 
     async def _strategies(self) -> None:
         """Those whose turn it is, by one look at the node."""
-        frame = self.frame()
+        due = [one for one in self.strategies if self._due.get(one.kind, 0) <= monotonic_ns()]
+        frame = self.frame() if due else None
         if frame is None:
+            self._pause = self._until_next_turn()
             return
-        due = [one for one in self.strategies if self._due.get(one.kind, 0) <= frame.monotonic]
         for one in due:
             self._due[one.kind] = frame.monotonic + max(one.interval(frame), _LEAST_PAUSE) - _SLACK
         await self.carry_out(due, frame)
-        next_turn = min(self._due.values(), default=frame.monotonic) + _SLACK - monotonic_ns()
-        self._pause = min(max(next_turn, _LEAST_PAUSE), self.collection().interval)
+        self._pause = self._until_next_turn()
+
+    def _until_next_turn(self) -> int:
+        now = monotonic_ns()
+        next_turn = min(self._due.values(), default=now) + _SLACK - now
+        return min(max(next_turn, _LEAST_PAUSE), self.collection().interval)
 
     async def _every(
         self, work: Callable[[], Awaitable[Any]], interval: Callable[[], int], *, at_once: bool = True

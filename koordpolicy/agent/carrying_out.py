@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from operator import is_
 from typing import Any, Final
 
 from koordpolicy.agent.apply import apply
@@ -11,9 +12,11 @@ from koordpolicy.agent.elsewhere import Maker, made
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import NodeStrategy
 from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Notice, Plan, Write
+from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
 from koordpolicy.agent.strategies.arbiter import settle
 from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
+from koordpolicy.agent.unchanged import read_facts
 from koordpolicy.kube.errors import KubeError, NotFound
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Cluster, Preconditions
@@ -29,8 +32,27 @@ EVICTED, NOT_EVICTED = "evictPodSuccess", "evictPodFail"
 _PERIOD: Final = 100_000
 """Microseconds of quotas."""
 _TOLD: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.PLANNED, FileOutcome.REFUSED, FileOutcome.FAILED})
+_MOST_TURNS: Final = 16
 _MOST_ROUNDS: Final = 1000
 """Pods that are asked to go in one round: each asks the API server."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Quiet:
+    """What writes were settled from, and until when the same ones would do nothing."""
+
+    settled_from: tuple[object, ...]
+    facts: tuple[Any, ...] | None
+    until: int
+
+    def holds(self, settled_from: tuple[object, ...], facts: tuple[Any, ...], now: int) -> bool:
+        """Whether that is so now."""
+        return (
+            now < self.until
+            and len(settled_from) == len(self.settled_from)
+            and all(map(is_, settled_from, self.settled_from))
+            and facts == self.facts
+        )
 
 
 @dataclass(slots=True)
@@ -53,13 +75,27 @@ class CarryingOut:
     plans: dict[str, Plan] = field(default_factory=dict)
     """What each kind wanted last."""
     notes: tuple[str, ...] = ()
+    _quiet: dict[tuple[str, ...], "_Quiet"] = field(default_factory=dict)
+    """By the kinds that have their turn together: until when there is nothing to do."""
     memories: dict[str, EvictionMemory] = field(default_factory=dict)
     makers: Mapping[str, Maker] = field(default_factory=dict)
     """Who makes what no kernel file takes."""
 
     def write(self, kinds: Mapping[str, Plan], frame: NodeFrame) -> None:
-        """Make what some kinds want now, of what the others hold nothing. Raises `CelError` where policy cannot settle it."""
-        self.plans.update(kinds)
+        """Make what some kinds want now, of what the others hold nothing. Raises `CelError` where policy cannot settle it.
+
+        Where all of them want what they wanted last, nothing is done before a file has to be looked at again.
+        """
+        before = {kind: self.plans.get(kind) for kind in kinds}
+        self.plans.update({kind: plan for kind, plan in kinds.items() if plan != before[kind]})
+        turn = tuple(kinds)
+        read = read_facts(frame.graph, (ARBITRATION,))
+        facts = read.values("node", frame.record) if read.timeless else None
+        settled_from = (frame.graph, frame.pods, *self.plans.values())
+        quiet = self._quiet.pop(turn, None)
+        if quiet is not None and facts is not None and quiet.holds(settled_from, facts, frame.monotonic):
+            self._quiet[turn] = quiet
+            return
         plans = [plan if kind in kinds else Plan(holds=_held(plan)) for kind, plan in self.plans.items()]
         settled = settle(frame.graph, plans, frame.record, frame.now)
         for conflict in settled.conflicts:
@@ -75,6 +111,11 @@ class CarryingOut:
             self.metrics.add("koordpolicy_kernel_writes_total", writer=writer, outcome=str(result.outcome))
             if result.outcome in _TOLD:
                 self._told_of(result, frame.now)
+        if len(self._quiet) >= _MOST_TURNS:
+            self._quiet.clear()
+        # What is no file is made every time: who joins a group meanwhile has to be found.
+        until = frame.monotonic if others else frame.kernel.door.quiet_until(applied.results)
+        self._quiet[turn] = _Quiet(settled_from, facts, until)
         self.results.update(found)
         for write in settled.plan.writes:
             self._show(write)
@@ -110,7 +151,8 @@ class CarryingOut:
                 gone.append(next_one)
             else:
                 refused.add(_key(next_one))
-        self.plans[kind] = outcome.plan
+        if outcome.plan != self.plans.get(kind):
+            self.plans[kind] = outcome.plan
         self.memories[kind] = memory if self.dry_run else outcome.memory
 
     def _show(self, write: Write) -> None:

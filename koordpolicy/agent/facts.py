@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import NodeSight, node_record
+from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.graph import RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.facts import TIMES
@@ -27,13 +28,15 @@ def agent_record(
     sight: NodeSight,
     now: int,
     settings: NodeSettings = _USUAL,
+    known: PodRecords | None = None,
 ) -> Record:
-    """All facts of the node; `now` in nanoseconds since 1970. The sight's metric is what the agent measured.
+    """All facts of the node; `now` in nanoseconds since 1970. The sight's metric is what the agent measured, `known` are records of pods
+    that are not to be made anew.
 
     Whether one quota holds back all best-effort work is policy's own answer; where it cannot be told, the
     fact is missing, and rules that need it fail instead of guessing.
     """
-    record = node_record(sight, graph.catalogue, TIMES, now)
+    record = node_record(sight, graph.catalogue, TIMES, now, known)
     record["kubelet.cpuManager"] = settings.cpu_manager
     record["system.hasCPUs"] = bool(settings.system_cpus)
     try:

@@ -14,14 +14,29 @@ _CLASSES: Final = (QOS_GUARANTEED, QOS_BURSTABLE, QOS_BEST_EFFORT)
 _POD: Final = re.compile(r"(?:kubepods[a-z-]*-)?pod[0-9a-f_-]{8,64}(?:\.slice)?")
 
 
-class GroupsWatch:
-    """Looks at three directories now and then. `changed` is called when a pod's group is new or gone."""
+_CATCHES_UP: Final = 10
+"""Looks after a change in which containers may still be missing: a kubelet tells of them some time after it made their group."""
 
-    def __init__(self, kernel: NodeKernel, every: Callable[[], int], changed: Callable[[], None]) -> None:
+
+class GroupsWatch:
+    """Looks at three directories now and then. `changed` is called when a pod's group is new or gone.
+
+    It is called again for some looks after that while pods are `starting`: not all of their containers are known.
+    """
+
+    def __init__(
+        self,
+        kernel: NodeKernel,
+        every: Callable[[], int],
+        changed: Callable[[], None],
+        starting: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._kernel = kernel
         self._every = every
         self._changed = changed
+        self._starting = starting
         self._known: frozenset[str] | None = None
+        self._again = 0
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -33,8 +48,12 @@ class GroupsWatch:
         """Look once."""
         found = self._groups()
         if found is not None:
-            if self._known is not None and found != self._known:
+            new = self._known is not None and found != self._known
+            if new:
+                self._again = _CATCHES_UP
+            if new or (self._again > 0 and self._starting()):
                 self._changed()
+            self._again = max(self._again - 1, 0)
             self._known = found
 
     def _groups(self) -> frozenset[str] | None:

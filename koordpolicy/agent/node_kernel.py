@@ -1,7 +1,7 @@
 """The kernel of this node as strategies write to it: where groups are that plans name by what they are."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
@@ -10,6 +10,7 @@ from koordpolicy.agent.plan import Group, Level
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
 from koordpolicy.linux.cgroups.kubepods import Kubepods, discover_kubepods
 from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.linux.readings.held import HeldFiles, most_held_files
 from koordpolicy.linux.readings.members import read_processes
 from koordpolicy.linux.root import KernelRoot
 from koordpolicy.linux.writes.write import WriteDoor
@@ -34,6 +35,11 @@ class NodeKernel:
     door: WriteDoor
     parent: str = ""
     _kubepods: Kubepods | None = None
+    files: HeldFiles = field(init=False)
+    """What is read in every round."""
+
+    def __post_init__(self) -> None:
+        self.files = HeldFiles(self.root, self.hierarchy, most_held_files())
 
     def kubepods(self) -> Kubepods | None:
         """The kubelet's groups; None while there are none: the kubelet has not begun yet."""

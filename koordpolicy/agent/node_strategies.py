@@ -16,7 +16,7 @@ from koordpolicy.agent.rounds.caches import CacheRounds
 from koordpolicy.agent.rounds.disks import DiskRounds
 from koordpolicy.agent.rounds.interference import InterferenceRounds
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
-from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, PodCPU, TokensOf
+from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, KnownRules, PodCPU, TokensOf
 from koordpolicy.agent.strategies.cpu_eviction import KIND as CPU_EVICTION
 from koordpolicy.agent.strategies.cpu_eviction import MeasuredCPU, cpu_needs, eviction_window
 from koordpolicy.agent.strategies.cpu_isolation import IsolatedCPU
@@ -36,12 +36,12 @@ from koordpolicy.agent.strategies.suppression_plan import plan as suppression_pl
 from koordpolicy.agent.strategies.suppression_writes import suppression_writes
 from koordpolicy.agent.strategies.system_tuning import KIND as TUNING
 from koordpolicy.agent.strategies.system_tuning import system_plan
+from koordpolicy.agent.unchanged import Unchanged
 from koordpolicy.algorithms.aggregation import millicores
 from koordpolicy.algorithms.cpu_pools import CPUPools, pools_of
 from koordpolicy.algorithms.satisfaction import BestEffortUse
 from koordpolicy.language.facts import TIMES
 from koordpolicy.linux.errors import KernelFileError
-from koordpolicy.linux.readings.value import read_number
 from koordpolicy.model.protocol import CPU as CPU_RESOURCE
 from koordpolicy.model.protocol import QOS_BEST_EFFORT
 from koordpolicy.model.time import NANOSECONDS
@@ -49,6 +49,8 @@ from koordpolicy.model.time import NANOSECONDS
 _T = TypeVar("_T")
 
 _QUOTA: Final = "cpu.cfs_quota_us"
+_ALLOCATABLE: Final = ("resources.allocatable",)
+"""What memory isolation reads of the node besides policies."""
 _BORROWED_CLASS, _OWN_CLASS = "LSR", "LSE"
 _BURST_INTERVALS: Final = 5
 _BURST_WINDOW: Final = 10 * NANOSECONDS
@@ -70,15 +72,16 @@ class NodeStrategy:
 def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
     """The strategies of one process; what they keep from round to round is theirs. `chance` gives numbers from 0 to 1."""
     bursts, held_up, disks, caches = _Bursts(chance), InterferenceRounds(), DiskRounds(), CacheRounds()
+    isolated = Unchanged(_isolate, (ISOLATION, TUNING), _ALLOCATABLE)
     return (
         NodeStrategy(INTERFERENCE, _often, held_up.plan),
         NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), partial(_suppress, held_up)),
         NodeStrategy(BURST, _of_policy(BURST), bursts.plan),
-        NodeStrategy(HOOK, _often, _containers),
+        NodeStrategy(HOOK, _often, Unchanged(_containers, (HOOK,)).plan),
         NodeStrategy(
             ISOLATION,
             _often,
-            lambda frame: joined((_isolate(frame), caches.plan(frame), disks.plan(frame))),
+            lambda frame: joined((isolated.plan(frame), caches.plan(frame), disks.plan(frame))),
         ),
         NodeStrategy(APPLICATIONS, _often, _applications),
         NodeStrategy(TUNING, _often, _tune),
@@ -109,7 +112,7 @@ def _of_policy(kind: str) -> Callable[[NodeFrame], int]:
 
 
 def _quota(frame: NodeFrame, group: str) -> int | None:
-    return _or_none(lambda: read_number(frame.kernel.root, frame.kernel.hierarchy, _QUOTA, group))
+    return _or_none(lambda: frame.kernel.files.number(_QUOTA, group))
 
 
 def _or_none(read: Callable[[], _T]) -> _T | None:
@@ -165,10 +168,11 @@ class _Bursts:
     def __init__(self, chance: Callable[[], float]) -> None:
         self._chance = chance
         self._tokens: TokensOf = {}
+        self._known: KnownRules = {}
 
     def plan(self, frame: NodeFrame) -> Plan:
         """What is written for all pods."""
-        bursts = CPUBursts(frame.graph, self._chance)
+        bursts = CPUBursts(frame.graph, self._chance, self._known)
         if not frame.graph.subjects(BURST):
             return Plan()
         window = min(_BURST_INTERVALS * frame.collection.interval, _BURST_WINDOW)

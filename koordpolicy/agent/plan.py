@@ -73,12 +73,12 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A value for a kernel file, by its name in cgroup v1, and the reason in a phrase."""
+    """A value for a kernel file, by its name in cgroup v1, and the reason in a phrase, which tells no two writes apart."""
 
     file: str
     group: Group
     value: FileValue
-    reason: str
+    reason: str = field(compare=False)
     strategy: str
     order: Order = Order.AS_LISTED
 

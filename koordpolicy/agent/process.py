@@ -175,5 +175,5 @@ async def _supply(
         if kubelet is not None:
             kubelet.ask_now()
 
-    groups = GroupsWatch(node.kernel, lambda: node.collection().pods_notice_within, ask)
+    groups = GroupsWatch(node.kernel, lambda: node.collection().pods_notice_within, ask, node.starts_pods)
     return supply, groups

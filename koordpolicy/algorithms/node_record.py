@@ -6,7 +6,7 @@ from typing import Any
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.node_overrides import override_facts
-from koordpolicy.algorithms.records import host_application_records, pods_on_node, usage_of
+from koordpolicy.algorithms.records import PodRecords, host_application_records, pods_on_node, usage_of
 from koordpolicy.model.amounts import add_to
 from koordpolicy.model.devices import NO_DEVICES, NodeDevices
 from koordpolicy.model.facts import Record, Times
@@ -41,9 +41,14 @@ class NodeSight:
     devices: NodeDevices = NO_DEVICES
 
 
-def node_record(sight: NodeSight, catalogue: Catalogue, times: Times, now: int) -> Record:
-    """All facts of the node that follow from objects and classes; `now` in nanoseconds since 1970."""
-    pods = pods_on_node(sight.pods, sight.metric, catalogue, times)
+def node_record(
+    sight: NodeSight, catalogue: Catalogue, times: Times, now: int, known: PodRecords | None = None
+) -> Record:
+    """All facts of the node that follow from objects and classes; `now` in nanoseconds since 1970.
+
+    `known` are records of pods that are not to be made anew.
+    """
+    pods = pods_on_node(sight.pods, sight.metric, catalogue, times, known)
     record = _of_object(sight.node, _demand(pods), pods, _zones(sight), times)
     record["hostApplications"] = []
     record.update(device_facts(sight.devices))

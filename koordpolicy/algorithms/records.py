@@ -32,15 +32,45 @@ def pod_record(pod: Pod, catalogue: Catalogue, times: Times) -> Record:
     return record
 
 
+class PodRecords:
+    """Records of pods that were asked about before, for who asks about the same pods again and again."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, str], tuple[Pod, Catalogue, Record]] = {}
+
+    def placed(self, pod: Pod, catalogue: Catalogue, times: Times) -> Record:
+        """A record of the caller's own, whose values are shared: what is in them must stay as it is."""
+        known = self._made.get(pod.key)
+        if known is not None and known[0] is pod and known[1] is catalogue:
+            return dict(known[2])
+        record = _placed(pod, catalogue, times)
+        self._made[pod.key] = (pod, catalogue, record)
+        return dict(record)
+
+    def keep(self, pods: Sequence[Pod]) -> None:
+        """Forget all others, once they are as many."""
+        if len(self._made) > 2 * len(pods):
+            kept = {pod.key for pod in pods}
+            self._made = {key: one for key, one in self._made.items() if key in kept}
+
+
+def _placed(pod: Pod, catalogue: Catalogue, times: Times) -> Record:
+    return {**pod_record(pod, catalogue, times), **placed_pod_facts(pod)}
+
+
 def pods_on_node(
-    pods: Sequence[Pod], metric: NodeMetric | None, catalogue: Catalogue, times: Times
+    pods: Sequence[Pod],
+    metric: NodeMetric | None,
+    catalogue: Catalogue,
+    times: Times,
+    known: PodRecords | None = None,
 ) -> list[Record]:
     """The pods that the cluster has on a node, with what was measured of them; then those only measured."""
     reported = {} if metric is None else {one.key: one for one in metric.pods}
     records = []
+    make = _placed if known is None else known.placed
     for pod in pods:
-        record = pod_record(pod, catalogue, times)
-        record.update(placed_pod_facts(pod))
+        record = make(pod, catalogue, times)
         found = reported.pop(pod.key, None)
         if found is not None:
             record.update(pod_usage_facts(found.usage, catalogue.band_of_class(found.priority)))

@@ -128,8 +128,12 @@ class Mirror:
             self._set(key, None)
             known = None
         version = said.get("resourceVersion")
-        if known is None or version is None or known["metadata"].get("resourceVersion") != version:
-            self._set(key, item)
+        if known is not None:
+            # Who tells no versions, as a kubelet, is compared as a whole.
+            same = known == item if version is None else known["metadata"].get("resourceVersion") == version
+            if same:
+                return
+        self._set(key, item)
 
     def _set(self, key: Key, new: Object | None) -> None:
         old = self._objects.get(key)

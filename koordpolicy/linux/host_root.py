@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from koordpolicy.linux.errors import KernelFileError, NoSuchFile, OutsideRoot, of_os_error
-from koordpolicy.linux.root import CGROUPS, MOST_READ, PROC, RESCTRL, SYS
+from koordpolicy.linux.root import CGROUPS, MOST_READ, PROC, RESCTRL, SYS, HeldFile
 
 HOST_TREES: Final[Mapping[str, Path]] = MappingProxyType(
     {CGROUPS: Path(CGROUPS), RESCTRL: Path(RESCTRL), SYS: Path(SYS), PROC: Path(PROC)}
@@ -31,12 +31,40 @@ _WRITE: Final = os.O_WRONLY | os.O_TRUNC | os.O_NONBLOCK | os.O_NOCTTY | os.O_CL
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _PATH: Final = os.O_PATH | os.O_CLOEXEC
 _CHUNK: Final = 1 << 16
+_LEAST_PIECE: Final = 2048
+"""Bytes. Of a text that goes on the kernel gives more at once: what is shorter is its end."""
 
 _T = TypeVar("_T")
 
 
 class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+class _HeldHandle:
+    """An open file of this machine. The kernel makes its text anew when it is read from its beginning."""
+
+    def __init__(self, path: str, handle: int) -> None:
+        self._path = path
+        self._handle = handle
+
+    def read(self) -> bytes:
+        try:
+            piece = os.pread(self._handle, _CHUNK, 0)
+            if len(piece) < _LEAST_PIECE:
+                return piece
+            pieces, total = [piece], len(piece)
+            while total < MOST_READ and (piece := os.pread(self._handle, _CHUNK, total)):
+                pieces.append(piece)
+                total += len(piece)
+        except OSError as error:
+            raise of_os_error(self._path, error) from error
+        return b"".join(pieces)
+
+    def close(self) -> None:
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
 
 
 class HostRoot:
@@ -60,6 +88,10 @@ class HostRoot:
 
     def read(self, path: str) -> str:
         return self._done(path, self._read)
+
+    def hold(self, path: str) -> HeldFile:
+        handle = self._done(path, lambda tree, inner: self._open(tree, inner, _READ, links=True))
+        return _HeldHandle(path, handle)
 
     def write(self, path: str, content: str) -> None:
         self._done(path, lambda tree, inner: self._write(path, tree, inner, content))

@@ -9,6 +9,18 @@ CGROUPS = "/sys/fs/cgroup"
 RESCTRL = "/sys/fs/resctrl"
 
 
+class HeldFile(Protocol):
+    """A file that is read again and again without being looked for anew."""
+
+    def read(self) -> bytes:
+        """What it says now, at most `MOST_READ` bytes. Raises `KernelFileError`, `NoSuchFile` where its group has ended."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it; it is not read any more."""
+        ...
+
+
 class KernelRoot(Protocol):
     """Files by their paths on the node, `/sys/fs/cgroup/...`, wherever the node's trees are mounted here.
 
@@ -18,6 +30,10 @@ class KernelRoot(Protocol):
 
     def read(self, path: str) -> str:
         """What a file says, at most `MOST_READ` bytes of it; bytes that are no UTF-8 are replaced."""
+        ...
+
+    def hold(self, path: str) -> HeldFile:
+        """A file that is there, for who reads it often; the caller closes it."""
         ...
 
     def write(self, path: str, content: str) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.benchmarks import (
     access,
+    agent,
     client,
     colocation,
     columns,
@@ -61,6 +62,9 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         "colocation",
         "a service beside best-effort work in real control groups, with and without the agent",
         colocation.run,
+    ),
+    Benchmark(
+        "agent", "an agent of a node with 110 pods in real control groups: CPU, memory, new pods", agent.run
     ),
     Benchmark("drain", "a backlog on a real API server, beside kube-scheduler", drain.run),
     Benchmark("drain-profile", "where our scheduler's CPU goes in the largest backlog", drain.profile),

@@ -2,25 +2,32 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from koordpolicy.algorithms.throttling import Periods
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
-from koordpolicy.linux.errors import NoSuchFile
+from koordpolicy.linux.errors import KernelFileError, NoSuchFile
 from koordpolicy.linux.files.forms import UNLIMITED
 from koordpolicy.linux.files.kernel_file import CgroupVersion
+from koordpolicy.linux.readings.fields import NumberPicker
 from koordpolicy.linux.readings.group_usage import (
-    Throttling,
-    read_cpu_usage,
-    read_group_memory,
-    read_throttling,
+    COUNTED,
+    cpu_usage_of,
+    group_memory_of,
+    throttling_of,
 )
+from koordpolicy.linux.readings.held import HeldFiles
 from koordpolicy.linux.readings.processes import (
+    MEMINFO,
+    STAT,
     NodeCpuTicks,
-    read_cpu_ticks,
-    read_memory_info,
-    read_node_memory,
+    cpu_ticks_of,
+    memory_info_of,
+    zone_memory_of,
+    zone_memory_path,
 )
 from koordpolicy.linux.readings.topology import read_node_cpus
-from koordpolicy.linux.readings.value import read_cpus, read_number
+from koordpolicy.linux.readings.value import read_cpus
 from koordpolicy.linux.root import KernelRoot
 from koordpolicy.model.time import NANOSECONDS
 
@@ -38,23 +45,40 @@ class MemoryUse:
     with_cache: int
 
 
-@dataclass(slots=True)
-class KernelUsage:
-    """A `UsageReader`. CPU times are read once for the node and its zones; which CPUs a zone has, once a process."""
+class GroupUse(NamedTuple):
+    """Seconds of CPU that a group has used, its memory in bytes, its periods; None for what cannot be read, and why."""
 
-    root: KernelRoot
-    hierarchy: Hierarchy
-    _ticks: NodeCpuTicks | None = None
-    _zones: Mapping[int, frozenset[int]] | None = None
+    cpu: float | None
+    memory: int | None
+    memory_with_cache: int | None
+    periods: Periods | None
+    problem: str = ""
+
+
+class KernelUsage:
+    """A `UsageReader`, over files that are held open. CPU times are read once for the node and its zones; which CPUs a zone
+    has, once a process.
+    """
+
+    def __init__(self, root: KernelRoot, hierarchy: Hierarchy, files: HeldFiles) -> None:
+        self.root = root
+        self.hierarchy = hierarchy
+        self.files = files
+        self._ticks: NodeCpuTicks | None = None
+        self._zones: Mapping[int, frozenset[int]] | None = None
+        below = hierarchy.version is CgroupVersion.V1  # which counts a group alone under the plain names
+        self._counts_nanoseconds = below
+        self._memory = NumberPicker([f"total_{name}" if below else name for name in COUNTED])
+        self._throttled = NumberPicker(("nr_periods", "nr_throttled"))
 
     def node_cpu(self) -> float:
         """See `UsageReader.node_cpu`."""
-        self._ticks = read_cpu_ticks(self.root)
+        self._ticks = cpu_ticks_of(self._plain(STAT))
         return self._ticks.all.busy / _TICKS
 
     def node_memory(self) -> MemoryUse:
         """See `UsageReader.node_memory`."""
-        found = read_memory_info(self.root)
+        found = memory_info_of(self._plain(MEMINFO))
         return MemoryUse(found.used, found.used_with_page_cache)
 
     def zone_cpu(self) -> Mapping[int, float]:
@@ -67,32 +91,72 @@ class KernelUsage:
 
     def zone_memory(self) -> Mapping[int, int]:
         """See `UsageReader.zone_memory`."""
-        return {zone: read_node_memory(self.root, zone).used for zone in self._cpus_of_zones()}
+        return {
+            zone: zone_memory_of(zone, self._plain(zone_memory_path(zone))).used
+            for zone in self._cpus_of_zones()
+        }
 
     def group_cpu(self, group: str) -> float:
         """See `UsageReader.group_cpu`."""
-        return read_cpu_usage(self.root, self.hierarchy, group) / NANOSECONDS
+        place, content = self.files.located("cpuacct.usage", group)
+        if self._counts_nanoseconds:
+            try:
+                return int(content) / NANOSECONDS
+            except ValueError:
+                pass  # who reads it by its form says what is wrong
+        return cpu_usage_of(place, content.decode()) / NANOSECONDS
 
-    def group_memory(self, group: str) -> MemoryUse:
-        """See `UsageReader.group_memory`."""
-        found = read_group_memory(self.root, self.hierarchy, group)
-        return MemoryUse(found.without_page_cache, found.with_page_cache)
+    def group(self, group: str) -> GroupUse:
+        """See `UsageReader.group`."""
+        cpu = memory = with_cache = periods = None
+        problem = ""
+        try:
+            cpu = self.group_cpu(group)
+        except KernelFileError as error:
+            problem = str(error)
+        try:
+            memory, with_cache = self._memory_of(group)
+        except KernelFileError as error:
+            if cpu is None:
+                raise
+            problem = problem or str(error)
+        try:
+            periods = self._periods_of(group)
+        except KernelFileError as error:
+            problem = problem or str(error)
+        return GroupUse(cpu, memory, with_cache, periods, problem)
 
-    def throttling(self, group: str) -> Throttling:
-        """See `UsageReader.throttling`."""
-        return read_throttling(self.root, self.hierarchy, group)
+    def _memory_of(self, group: str) -> tuple[int, int]:
+        place, content = self.files.located("memory.stat", group)
+        found = self._memory.pick(content)
+        if found is None:
+            counted = group_memory_of(place, content.decode())
+            return counted.without_page_cache, counted.with_page_cache
+        without = found[0] + found[1] + found[2]
+        return without, without + found[3] + found[4]
+
+    def _periods_of(self, group: str) -> Periods:
+        _, content = self.files.located("cpu.stat", group)
+        found = self._throttled.pick(content)
+        if found is None:
+            counted = throttling_of(content.decode())
+            return Periods(counted.periods, counted.throttled)
+        return Periods(found[0], found[1])
 
     def group_limit(self, group: str) -> int:
         """See `UsageReader.group_limit`."""
         cpus = len(group_cpus(self.root, self.hierarchy, group)) * 1000
-        quota = read_number(self.root, self.hierarchy, "cpu.cfs_quota_us", group)
+        quota = self.files.number("cpu.cfs_quota_us", group)
         if quota == UNLIMITED:
             return cpus
         try:
-            period = read_number(self.root, self.hierarchy, "cpu.cfs_period_us", group)
+            period = self.files.number("cpu.cfs_period_us", group)
         except NoSuchFile:
             period = _PERIOD
         return min(cpus, quota * 1000 // max(period, 1))
+
+    def _plain(self, path: str) -> str:
+        return self.files.plain(path).decode(errors="replace")
 
     def _cpus_of_zones(self) -> Mapping[int, frozenset[int]]:
         if self._zones is None:

@@ -5,14 +5,13 @@ from dataclasses import dataclass
 from math import nan
 from typing import Final, Protocol, TypeVar
 
-from koordpolicy.agent.collectors.kernel_reader import MemoryUse
+from koordpolicy.agent.collectors.kernel_reader import GroupUse, MemoryUse
 from koordpolicy.agent.measurements.counters import RateMeter
 from koordpolicy.agent.measurements.levels import NODE, ContainerKey, Measurements
 from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.algorithms.pod_request import effective_requests
 from koordpolicy.algorithms.throttling import Periods, throttled_ratio
 from koordpolicy.linux.errors import KernelFileError
-from koordpolicy.linux.readings.group_usage import Throttling
 from koordpolicy.model.protocol import BATCH_CPU, QOS_CLASS
 from koordpolicy.model.time import NANOSECONDS
 
@@ -20,6 +19,8 @@ _T = TypeVar("_T")
 
 BEST_EFFORT_CLASS: Final = "BE"
 _MILLI: Final = 1000
+_FORGOTTEN: Final = 20
+"""Intervals after which a count is too old to tell a share by."""
 
 
 class UsageReader(Protocol):
@@ -45,12 +46,8 @@ class UsageReader(Protocol):
         """Seconds of CPU that a group has used."""
         ...
 
-    def group_memory(self, group: str) -> MemoryUse:
-        """Memory of a group in use."""
-        ...
-
-    def throttling(self, group: str) -> Throttling:
-        """How often a group was throttled."""
+    def group(self, group: str) -> GroupUse:
+        """What a group has used, and how often it was held back; raises where none of it can be read."""
         ...
 
     def group_limit(self, group: str) -> int:
@@ -149,27 +146,29 @@ class UsageCollector:
         self, key: object, group: str, now: int, interval: int
     ) -> tuple[float, float, float, float] | None:
         """Cores, bytes, bytes with cache, share of throttled periods; None where nothing can be read of the group."""
-        cpu = self._read("groups", lambda: self._reader.group_cpu(group))
-        memory = self._read("groups", lambda: self._reader.group_memory(group))
-        if cpu is None and memory is None:
+        try:
+            use = self._reader.group(group)
+        except KernelFileError as error:
+            self.failures.setdefault("groups", str(error))
             return None
-        rate = None if cpu is None else self._cores(key, now, cpu, interval)
-        share = self._throttled(key, group, now, interval)
+        if use.problem:
+            self.failures.setdefault("groups", use.problem)
+        rate = nan
+        if use.cpu is not None:
+            cores = self._cores(key, now, use.cpu, interval)
+            rate = nan if cores is None else cores
+        share = None if use.periods is None else self._throttled(key, use.periods, now, interval)
         return (
-            nan if rate is None else rate,
-            nan if memory is None else float(memory.used),
-            nan if memory is None else float(memory.with_cache),
+            rate,
+            nan if use.memory is None else float(use.memory),
+            nan if use.memory_with_cache is None else float(use.memory_with_cache),
             nan if share is None else share,
         )
 
-    def _throttled(self, key: object, group: str, now: int, interval: int) -> float | None:
-        count = self._read("throttling", lambda: self._reader.throttling(group))
+    def _throttled(self, key: object, periods: Periods, now: int, interval: int) -> float | None:
         before = self._throttling.get(key)
-        if count is None:
-            return None
-        periods = Periods(count.periods, count.throttled)
         self._throttling[key] = (now, periods)
-        if before is None or now - before[0] > 20 * interval:
+        if before is None or now - before[0] > _FORGOTTEN * interval:
             return None
         return max(throttled_ratio(before[1], periods), 0.0)
 

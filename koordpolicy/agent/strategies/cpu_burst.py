@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from koordpolicy.agent.plan import Group, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.shared_pool import shared_pool_state
+from koordpolicy.agent.unchanged import read_facts
 from koordpolicy.algorithms.container_resources import quota_of
 from koordpolicy.algorithms.cpu_burst import (
     PoolState,
@@ -90,6 +91,10 @@ TokensOf = Mapping[tuple[str, str], Tokens]
 """By a pod's UID and a container's name."""
 
 
+KnownRules = dict[str, tuple[tuple[Any, ...], BurstRules | None]]
+"""By a pod's UID: what its rules were found by, and the rules."""
+
+
 @dataclass(frozen=True, slots=True)
 class QuotaStep:
     """What becomes of one container's quota; no target for a container without a limit."""
@@ -101,12 +106,15 @@ class QuotaStep:
 class CPUBursts:
     """The policies of one revision on bursts, for a node. Keeps nothing: what is saved up comes in and goes out.
 
-    `chance` gives numbers from 0 to 1.
+    `chance` gives numbers from 0 to 1. In `known` stands what was found of pods, who need not be asked about again.
     """
 
-    def __init__(self, graph: RuleGraph, chance: Callable[[], float]) -> None:
+    def __init__(
+        self, graph: RuleGraph, chance: Callable[[], float], known: KnownRules | None = None
+    ) -> None:
         self._graph = graph
         self._chance = chance
+        self._known: KnownRules = {} if known is None else known
 
     def rules(self, pod: Facts, node: Facts, now: int) -> BurstRules | None:
         """What holds for a pod, its own annotation over its node's policy; None where its containers may not burst."""
@@ -131,6 +139,18 @@ class CPUBursts:
             ),
         )
         return _over(rules, said_of_burst(pod["annotations"]))
+
+    def _rules(self, pod: Facts, node: Facts, now: int) -> BurstRules | None:
+        """The same, asked anew only where something that policies read is another."""
+        read = read_facts(self._graph, (KIND,))
+        if not read.timeless:
+            return self.rules(pod, node, now)
+        key = (self._graph.digest, read.values("node", node), read.values("pod", pod), pod["annotations"])
+        uid = str(pod["uid"])
+        known = self._known.get(uid)
+        if known is None or known[0] != key:
+            known = self._known[uid] = (key, self.rules(pod, node, now))
+        return known[1]
 
     def pool(self, node: Facts, processors: int, used: int | None, now: int) -> PoolState:
         """How busy the shared CPUs are; `used` is the node's use lately, None for unknown."""
@@ -157,12 +177,14 @@ class CPUBursts:
         if not self._graph.subjects(KIND):
             return Plan(), kept
         for pod in pods:
-            rules = self.rules(pod.record, node, now)
+            rules = self._rules(pod.record, node, now)
             if rules is not None:
                 writes += saved_writes(pod, rules)
                 writes += self._quotas(pod, rules, pool, tokens, kept, now)
                 if rules.raises_quotas:
                     holds |= dict.fromkeys(_quotas_of(pod), WRITER)
+        for gone in self._known.keys() - {str(pod.record["uid"]) for pod in pods}:
+            del self._known[gone]
         return Plan(tuple(writes), holds=holds), kept
 
     def _quotas(

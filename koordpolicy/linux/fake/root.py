@@ -13,7 +13,7 @@ from koordpolicy.linux.fake.group_file import GroupFile
 from koordpolicy.linux.fake.memory_files import V1_MEMORY, V2_MEMORY
 from koordpolicy.linux.fake.refusal import KernelRefusal, number
 from koordpolicy.linux.files.kernel_file import CgroupVersion
-from koordpolicy.linux.root import CGROUPS, PROC, RESCTRL, SYS
+from koordpolicy.linux.root import CGROUPS, PROC, RESCTRL, SYS, HeldFile, KernelRoot
 
 _TREES: Final = (CGROUPS, RESCTRL, SYS, PROC)
 _MOUNTS: Final[Mapping[CgroupVersion, Mapping[str, frozenset[str]]]] = {
@@ -89,6 +89,10 @@ class FakeRoot:
         if name in group.extra:
             return group.extra[name]
         return self._file(path, tree, group, name).read(tree, group) + "\n"
+
+    def hold(self, path: str) -> HeldFile:
+        self.read(path)
+        return ReadAnew(self, path)
 
     def write(self, path: str, content: str) -> None:
         path = self._led(path, writes=True)
@@ -214,3 +218,17 @@ class FakeRoot:
 
 def _missing(path: str) -> NoSuchFile:
     return NoSuchFile(path, os.strerror(errno.ENOENT), errno.ENOENT)
+
+
+class ReadAnew:
+    """A file of a root that has nothing to hold: it is looked for at each reading. Implements `HeldFile`."""
+
+    def __init__(self, root: KernelRoot, path: str) -> None:
+        self._root = root
+        self._path = path
+
+    def read(self) -> bytes:
+        return self._root.read(self._path).encode()
+
+    def close(self) -> None:
+        """Nothing is held."""

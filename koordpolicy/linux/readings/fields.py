@@ -1,6 +1,6 @@
 """Texts of lines, `name value`, as many kernel files have them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from koordpolicy.linux.errors import Malformed
 
@@ -29,3 +29,27 @@ def need(path: str, held: Mapping[str, int], name: str) -> int:
     if name not in held:
         raise Malformed(path, f"there is no `{name}` in it")
     return held[name]
+
+
+class NumberPicker:
+    """Numbers of some names out of texts `name value` that stay alike: where a name stood last, it is looked for first."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(name.encode() for name in names)
+        self._at: list[tuple[bytes, int]] = []
+        self._last = 0
+
+    def pick(self, content: bytes) -> list[int] | None:
+        """The numbers in the order of the names; None where one of them is missing."""
+        words = content.split()
+        try:
+            if self._at and len(words) > self._last and all(words[at - 1] == name for name, at in self._at):
+                return [int(words[at]) for _name, at in self._at]
+            # Names stand before their numbers: every other word, as lines have two.
+            places = {name: index for index, name in enumerate(words[::2])}
+            self._at = [(name, 2 * places[name] + 1) for name in self._names]
+            self._last = max(at for _name, at in self._at)
+            return [int(words[at]) for _name, at in self._at]
+        except (KeyError, IndexError, ValueError):
+            self._at = []
+            return None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from koordpolicy.linux.cgroups.hierarchy import Hierarchy
+from koordpolicy.linux.cgroups.hierarchy import Hierarchy, LocatedFile
 from koordpolicy.linux.errors import Malformed
 from koordpolicy.linux.files.kernel_file import CgroupVersion
 from koordpolicy.linux.readings.fields import lines, need, numbers
@@ -14,14 +14,13 @@ _MICROSECOND = 1000
 _PAGE = 4096
 
 
-def _numbers(root: KernelRoot, hierarchy: Hierarchy, file: str, group: str) -> tuple[str, dict[str, int]]:
-    place, content = read_located(root, hierarchy, file, group)
-    return place.path, numbers(content)
-
-
 def read_cpu_usage(root: KernelRoot, hierarchy: Hierarchy, group: str) -> int:
     """CPU time that a group and all below it used, in nanoseconds. Raises `KernelFileError`."""
-    place, content = read_located(root, hierarchy, "cpuacct.usage", group)
+    return cpu_usage_of(*read_located(root, hierarchy, "cpuacct.usage", group))
+
+
+def cpu_usage_of(place: LocatedFile, content: str) -> int:
+    """The same of the file's text. Raises `Malformed`."""
     if place.entry is place.file.of(CgroupVersion.V2):
         return need(place.path, numbers(content), "usage_usec") * _MICROSECOND
     if not content.strip().isdecimal():
@@ -40,7 +39,13 @@ class Throttling:
 
 def read_throttling(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Throttling:
     """cpu.stat. A group without a quota was never throttled. Raises `KernelFileError`."""
-    _, held = _numbers(root, hierarchy, "cpu.stat", group)
+    _, content = read_located(root, hierarchy, "cpu.stat", group)
+    return throttling_of(content)
+
+
+def throttling_of(content: str) -> Throttling:
+    """The same of the file's text."""
+    held = numbers(content)
     time = (
         held["throttled_time"] if "throttled_time" in held else held.get("throttled_usec", 0) * _MICROSECOND
     )
@@ -72,15 +77,22 @@ class GroupMemory:
         return max(0, self.with_page_cache - cold)
 
 
-_COUNTED = ("inactive_anon", "active_anon", "unevictable", "inactive_file", "active_file")
+COUNTED = ("inactive_anon", "active_anon", "unevictable", "inactive_file", "active_file")
+"""Lines of memory.stat, in the order of `GroupMemory`'s fields."""
 
 
 def read_group_memory(root: KernelRoot, hierarchy: Hierarchy, group: str) -> GroupMemory:
     """memory.stat. Raises `KernelFileError`."""
-    path, held = _numbers(root, hierarchy, "memory.stat", group)
+    place, content = read_located(root, hierarchy, "memory.stat", group)
+    return group_memory_of(place, content)
+
+
+def group_memory_of(place: LocatedFile, content: str) -> GroupMemory:
+    """The same of the file's text. Raises `Malformed`."""
+    held = numbers(content)
     # Version 1 counts the group alone, and what is below it under names of their own.
     prefix = "total_" if "total_inactive_anon" in held else ""
-    return GroupMemory(*(need(path, held, prefix + name) for name in _COUNTED))
+    return GroupMemory(*(need(place.path, held, prefix + name) for name in COUNTED))
 
 
 def read_memory_by_node(root: KernelRoot, hierarchy: Hierarchy, group: str) -> Mapping[int, int]:

@@ -7,6 +7,9 @@ from koordpolicy.linux.errors import Malformed
 from koordpolicy.linux.readings.fields import lines, need, numbers
 from koordpolicy.linux.root import PROC, SYS, KernelRoot
 
+STAT = f"{PROC}/stat"
+MEMINFO = f"{PROC}/meminfo"
+
 _KIBIBYTE = 1024
 
 
@@ -29,13 +32,17 @@ class NodeCpuTicks:
 
 def read_cpu_ticks(root: KernelRoot) -> NodeCpuTicks:
     """/proc/stat. Raises `KernelFileError`."""
-    path = f"{PROC}/stat"
+    return cpu_ticks_of(root.read(STAT))
+
+
+def cpu_ticks_of(content: str) -> NodeCpuTicks:
+    """The same of the file's text; the lines of CPUs stand first. Raises `Malformed`."""
     by_name = {}
-    for name, *rest in lines(root.read(path)):
+    for name, *rest in lines(content.partition("\nintr")[0]):
         if name.startswith("cpu"):
-            by_name[name.removeprefix("cpu")] = _ticks(path, rest)
+            by_name[name.removeprefix("cpu")] = _ticks(STAT, rest)
     if "" not in by_name:
-        raise Malformed(path, "there is no line `cpu` in it")
+        raise Malformed(STAT, "there is no line `cpu` in it")
     return NodeCpuTicks(
         by_name.pop(""), {int(name): one for name, one in by_name.items() if name.isdecimal()}
     )
@@ -74,18 +81,32 @@ class MemoryInfo:
 
 def read_memory_info(root: KernelRoot) -> MemoryInfo:
     """/proc/meminfo. Raises `KernelFileError`."""
-    path = f"{PROC}/meminfo"
-    held = numbers(root.read(path))
+    return memory_info_of(root.read(MEMINFO))
+
+
+def memory_info_of(content: str) -> MemoryInfo:
+    """The same of the file's text. Raises `Malformed`."""
+    held = numbers(content)
     total, free, available = (
-        need(path, held, name) * _KIBIBYTE for name in ("MemTotal", "MemFree", "MemAvailable")
+        need(MEMINFO, held, name) * _KIBIBYTE for name in ("MemTotal", "MemFree", "MemAvailable")
     )
     return MemoryInfo(total, free, available)
 
 
 def read_node_memory(root: KernelRoot, node: int) -> MemoryInfo:
     """The memory of a NUMA node. Raises `KernelFileError`."""
-    path = f"{SYS}/devices/system/node/node{node}/meminfo"
-    held = numbers("\n".join(" ".join(words[2:]) for words in lines(root.read(path))))
+    return zone_memory_of(node, root.read(zone_memory_path(node)))
+
+
+def zone_memory_path(node: int) -> str:
+    """Where the memory of a NUMA node is told."""
+    return f"{SYS}/devices/system/node/node{node}/meminfo"
+
+
+def zone_memory_of(node: int, content: str) -> MemoryInfo:
+    """The memory of a NUMA node by its file's text. Raises `Malformed`."""
+    path = zone_memory_path(node)
+    held = numbers("\n".join(" ".join(words[2:]) for words in lines(content)))
     total, free = need(path, held, "MemTotal"), need(path, held, "MemFree")
     freeable = sum(held.get(name, 0) for name in ("Active(file)", "Inactive(file)", "SReclaimable"))
     return MemoryInfo(total * _KIBIBYTE, free * _KIBIBYTE, (free + freeable) * _KIBIBYTE)

@@ -24,19 +24,27 @@ def read_located(
 
 def read_value(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> FileValue:
     """The value of a file of the table for a target, in the table's unit. Raises `KernelFileError`."""
-    place, content = read_located(root, hierarchy, name, target)
+    return _value_of(*read_located(root, hierarchy, name, target))
+
+
+def _value_of(place: LocatedFile, content: str) -> FileValue:
     try:
         return place.entry.form.parse(content)
     except ValueError as error:
         raise Malformed(place.path, f"not as expected: {error}") from error
 
 
+def number_of(place: LocatedFile, content: str) -> int:
+    """The number in a file's text. Raises `Malformed`."""
+    value = _value_of(place, content)
+    if not isinstance(value, int):
+        raise Malformed(place.path, "this file does not hold a number")
+    return value
+
+
 def read_number(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> int:
     """The number that a file of the table holds. Raises `KernelFileError`."""
-    value = read_value(root, hierarchy, name, target)
-    if not isinstance(value, int):
-        raise Malformed(name, "this file does not hold a number")
-    return value
+    return number_of(*read_located(root, hierarchy, name, target))
 
 
 def read_cpus(root: KernelRoot, hierarchy: Hierarchy, name: str, target: str = "") -> frozenset[int]:

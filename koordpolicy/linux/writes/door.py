@@ -13,7 +13,7 @@ from koordpolicy.linux.files.table import KERNEL_FILES
 from koordpolicy.linux.root import KernelRoot
 from koordpolicy.linux.writes.audit import WriteLog
 from koordpolicy.linux.writes.merge import Meeting, meeting
-from koordpolicy.linux.writes.write import FileOutcome, FileWrite, FileWriteResult
+from koordpolicy.linux.writes.write import ARRIVED, FileOutcome, FileWrite, FileWriteResult
 
 _TRANSIENT: Final = frozenset({errno.EBUSY, errno.EAGAIN, errno.EINTR})
 _MOST_DOUBLINGS: Final = 32
@@ -77,6 +77,10 @@ class KernelDoor:
         self._log = log
         self._plan_only = plan_only
         self._known: OrderedDict[_Key, _KnownFile] = OrderedDict()
+        self._admitted: OrderedDict[FileWrite, tuple[LocatedFile, _Key, str]] = OrderedDict()
+        """Writes that were admitted before: they are again, as table and hierarchy stay."""
+        self._missing: OrderedDict[str, tuple[str, str, int]] = OrderedDict()
+        """Paths of files that a group does not have, with its target, what was said, and until when nobody looks again."""
 
     def write(self, writes: Sequence[FileWrite]) -> tuple[FileWriteResult, ...]:
         return tuple(self._write(one) for one in writes)
@@ -127,6 +131,34 @@ class KernelDoor:
         ]
         for key in ended:
             del self._known[key]
+        for path in [
+            path for path, one in self._missing.items() if one[0] == target or one[0].startswith(f"{target}/")
+        ]:
+            del self._missing[path]
+
+    def quiet_until(self, results: Sequence[FileWriteResult]) -> int:
+        now = self._clock()
+        if self._plan_only:
+            return now
+        until = now + self._limits.refresh
+        for one in results:
+            if (
+                one.outcome in ARRIVED
+                or one.outcome is FileOutcome.DELAYED
+                or one.outcome is FileOutcome.FAILED
+            ):
+                known = self._known.get((one.path, self._key_of(one)))
+                if known is None:
+                    return now
+                arrived = one.outcome in ARRIVED
+                until = min(until, known.at + self._limits.refresh if arrived else known.retry_at)
+            elif one.outcome is FileOutcome.UNSUPPORTED and one.path:
+                until = min(until, self._missing[one.path][2] if one.path in self._missing else now)
+        return until
+
+    def _key_of(self, result: FileWriteResult) -> str:
+        admitted = self._admitted.get(result.write)
+        return "" if admitted is None else admitted[1][1]
 
     def _write(self, write: FileWrite) -> FileWriteResult:
         found = self._admit(write)
@@ -156,6 +188,8 @@ class KernelDoor:
         known = self._known.get(key)
         if known is not None and known.text == text and 0 <= self._clock() - known.at < self._limits.refresh:
             return FileWriteResult(write, FileOutcome.REMEMBERED, place.path)
+        if place.path in self._missing:
+            return self._write(write)
         between = self._meeting(place, text)
         if between.final:
             return self._write(write)
@@ -171,6 +205,17 @@ class KernelDoor:
 
     def _admit(self, write: FileWrite) -> FileWriteResult | tuple[LocatedFile, _Key, str]:
         """Where a write goes, under which key it is remembered, and what is written; or why it is not made."""
+        known = self._admitted.get(write)
+        if known is not None:
+            return known
+        found = self._admit_new(write)
+        if not isinstance(found, FileWriteResult):
+            self._admitted[write] = found
+            while len(self._admitted) > self._limits.most_files:
+                self._admitted.popitem(last=False)
+        return found
+
+    def _admit_new(self, write: FileWrite) -> FileWriteResult | tuple[LocatedFile, _Key, str]:
         row = KERNEL_FILES.get(write.file)
         if row is None:
             return self._refused(write, "no file of the table has this name")
@@ -192,6 +237,9 @@ class KernelDoor:
     def _put(self, write: FileWrite, place: LocatedFile, key: _Key, text: str) -> FileWriteResult:
         """Compare with the file, and write where it says something else."""
         before: str | None = None
+        missing = self._missing.get(place.path)
+        if missing is not None and 0 < missing[2] - self._clock() <= self._limits.refresh:
+            return FileWriteResult(write, FileOutcome.UNSUPPORTED, place.path, problem=missing[1])
         try:
             before = self._root.read(place.path)
             if _says(place, write, before, text):
@@ -202,6 +250,7 @@ class KernelDoor:
             self._try(place.path, text)
         except NoSuchFile as error:
             self._known.pop(key, None)
+            self._miss(write.target, place.path, error.problem)
             return FileWriteResult(write, FileOutcome.UNSUPPORTED, place.path, before, error.problem)
         except OutsideRoot as error:
             return self._refused(write, error.problem, place.path)
@@ -211,6 +260,14 @@ class KernelDoor:
         if known.original is None:
             known.original = place.entry.form.before(write.value, before)
         return self._told(write, FileOutcome.WRITTEN, place.path, text, (before, ""))
+
+    def _miss(self, target: str, path: str, problem: str) -> None:
+        """Remember that a group is there without this file; a group that is not there may be at any moment."""
+        self._missing.pop(path, None)
+        if self._root.exists(path.rpartition("/")[0]):
+            self._missing[path] = (target, problem, self._clock() + self._limits.refresh)
+            while len(self._missing) > self._limits.most_files:
+                self._missing.popitem(last=False)
 
     def _try(self, path: str, text: str) -> None:
         for attempt in range(1, self._limits.attempts + 1):

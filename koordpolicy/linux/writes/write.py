@@ -1,7 +1,7 @@
 """Writes, what becomes of them, and the protocol of the door that makes them."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -15,14 +15,14 @@ class FileWrite:
 
     `file` is a name of the table, `target` the cgroup, resctrl group or PID that it belongs to ("" for files of
     the node), `value` in the table's unit whatever the version of cgroups: shares, also where the file is
-    cpu.weight. `reason` is told in the audit log: the rule behind it.
+    cpu.weight. `reason` is told in the audit log: the rule behind it, which tells no two writes apart.
     """
 
     file: str
     value: FileValue
     writer: FileWriter
     target: str = ""
-    reason: str = ""
+    reason: str = field(default="", compare=False)
 
 
 class FileOutcome(StrEnum):
@@ -91,4 +91,8 @@ class WriteDoor(Protocol):
 
     def forget(self, target: str) -> None:
         """Forget all that is known of a target that has ended, and of all below it."""
+        ...
+
+    def quiet_until(self, results: Sequence[FileWriteResult]) -> int:
+        """Before which time of the door's clock the same writes, which gave these results, would do nothing."""
         ...

@@ -145,6 +145,24 @@ def test_a_group_that_has_ended_is_unsupported_and_keeps_nothing_from_others(sit
     assert [one.outcome for one in results] == [FileOutcome.UNSUPPORTED, FileOutcome.WRITTEN]
 
 
+def test_what_would_do_nothing_is_said_beforehand(site: Site) -> None:
+    group = site.kernel.make("pod")
+    writes = [
+        write("cpu.shares", 512, group),
+        FileWrite("memory.wmark_ratio", 95, FileWriter.MEMORY_QOS, group),
+    ]
+    if site.kernel.root.exists(site.path("memory.wmark_ratio", group)):
+        writes.pop()
+    results = site.door.write(writes)
+    assert site.door.quiet_until(results) == site.now + LIMITS.refresh
+    assert len(results) == 1 or results[1].outcome is FileOutcome.UNSUPPORTED
+    site.now += 1
+    assert site.door.quiet_until(site.door.write(writes)) == site.now + LIMITS.refresh - 1
+    # A group that is not there may be at any moment.
+    absent = site.door.write([write("cpu.shares", 512, f"{group}/later")])
+    assert site.door.quiet_until(absent) == site.now
+
+
 def test_cpu_sets_move_together_from_parents_and_back(site: Site) -> None:
     pod = site.kernel.make("pod")
     container = site.kernel.make("pod/container")

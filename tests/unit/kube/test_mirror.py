@@ -185,3 +185,11 @@ def test_a_simulation_can_feed_a_mirror_from_a_store() -> None:
         copy.apply(change)
     assert [found["metadata"]["name"] for found in copy.indexed("app", "web")] == ["b"]
     assert copy.get("b", "default") is cluster.get(PODS, "b")
+
+
+def test_objects_without_versions_are_compared_as_a_whole() -> None:
+    copy, heard = mirror()
+    said = {"metadata": {"name": "a", "uid": "u", "labels": {}}, "status": {"phase": "Pending"}}
+    for phase, words in (("Pending", ["+a"]), ("Pending", []), ("Running", ["~a"])):
+        copy.replace([{**said, "status": {"phase": phase}}], "")
+        assert heard.taken() == words

@@ -13,6 +13,7 @@ from koordpolicy.linux.fake.root import FakeRoot
 from koordpolicy.linux.files.kernel_file import CgroupVersion
 from koordpolicy.linux.host_root import HostRoot
 from koordpolicy.linux.readings.block import read_block_devices, read_mounts
+from koordpolicy.linux.readings.fields import NumberPicker
 from koordpolicy.linux.readings.group_usage import (
     read_cold_memory,
     read_cpu_usage,
@@ -237,3 +238,17 @@ def test_this_machine() -> None:
         with suppress(NoSuchFile):
             read()
     root.close()
+
+
+def test_numbers_are_picked_wherever_they_stand() -> None:
+    picker = NumberPicker(("b", "d"))
+    for content, numbers in (
+        (b"a 1\nb 2\nc 3\nd 4\n", [2, 4]),
+        (b"a 1\nb 5\nc 3\nd 6\n", [5, 6]),
+        (b"d 7\nb 8\n", [8, 7]),
+        (b"a 1\nb 2\n", None),
+        (b"b x\nd 1\n", None),
+        (b"", None),
+        (b"b 9\nd 10", [9, 10]),
+    ):
+        assert picker.pick(content) == numbers

@@ -1,0 +1,130 @@
+"""A node's agent beside 110 pods with two containers each, in control groups of this machine's kernel.
+
+The agent is a process of its own with its shipped role, at default intervals and with every strategy of the pack switched on.
+A kubelet of the benchmark's tells it of the pods. `KOORDPOLICY_BENCH_SECONDS` says how long it is watched (600).
+"""
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.benchmarks.measure import Row, as_installed
+from tests.benchmarks.processes import cpu_of, memory_of
+from tests.conftest import REPOSITORY
+from tests.parts import Missing
+from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.kubelet import OwnGroups, OwnKubelet, has_writable_groups
+from tests.parts.processes import Running
+
+PODS: Final = 110
+CONTAINERS: Final = ("main", "side")
+NEW_PODS: Final = 10
+NODE: Final = "node-1"
+SETTLING: Final = 20.0
+PATIENCE: Final = 60.0
+POLICIES: Final = Path(__file__).with_name("agent.yaml")
+_API: Final = "slo.koordinator.sh/v1alpha1"
+_BATCH: Final = {"kubernetes.io/batch-cpu": "100", "kubernetes.io/batch-memory": "64Mi"}
+_NATIVE: Final = {"cpu": "100m", "memory": "64Mi"}
+_SHARES: Final = "102"
+"""What 100 millicores are as shares."""
+
+
+def run() -> Iterable[Row]:
+    """Shares of a core, MiB, and seconds."""
+    seconds = float(os.environ.get("KOORDPOLICY_BENCH_SECONDS", "600"))
+    if not has_writable_groups():
+        return [{"what": "skipped: control groups (version 1) cannot be written"}]
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        try:
+            with ApiServer(Path(folder) / "server") as server:
+                install(server.access)
+                return measured(server, Path(folder), seconds)
+        except Missing as missing:
+            return [{"what": f"skipped: {missing}"}]
+
+
+def measured(server: ApiServer, folder: Path, seconds: float) -> list[Row]:
+    """All rows."""
+    _make_node(server)
+    with OwnKubelet(OwnGroups("koordpolicy-bench"), NODE) as kubelet:
+        groups = [kubelet.run(_pod(f"pod-{index}", index % 3)) for index in range(PODS)]
+        with _agent(server, folder, kubelet) as agent:
+            agent.ready(lambda: _right(kubelet, groups[0][0]), PATIENCE)
+            time.sleep(SETTLING)
+            began, used = time.perf_counter(), cpu_of(agent.pid)
+            time.sleep(seconds)
+            share = 100 * (cpu_of(agent.pid) - used) / (time.perf_counter() - began)
+            memory = memory_of(agent.pid)
+            waits = sorted(_new_pod(kubelet, index) for index in range(NEW_PODS))
+    return [
+        {"what": f"CPU over {seconds:.0f} s, % of one core", "value": round(share, 2), "wanted below": 3},
+        {"what": "memory, MiB", "value": round(memory, 1), "wanted below": 100},
+        {
+            "what": "a new pod's files right after its groups appear, median s",
+            "value": round(waits[NEW_PODS // 2], 2),
+            "wanted below": 1,
+        },
+        {"what": f"the same, the slowest of {NEW_PODS}", "value": round(waits[-1], 2), "wanted below": 1},
+    ]
+
+
+def _make_node(server: ApiServer) -> None:
+    amounts = {"cpu": str(os.cpu_count()), "memory": "8Gi", "pods": "250"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": NODE}}
+    metric = {"apiVersion": _API, "kind": "NodeMetric", "metadata": {"name": NODE}, "spec": {}}
+    for path, body in (("/api/v1/nodes", node), (f"/apis/{_API}/nodemetrics", metric)):
+        assert server.access.request("POST", path, body)[0] == 201
+    status = {"status": {"capacity": amounts, "allocatable": amounts}}
+    assert server.access.request("PATCH", f"/api/v1/nodes/{NODE}/status", status)[0] == 200
+
+
+def _pod(name: str, sort: int) -> dict[str, Any]:
+    """Best-effort on batch resources, latency-sensitive with limits, or as Kubernetes knows pods."""
+    requests, label = ((_BATCH, "BE"), (_NATIVE, "LS"), (_NATIVE, ""))[sort]
+    limits = {name: {"100m": "200m"}.get(amount, amount) for name, amount in requests.items()}
+    resources = {"requests": requests, "limits": limits}
+    labels = {"koordinator.sh/qosClass": label} if label else {}
+    containers = [{"name": one, "image": "x", "resources": resources} for one in CONTAINERS]
+    return {"metadata": {"name": name, "labels": labels}, "spec": {"containers": containers}}
+
+
+@contextmanager
+def _agent(server: ApiServer, folder: Path, kubelet: OwnKubelet) -> Iterator[Running]:
+    policies = folder / "policies"
+    policies.mkdir()
+    (policies / "koordpolicy.yaml").write_text(
+        "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\n"
+        "metadata: {name: bench}\nspec: {extends: [koordinator]}\n"
+    )
+    (policies / POLICIES.name).write_text(POLICIES.read_text())
+    command = [
+        sys.executable, "-m", "koordpolicy.cli", "agent", "--node", NODE, "--instance", NODE,
+        "--kubelet-cgroup-root", kubelet.groups.parent, "--kubelet-url", kubelet.url,
+        "--kubeconfig", str(server.kubeconfig("koordpolicy-agent")), "--http=off", "--policies", str(policies),
+    ]  # fmt: skip
+    environment = {**as_installed(), "PYTHONPATH": str(REPOSITORY)}
+    with Running(command, folder / "agent.log", environment=environment) as running:
+        yield running
+
+
+def _new_pod(kubelet: OwnKubelet, index: int) -> float:
+    """Seconds from a pod's groups to the right shares in them."""
+    began = time.perf_counter()
+    groups = kubelet.run(_pod(f"new-{index}", 0))
+    while not all(_right(kubelet, group) for group in groups):
+        assert time.perf_counter() < began + PATIENCE, "the files of a new pod stay as they were"
+        time.sleep(0.005)
+    taken = time.perf_counter() - began
+    time.sleep(1 + index / NEW_PODS)
+    return taken
+
+
+def _right(kubelet: OwnKubelet, group: str) -> bool:
+    return kubelet.groups.file("cpu", group, "cpu.shares") == _SHARES
