@@ -12,7 +12,7 @@ from koordpolicy.algorithms.colocation import is_valid
 from koordpolicy.algorithms.first_match import first_matches
 from koordpolicy.algorithms.strategies import merge
 from koordpolicy.graph.exchange.carriage import NotCarriedError
-from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, SECTIONS, WHOLE, Carried
+from koordpolicy.graph.exchange.fields import FIELDS, GROUPS, MEASURED, SECTIONS, WHOLE, Carried
 from koordpolicy.language.kinds.isolation import BlockDeviceLimits
 from koordpolicy.language.kinds.system import HostApplication
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
@@ -147,7 +147,10 @@ def _placed(
     source = f"{key}.{layout.cluster}" if layout.cluster else key
     stem = key.removesuffix("-config")
     merged = merge(layout.strategy, defaults, cluster)
-    yield Part(stem, source, _with_lists(layout.strategy, defaults, cluster), precedence)
+    said = cluster
+    if key == COLOCATION and not cluster["enable"]:
+        said = _measured_as_usual(cluster, source, result)
+    yield Part(stem, source, _with_lists(layout.strategy, defaults, said), precedence)
     for number, entry in enumerate(document.entries):
         place = f"{key}.{layout.entries}[{number}]"
         if entry.name:
@@ -164,6 +167,9 @@ def _placed(
                 strategy = {}
             if not cluster["enable"] and strategy.pop("enable", False):
                 result.table.append(Taken(f"{place}.enable", reason="it is off for the whole cluster"))
+            if not (cluster["enable"] and strategy.get("enable", True)):
+                usual = {name: defaults[name] for name in MEASURED if name in said and name in defaults}
+                strategy = {**_measured_as_usual(strategy, place, result), **usual}
         if key == SYSTEM and not entry.empty:
             strategy.setdefault(BANDWIDTH, "0")
         yield Part(
@@ -174,6 +180,16 @@ def _placed(
             entry.selector,
             entry.raw_selector,
         )
+
+
+def _measured_as_usual(strategy: Strategy, place: str, result: Imported) -> dict[str, Any]:
+    """What a strategy says where nothing is offered: Koordinator then passes over what it says of measuring."""
+    passed_over = [name for name in MEASURED if name in strategy]
+    result.table += [
+        Taken(f"{place}.{name}", reason="nothing is offered there, and nodes are measured as usual")
+        for name in passed_over
+    ]
+    return {name: value for name, value in strategy.items() if name not in passed_over}
 
 
 def _with_lists(shape: Fields, base: Strategy, over: Strategy) -> dict[str, Any]:

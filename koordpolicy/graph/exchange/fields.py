@@ -11,6 +11,7 @@ from typing import Final
 from koordpolicy.graph.exchange.carriage import (
     BANDWIDTH,
     BASE,
+    DURATIONS,
     HYPER_THREAD,
     HYPER_THREAD_TURBO,
     MINUTES,
@@ -220,6 +221,14 @@ FIELDS: Final[Mapping[str, tuple[Carried, ...]]] = MappingProxyType(
                 ("updateTimeThresholdSeconds", "parameters.refreshAfter", SECONDS),
                 ("resourceDiffThreshold", "parameters.changedBy", RATIO),
             ),
+            *_rows(
+                "MetricCollection",
+                "",
+                ("metricAggregateDurationSeconds", "parameters.averagesOver", SECONDS),
+                ("metricReportIntervalSeconds", "parameters.every", SECONDS),
+                ("metricAggregatePolicy.durations", "parameters.percentilesOver", DURATIONS),
+                ("metricMemoryCollectPolicy", "parameters.memory"),
+            ),
         ),
         NORMALIZATION: tuple(
             _rows(
@@ -244,6 +253,11 @@ FIELDS: Final[Mapping[str, tuple[Carried, ...]]] = MappingProxyType(
     }
 )
 """By document of `slo-controller-config`, in the order of its fields."""
+
+MEASURED: Final = tuple(
+    dict.fromkeys(row.path[0] for row in FIELDS[COLOCATION] if row.kind == "MetricCollection")
+)
+"""What `colocation-config` says of measuring; where nothing is offered, nodes are measured as usual."""
 
 WHOLE: Final = frozenset({"ratioModel", "resourceAmplificationRatio"})
 """Mappings that a policy says as a whole, whatever those below it say; a ConfigMap adds to them key by key."""

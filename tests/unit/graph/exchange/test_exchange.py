@@ -12,7 +12,7 @@ from koordpolicy.algorithms.strategies import expand
 from koordpolicy.graph import Compilation, Compiler, Layer, RuleGraph
 from koordpolicy.graph.exchange.documents import Imported
 from koordpolicy.graph.exchange.exporting import export
-from koordpolicy.graph.exchange.fields import FIELDS
+from koordpolicy.graph.exchange.fields import FIELDS, MEASURED
 from koordpolicy.graph.exchange.importing import defaults_of, import_config, import_objects
 from koordpolicy.graph.exchange.refusing import files_of, without_refused
 from koordpolicy.graph.exchange.rendering import strategy_of
@@ -42,6 +42,8 @@ def expected(key: str, text: str, labels: Mapping[str, str]) -> Strategy | None:
         return None
     found = dict(expanded.of(labels))
     found["enable"] = bool(found["enable"] and expanded.cluster["enable"])
+    if not found["enable"]:
+        found |= {name: defaults[name] for name in MEASURED}
     carried = {row.path[0] for row in FIELDS[COLOCATION]}
     return {name: value for name, value in found.items() if name in carried}
 
