@@ -349,6 +349,23 @@ def test_who_leads_next_goes_by_what_the_node_says_and_lets_the_time_begin_anew(
     assert mark(small) is None
 
 
+def test_a_clock_that_is_set_makes_no_node_abnormal_or_well() -> None:
+    small = cluster(HOT)
+    elapsed = 0
+    small.controller.clock = lambda: elapsed
+    disk(small, "failing")
+    later(small, 0)
+    later(small, 86_400)
+    assert mark(small) is None
+    elapsed = 120 * 10**9
+    later(small, -86_400)
+    assert mark(small) == "batch"
+    disk(small, None)
+    later(small, 0)
+    later(small, 86_400)
+    assert mark(small) == "batch"
+
+
 def test_an_abnormal_node_may_keep_a_part() -> None:
     small = cluster({"abnormal": {"when": {"cel": "node.name == 'n'"}, "after": "0s", "offers": "30%"}})
     small.reconcile()

@@ -13,6 +13,7 @@ from koordpolicy.kube.memory import MemoryCluster, Store
 from koordpolicy.kube.port import MergePatch
 from koordpolicy.kube.resources import CONFIG_MAPS, NAMESPACES
 from koordpolicy.language.facts.table import Component
+from koordpolicy.runtime.policies.layers import compile_layers
 from koordpolicy.runtime.policies.packs import OWN, find_pack
 from koordpolicy.runtime.policies.parts import kinds_for, pack_part, part_of
 from koordpolicy.runtime.policies.published import (
@@ -112,6 +113,20 @@ class Site:
 async def following(items: AsyncIterator[Revision | SourceTrouble]) -> Revision | SourceTrouble:
     async with asyncio.timeout(20):
         return await anext(items)
+
+
+def test_the_part_that_lies_above_decides_at_an_agent() -> None:
+    above = {
+        "ConfigMap/threshold.yaml": MIXED.replace("61%", "47%").replace(
+            "spec:\n  parameters", "spec:\n  precedence: 9\n  parameters"
+        )
+    }
+    part = part_of(above, KINDS)
+    assert "AdmissionRule" not in part["ConfigMap/threshold.yaml"]
+    compiled = compile_layers(Compiler(pack_part(KINDS)), part_of(FILES, KINDS), part).compilation
+    assert compiled.graph is not None
+    answer = compiled.graph.ask("CPUSuppress.parameters.threshold", node={"labels": {}})
+    assert (str(answer.value), answer.provenance.rules[0].layer) == ("47.0", "slo-controller-config")
 
 
 def test_agents_get_what_lies_above_as_what_lies_above() -> None:
