@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.cli.command import CannotRunError
+from koordpolicy.cli.patience import snapshot_of
 from koordpolicy.cli.pod_policies import ClusterPolicies, ask_cluster
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics import Diagnostics
@@ -17,7 +18,7 @@ from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import RESOURCES, resource_of
-from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot, take_snapshot
+from koordpolicy.kube.snapshot import Snapshot, SnapshotError, read_snapshot
 from koordpolicy.language.documents import read_manifests
 from koordpolicy.model.reading import parse_json
 from koordpolicy.runtime.clock import now_ns
@@ -40,7 +41,7 @@ def picture_of(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snaps
         if still is not None and not arguments.policies_from_cluster:
             return still, None
         connection = Connection.load(arguments.kubeconfig, arguments.context)
-        return asyncio.run(_live(connection, arguments, still))
+        return asyncio.run(_live(connection, arguments, still, terminal))
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotRunError(str(error)) from None
 
@@ -56,11 +57,11 @@ def _read(path: Path, terminal: Terminal) -> Snapshot:
 
 
 async def _live(
-    connection: Connection, arguments: argparse.Namespace, still: Snapshot | None
+    connection: Connection, arguments: argparse.Namespace, still: Snapshot | None, terminal: Terminal
 ) -> tuple[Snapshot, ClusterPolicies]:
     async with connect(connection, jitter=random.random, component="explain") as cluster:
         heard = await ask_cluster(cluster, arguments)
-        return still or await take_snapshot(cluster, now_ns()), heard
+        return still or await snapshot_of(cluster, now_ns(), terminal.say), heard
 
 
 def objects_of_kubectl(file: str) -> Snapshot | None:

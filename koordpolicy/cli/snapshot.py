@@ -7,11 +7,12 @@ from pathlib import Path
 
 from koordpolicy.cli.command import OK, CannotRunError
 from koordpolicy.cli.counted import counted
+from koordpolicy.cli.patience import snapshot_of
 from koordpolicy.cli.terminal import Terminal
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
 from koordpolicy.kube.errors import KubeError
-from koordpolicy.kube.snapshot import Snapshot, SnapshotError, take_snapshot, write_snapshot
+from koordpolicy.kube.snapshot import Snapshot, SnapshotError, write_snapshot
 from koordpolicy.runtime.clock import now_ns
 
 
@@ -22,7 +23,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         raise CannotRunError(f"there is no directory `{path.parent}`")
     try:
         connection = Connection.load(arguments.kubeconfig, arguments.context)
-        snapshot = asyncio.run(_taken(connection))
+        snapshot = asyncio.run(_taken(connection, terminal))
         write_snapshot(snapshot, path)
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotRunError(str(error)) from None
@@ -35,9 +36,9 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return OK
 
 
-async def _taken(connection: Connection) -> Snapshot:
+async def _taken(connection: Connection, terminal: Terminal) -> Snapshot:
     async with connect(connection, jitter=random.random, component="snapshot") as cluster:
-        return await take_snapshot(cluster, now_ns())
+        return await snapshot_of(cluster, now_ns(), terminal.say)
 
 
 def _told(snapshot: Snapshot, path: Path) -> str:

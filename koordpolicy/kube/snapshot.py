@@ -7,7 +7,7 @@ import gzip
 import hashlib
 import json
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -120,15 +120,18 @@ class Snapshot:
         return hashlib.sha256(_canonical(self.objects).encode()).hexdigest()
 
 
-async def take_snapshot(cluster: Cluster, now: int) -> Snapshot:
+async def take_snapshot(
+    cluster: Cluster, now: int, on_asked: Callable[[Resource, int], None] = lambda resource, objects: None
+) -> Snapshot:
     """Read a cluster page by page; each kind is of one moment. Raises `SnapshotError`.
 
     A kind that the cluster does not serve is left out; one that we may not read is an error, since a snapshot that
-    lacks it would answer wrongly.
+    lacks it would answer wrongly. `on_asked` hears what is asked for next, and how many objects are there already.
     """
     objects: dict[str, Sequence[Object]] = {}
     absent = []
     for resource in KEPT:
+        on_asked(resource, sum(map(len, objects.values())))
         try:
             objects[str(resource)] = [
                 scrubbed_object(resource, one) for one in await every_object(cluster, resource)
