@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import is_
+from pathlib import Path
 from typing import Any, Final
 
 from koordpolicy.agent.audit.log import AuditLog
@@ -83,6 +84,7 @@ class NodeAgent:
         *,
         dry_run: bool = False,
         peaks: PeakFiles | None = None,
+        terway: Path | None = None,
     ) -> None:
         self.component = component
         self.watch = watch
@@ -97,7 +99,7 @@ class NodeAgent:
             now_ns(),
             watch.node,
             dry_run,
-            makers=makers(kernel, plan_only=dry_run),
+            makers=makers(kernel, terway, monotonic_ns, plan_only=dry_run),
         )
         component.process.metrics.set("koordlet_start_time", now_ns() / NANOSECONDS, node=watch.node)
         self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)

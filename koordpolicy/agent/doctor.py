@@ -13,7 +13,9 @@ from koordpolicy.linux.files.kernel_file import CgroupVersion, FilePlace
 from koordpolicy.linux.files.table import KERNEL_FILES
 from koordpolicy.linux.readings.members import sees_all_processes
 from koordpolicy.linux.readings.processes import read_cpu_ticks, read_memory_info
+from koordpolicy.linux.readings.routes import read_default_device
 from koordpolicy.linux.readings.topology import read_node_cpus, read_processors
+from koordpolicy.linux.readings.traffic import read_disciplines
 
 _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -91,6 +93,7 @@ def abilities(kernel: NodeKernel) -> Iterator[Ability]:
     yield _processes(kernel)
     yield _counters(kernel)
     yield _cookies()
+    yield _traffic(kernel)
     target = "" if kubepods is None else kubepods.root
     for file, means in _FIELDS.items():
         row = KERNEL_FILES.get(file)
@@ -133,6 +136,20 @@ def _cookies() -> Ability:
     except KernelFileError as error:
         return Ability(name, False, error.problem, means)
     return Ability(name, True, "")
+
+
+def _traffic(kernel: NodeKernel) -> Ability:
+    """Whether the `tc` program is there, and the device whose traffic would be shaped."""
+    name, means = (
+        "shaping of traffic",
+        "Isolation.network with SystemTuning.networkMechanism `tc` shapes nothing",
+    )
+    try:
+        device = read_default_device(kernel.root)
+        read_disciplines(device)
+    except KernelFileError as error:
+        return Ability(name, False, error.problem, means)
+    return Ability(name, True, f"tc, on {device}")
 
 
 def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:

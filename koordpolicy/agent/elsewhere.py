@@ -1,44 +1,68 @@
-"""What strategies want of the kernel that no file takes: groups of resctrl, cookies of core scheduling."""
+"""What strategies want that no kernel file takes: groups of resctrl, cookies of core scheduling, shaping of traffic."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, TypeAlias
 
 from koordpolicy.agent.node_kernel import NodeKernel, NoSuchGroup
 from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.agent.plan import Write
 from koordpolicy.agent.rounds.caches import GROUP
 from koordpolicy.agent.strategies.cpu_isolation import COOKIE
+from koordpolicy.agent.strategies.network_isolation import TERWAY_NODE, TERWAY_PODS, TRAFFIC
 from koordpolicy.linux.core_scheduling import HostCoreScheduling
 from koordpolicy.linux.files.kernel_file import FileWriter
+from koordpolicy.linux.readings.routes import read_default_device
 from koordpolicy.linux.writes.core_cookies import CoreCookies
 from koordpolicy.linux.writes.resctrl_groups import ResctrlGroups
+from koordpolicy.linux.writes.terway_files import TerwayFiles
+from koordpolicy.linux.writes.traffic_shaping import TrafficShaping
 from koordpolicy.linux.writes.write import FileOutcome, FileWrite, FileWriteResult
+from koordpolicy.model.time import NANOSECONDS
 
-Maker: TypeAlias = Callable[[FileWrite], FileWriteResult]
-"""Makes one write that is none of a file. Raises nothing."""
+Maker: TypeAlias = Callable[[Sequence[FileWrite]], Sequence[FileWriteResult]]
+"""Makes all writes of a round that are of its own sort. Raises nothing."""
+
+_REFRESH: Final = 60 * NANOSECONDS
+"""After so long is looked whether others have changed what was shaped."""
+_TERWAY_FILES: Final = {TERWAY_PODS: "pod.json", TERWAY_NODE: "global_bps_config"}
 
 
-def makers(kernel: NodeKernel, *, plan_only: bool) -> dict[str, Maker]:
-    """Who makes which of them, by the names that plans use."""
+def makers(
+    kernel: NodeKernel, terway: Path | None, clock: Callable[[], int], *, plan_only: bool
+) -> dict[str, Maker]:
+    """Who makes which of them, by the names that plans use. `terway` is the directory that Terway reads."""
     groups = ResctrlGroups(kernel.root, plan_only=plan_only)
     cookies = CoreCookies(kernel.root, kernel.hierarchy, HostCoreScheduling(), plan_only=plan_only)
-    return {GROUP: groups.write, COOKIE: cookies.write}
+    shaping = TrafficShaping(lambda: read_default_device(kernel.root), clock, _REFRESH, plan_only=plan_only)
+    found = {GROUP: _each(groups.write), COOKIE: _each(cookies.write), TRAFFIC: shaping.write_all}
+    if terway is not None:
+        files = TerwayFiles(terway, _TERWAY_FILES, plan_only=plan_only)
+        found |= dict.fromkeys(_TERWAY_FILES, _each(files.write))
+    return found
+
+
+def _each(make: Callable[[FileWrite], FileWriteResult]) -> Maker:
+    return lambda writes: [make(one) for one in writes]
 
 
 def made(
     writes: Sequence[Write], by: Mapping[str, Maker], kernel: NodeKernel, pods: Mapping[str, NodePod]
 ) -> list[FileWriteResult]:
-    """Make those of a plan's writes that are none of files, in their order."""
-    found = []
+    """Make those of a plan's writes that are none of files: of each sort all together, in their order."""
+    wanted: dict[str, list[FileWrite]] = {}
+    found: list[FileWriteResult] = []
     for write in writes:
-        maker = by.get(write.file)
-        if maker is None:
+        if write.file not in by:
             continue
-        wanted = FileWrite(write.file, write.value, FileWriter(write.strategy), "", write.reason)
+        one = FileWrite(write.file, write.value, FileWriter(write.strategy), "", write.reason)
         try:
             target = kernel.target_of(write.group, pods)
         except NoSuchGroup:
-            found.append(FileWriteResult(wanted, FileOutcome.UNSUPPORTED, problem="its group has ended"))
-            continue
-        found.append(maker(FileWrite(wanted.file, wanted.value, wanted.writer, target, wanted.reason)))
+            found.append(FileWriteResult(one, FileOutcome.UNSUPPORTED, problem="its group has ended"))
+        else:
+            wanted.setdefault(write.file, []).append(replace(one, target=target))
+    for file, listed in wanted.items():
+        found += by[file](listed)
     return found

@@ -20,6 +20,10 @@ class NodePod:
     pod: Pod
     group: str
     containers: Mapping[str, str] = field(default_factory=dict)
+    addresses: tuple[str, ...] = ()
+    """Its own on the network; none before it has any, or on the host's."""
+    on_host: bool = False
+    """Whether it is on the host's network."""
 
 
 def node_pods(pods: Iterable[tuple[Pod, Object]], kubepods: Kubepods) -> dict[str, NodePod]:
@@ -35,8 +39,26 @@ def node_pods(pods: Iterable[tuple[Pod, Object]], kubepods: Kubepods) -> dict[st
             }
         except (OutsideRoot, KeyError):
             continue
-        found[pod.uid] = NodePod(pod, group, containers)
+        on_host = _on_host(obj)
+        found[pod.uid] = NodePod(pod, group, containers, () if on_host else addresses(obj), on_host)
     return found
+
+
+def addresses(obj: Mapping[str, Any]) -> tuple[str, ...]:
+    """A pod's addresses, as its status says; none where it is unreadable."""
+    try:
+        status = mapping(obj, "status")
+        listed = [text(one, "ip", "status.podIPs") for one in objects(status, "podIPs", "status")]
+        return tuple(filter(None, listed or [text(status, "podIP", "status")]))
+    except ObjectError:
+        return ()
+
+
+def _on_host(obj: Mapping[str, Any]) -> bool:
+    try:
+        return mapping(obj, "spec").get("hostNetwork") is True
+    except ObjectError:
+        return False
 
 
 def running_containers(obj: Mapping[str, Any]) -> list[tuple[str, str]]:

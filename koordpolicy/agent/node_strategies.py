@@ -15,6 +15,7 @@ from koordpolicy.agent.plan import BEST_EFFORT, Plan, joined
 from koordpolicy.agent.rounds.caches import CacheRounds
 from koordpolicy.agent.rounds.disks import DiskRounds
 from koordpolicy.agent.rounds.interference import InterferenceRounds
+from koordpolicy.agent.rounds.networks import NetworkRounds
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
 from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, KnownRules, PodCPU, TokensOf
 from koordpolicy.agent.strategies.cpu_eviction import KIND as CPU_EVICTION
@@ -73,6 +74,7 @@ def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
     """The strategies of one process; what they keep from round to round is theirs. `chance` gives numbers from 0 to 1."""
     bursts, held_up, disks, caches = _Bursts(chance), InterferenceRounds(), DiskRounds(), CacheRounds()
     isolated = Unchanged(_isolate, (ISOLATION, TUNING), _ALLOCATABLE)
+    networks = NetworkRounds()
     return (
         NodeStrategy(INTERFERENCE, _often, held_up.plan),
         NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), partial(_suppress, held_up)),
@@ -81,7 +83,9 @@ def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
         NodeStrategy(
             ISOLATION,
             _often,
-            lambda frame: joined((isolated.plan(frame), caches.plan(frame), disks.plan(frame))),
+            lambda frame: joined(
+                (isolated.plan(frame), caches.plan(frame), disks.plan(frame), networks.plan(frame))
+            ),
         ),
         NodeStrategy(APPLICATIONS, _often, _applications),
         NodeStrategy(TUNING, _often, _tune),

@@ -73,6 +73,8 @@ class AgentSettings:
     from_node_slo: bool = False
     trees: dict[str, Path] = field(default_factory=dict)
     parent: str = ""
+    terway: Path | None = None
+    """The directory that Terway reads, where it is on the node."""
     dry_run: bool = False
     once: bool = False
     audit_file: str = ""
@@ -102,7 +104,9 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
         watch = NodeWatch(component, agent.node)
         answers = PodAnswers(agent.pods_from, began=monotonic_ns())
         peaks = PeakFiles(settings.state_directory) if settings.state_directory else None
-        node = NodeAgent(component, watch, kernel, answers, audit, dry_run=agent.dry_run, peaks=peaks)
+        node = NodeAgent(
+            component, watch, kernel, answers, audit, dry_run=agent.dry_run, peaks=peaks, terway=agent.terway
+        )
         process.status.add(node.status)
         supply, groups = await _supply(stack, component, node, agent)
         async with Tasks() as tasks:

@@ -62,6 +62,7 @@ def _agent(arguments: argparse.Namespace, terminal: Terminal) -> AgentSettings:
         from_node_slo=arguments.policies_from_node_slo,
         trees=trees_of(arguments),
         parent=arguments.kubelet_cgroup_root.strip("/"),
+        terway=arguments.terway_dir,
         dry_run=arguments.dry_run or arguments.once,
         once=arguments.once,
         audit_file=arguments.audit_log,

@@ -53,6 +53,13 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="obey the NodeSLO object of the node, as a koord-manager writes it",
     )
     add_node_flags(parser)
+    parser.add_argument(
+        "--terway-dir",
+        metavar="DIR",
+        type=Path,
+        default=Path("/var/lib/terway/qos"),
+        help="what Terway reads of the node, where policy keeps classes apart by it (/var/lib/terway/qos)",
+    )
     pods = parser.add_argument_group("pods")
     pods.add_argument(
         "--pods-from",

@@ -289,6 +289,8 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "memory.throttling memory.watermark memory.watermarkScale memory.watermarkAdjustment memory.hasPriority "
             "memory.priority memory.killsGroup memory.pageCache memory.pageCache.enabled memory.pageCache.limit "
             "memory.pageCache.size memory.pageCache.reclaimsAtOnce "
+            "network network.enabled network.ingress network.ingress.request network.ingress.limit "
+            "network.egress network.egress.request network.egress.limit "
             "cpu.expels cache cache.enabled cache.start cache.end cache.bandwidth disk disk.enabled blocks blocks[].name "
             "blocks[].type blocks[].readIOPS blocks[].writeIOPS blocks[].readBPS blocks[].writeBPS "
             "blocks[].ioWeightPercent blocks[].readLatency blocks[].writeLatency blocks[].readLatencyPercent "
@@ -296,21 +298,15 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "blocks[].modelReadSeqIOPS blocks[].modelWriteSeqIOPS blocks[].modelReadRandIOPS blocks[].modelWriteRandIOPS"
         ),
     ),
-    (
-        "Isolation",
-        _RENDERED,
-        (
-            "network network.enabled network.ingress network.ingress.request network.ingress.limit "
-            "network.egress network.egress.request network.egress.limit"
-        ),
-    ),
     ("SystemTuning", _COMPILED, _RULES),
     (
         "SystemTuning",
         _ON_NODES,
-        "cpuMechanism minFreeFactor watermarkScaleFactor reapsMemory groupIdentity idleSaverWatermark features limitsPageCache",
+        (
+            "cpuMechanism networkMechanism networkBandwidth minFreeFactor watermarkScaleFactor reapsMemory groupIdentity "
+            "idleSaverWatermark features limitsPageCache"
+        ),
     ),
-    ("SystemTuning", _RENDERED, "networkMechanism networkBandwidth"),
     ("HostApplicationSet", _COMPILED, _RULES),
     (
         "HostApplicationSet",

@@ -1,8 +1,10 @@
 """Queueing of network traffic: the disciplines and classes of devices, as the `tc` program tells them."""
 
+import itertools
 import json
+import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -11,6 +13,9 @@ from koordpolicy.linux.errors import KernelFileError, Malformed
 _SECONDS: Final = 10
 _MOST_NAME: Final = 15
 """Characters of a network device's name, by the kernel."""
+
+_SENT: Final = re.compile(r"Sent (\d+) bytes \d+ pkt \(dropped (\d+), overlimits (\d+)")
+_RATE: Final = re.compile(r"([0-9.]+)([KMGTkmgt])?(i)?bit")
 
 TcProgram: TypeAlias = Callable[[Sequence[str]], str]
 """Runs `tc` with arguments and gives what it prints; raises `KernelFileError` where it fails."""
@@ -68,10 +73,43 @@ def _queues(sort: str, device: str, run: TcProgram) -> tuple[TrafficQueue, ...]:
         raise KernelFileError(command, f"{device!r} is not the name of a network device")
     printed = run(["-s", "-j", sort, "show", "dev", device]).strip()
     try:
+        if printed.startswith("class "):
+            return tuple(_printed(printed))
         # Without any, some versions print nothing at all.
         return tuple(_queue(sort, one) for one in json.loads(printed or "[]"))
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise Malformed(command, f"not as expected: {error}") from error
+
+
+def _printed(text: str) -> Iterator[TrafficQueue]:
+    """Classes as people read them: some versions print those of HTB so whatever is asked."""
+    for part in re.split(r"^class ", text, flags=re.MULTILINE)[1:]:
+        first, _, rest = part.partition("\n")
+        kind, handle, *words = first.split()
+        said = dict(itertools.pairwise(words))
+        found = _SENT.search(rest)
+        if found is None:
+            raise ValueError(f"nothing is said of what `{handle}` has sent")
+        counts = [int(number) for number in found.groups()]
+        yield TrafficQueue(
+            kind,
+            handle,
+            said.get("parent", "root" if "root" in words else ""),
+            _bytes(said["rate"]) if "rate" in said else None,
+            _bytes(said["ceil"]) if "ceil" in said else None,
+            int(said["prio"]) if "prio" in said else None,
+            *counts,
+        )
+
+
+def _bytes(rate: str) -> int:
+    """`8Kbit` in bytes a second."""
+    found = _RATE.fullmatch(rate)
+    if found is None:
+        raise ValueError(f"{rate!r} is no rate")
+    number, unit, binary = found.groups()
+    power = " KMGT".index((unit or " ").upper())
+    return int(float(number) * (1024 if binary else 1000) ** power) // 8
 
 
 def _queue(sort: str, said: Mapping[str, Any]) -> TrafficQueue:

@@ -376,7 +376,9 @@ QUARTER = graph(
 def carry_out(node: FakeNode, plan: Plan) -> set[str]:
     """What became of a plan's writes."""
     pods = node.node_pods()
-    others = made(plan.writes, makers(node.kernel, plan_only=False), node.kernel, pods)
+    others = made(
+        plan.writes, makers(node.kernel, None, lambda: node.monotonic, plan_only=False), node.kernel, pods
+    )
     applied = apply(plan, node.kernel.door, node.kernel.groups(pods))
     return {str(one.outcome) for one in (*others, *applied.results)}
 

@@ -30,8 +30,30 @@ def test_classes_are_read_as_tc_prints_them() -> None:
     assert read_classes("eth0", lambda _: "") == ()
 
 
+def test_classes_are_read_as_some_versions_of_tc_print_them_for_people() -> None:
+    printed = (
+        "class htb 1:1 root rate 1Gbit ceil 2Gbit burst 1375b cburst 1250b \n"
+        " Sent 9 bytes 1 pkt (dropped 2, overlimits 3 requeues 0) \n backlog 0b 0p requeues 0\n\n"
+        "class htb 1:3 parent 1:1 prio 2 rate 8Kbit ceil 80Mbit burst 1600b cburst 1600b \n"
+        " Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0) \n"
+    )
+    assert read_classes("eth0", lambda _: printed) == (
+        TrafficQueue("htb", "1:1", "root", 125_000_000, 250_000_000, None, 9, 2, 3),
+        TrafficQueue("htb", "1:3", "1:1", 1000, 10_000_000, 2, 0, 0, 0),
+    )
+
+
 @pytest.mark.parametrize(
-    "printed", ["{", "[1]", "[{}]", "7", '[{"class": "htb", "handle": "1:", "rate": "x"}]']
+    "printed",
+    [
+        "class ",
+        "class htb 1:1 root rate muchbit\n Sent 0 bytes 0 pkt (dropped 0, overlimits 0",
+        "{",
+        "[1]",
+        "[{}]",
+        "7",
+        '[{"class": "htb", "handle": "1:", "rate": "x"}]',
+    ],
 )
 def test_what_tc_never_prints_is_an_error(printed: str) -> None:
     with pytest.raises(Malformed, match="tc class show dev eth0"):
