@@ -33,6 +33,7 @@ from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
 from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
 from koordpolicy.agent.rounds.interference import add_signals, signals_of
 from koordpolicy.agent.rounds.prediction import PredictionRounds
+from koordpolicy.agent.stopping import PodStops
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
 from koordpolicy.agent.strategies.host_applications import KIND as APPLICATIONS
 from koordpolicy.agent.strategies.prediction_rules import KIND as PREDICTION
@@ -47,6 +48,7 @@ from koordpolicy.language.cel.errors import CelError
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.files.kernel_file import FileWriter
 from koordpolicy.linux.readings.topology import read_processors
+from koordpolicy.linux.signals import HostSignals
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import node_reservation
 from koordpolicy.model.protocol import QOS_BEST_EFFORT
@@ -100,6 +102,7 @@ class NodeAgent:
             watch.node,
             dry_run,
             makers=makers(kernel, terway, monotonic_ns, plan_only=dry_run),
+            stops=PodStops(HostSignals(kernel.root, kernel.hierarchy)),
         )
         component.process.metrics.set("koordlet_start_time", now_ns() / NANOSECONDS, node=watch.node)
         self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)
@@ -291,6 +294,7 @@ class NodeAgent:
 
     async def carry_out(self, strategies: Sequence[NodeStrategy], frame: NodeFrame) -> None:
         """One round of some strategies. What policy cannot decide changes nothing."""
+        self.doing.end_stopped(frame.now, frame.monotonic)
         plans: dict[str, Plan] = {}
         for strategy in strategies:
             with self._told(strategy.kind, frame):

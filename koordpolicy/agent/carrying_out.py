@@ -12,12 +12,13 @@ from koordpolicy.agent.elsewhere import Maker, made
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import NodeStrategy
 from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Notice, Plan, Write
+from koordpolicy.agent.stopping import PodStops
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
 from koordpolicy.agent.strategies.arbiter import settle
 from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
 from koordpolicy.agent.unchanged import read_facts
-from koordpolicy.kube.errors import KubeError, NotFound
+from koordpolicy.kube.errors import KubeError, NotFound, Unreachable
 from koordpolicy.kube.events import Recorder
 from koordpolicy.kube.port import Cluster, Preconditions
 from koordpolicy.linux.files.kernel_file import FileWriter
@@ -29,6 +30,7 @@ LOG: Final = logging.getLogger(__name__)
 
 EVICTED, NOT_EVICTED = "evictPodSuccess", "evictPodFail"
 """Reasons of Events, as dashboards of Koordinator know them."""
+_STOP, _EITHER = "Stop", "EvictionOrStop"
 _PERIOD: Final = 100_000
 """Microseconds of quotas."""
 _TOLD: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.PLANNED, FileOutcome.REFUSED, FileOutcome.FAILED})
@@ -80,6 +82,7 @@ class CarryingOut:
     memories: dict[str, EvictionMemory] = field(default_factory=dict)
     makers: Mapping[str, Maker] = field(default_factory=dict)
     """Who makes what no kernel file takes."""
+    stops: PodStops | None = None
 
     def write(self, kinds: Mapping[str, Plan], frame: NodeFrame) -> None:
         """Make what some kinds want now, of what the others hold nothing. Raises `CelError` where policy cannot settle it.
@@ -147,7 +150,7 @@ class CarryingOut:
             next_one = next((one for one in outcome.plan.evictions if one not in gone), None)
             if next_one is None:
                 break
-            if await self._evict(next_one, frame.now):
+            if await self._evict(next_one, frame):
                 gone.append(next_one)
             else:
                 refused.add(_key(next_one))
@@ -185,20 +188,18 @@ class CarryingOut:
             )
         )
 
-    async def _evict(self, one: Eviction, now: int) -> bool:
-        """Ask for a pod to go; whether it goes. In a dry run all would."""
+    async def _evict(self, one: Eviction, frame: NodeFrame) -> bool:
+        """Let a pod go, as policy says how; whether it goes. In a dry run all would."""
+        now = frame.now
         if self.dry_run:
             self._audit(one, now, f"would be evicted: {one.reason}")
             return True
-        try:
-            await self.cluster.evict(one.namespace, one.name, preconditions=Preconditions(uid=one.uid))
-        except NotFound:
-            return True
-        except KubeError as error:
+        problem = self._stop(one, frame) if one.by == _STOP else await self._ask(one, frame)
+        if problem:
             self.recorder.record(
-                _reference(one), NOT_EVICTED, f"{one.reason}: {error.message}", type="Warning", action="Evict"
+                _reference(one), NOT_EVICTED, f"{one.reason}: {problem}", type="Warning", action="Evict"
             )
-            self._audit(one, now, f"not evicted for {one.reason}: {error.message}")
+            self._audit(one, now, f"not evicted for {one.reason}: {problem}")
             return False
         self.metrics.add("koordpolicy_evictions_total", reason=one.reason)
         self.counts[one.reason] = self.counts.get(one.reason, 0) + 1
@@ -208,6 +209,29 @@ class CarryingOut:
         )
         self._audit(one, now, f"evicted for {one.reason}")
         return True
+
+    async def _ask(self, one: Eviction, frame: NodeFrame) -> str:
+        """Ask the API server to let a pod go, and why it does not; where it is out of reach, stop it if policy says so."""
+        try:
+            await self.cluster.evict(one.namespace, one.name, preconditions=Preconditions(uid=one.uid))
+        except NotFound:
+            return ""
+        except Unreachable as error:
+            return self._stop(one, frame) if one.by == _EITHER else error.message
+        except KubeError as error:
+            return error.message
+        return ""
+
+    def _stop(self, one: Eviction, frame: NodeFrame) -> str:
+        pod = frame.pods.get(one.uid)
+        if pod is None or self.stops is None:
+            return "its containers are not known here"
+        return self.stops.begin(pod, frame.monotonic)
+
+    def end_stopped(self, now: int, monotonic: int) -> None:
+        """End what was asked to end for long enough."""
+        for said in () if self.stops is None else self.stops.turn(monotonic):
+            self.audit.add(AuditEvent(now, AuditLevel.EVICTION, AuditSubject.GROUP, "stop", said))
 
     def _notify(self, one: Notice, now: int) -> None:
         if not self.dry_run:

@@ -107,7 +107,10 @@ def abilities(kernel: NodeKernel) -> Iterator[Ability]:
 
 def _processes(kernel: NodeKernel) -> Ability:
     """Whether processes of containers can be told by their numbers."""
-    name, means = "processes of the node", "ContainerHook.container.oomScore does nothing"
+    name, means = (
+        "processes of the node",
+        "ContainerHook.container.oomScore does nothing, and `conduct.by: Stop` stops nobody",
+    )
     try:
         there = sees_all_processes(kernel.root, kernel.hierarchy)
     except KernelFileError as error:

@@ -30,7 +30,7 @@ _HOOK_FIELDS: Final = {
     "memory.limit_in_bytes": "memoryLimit",
     "cpuset.cpus": "cpus",
 }
-_HOOK_WRITERS: Final = frozenset({"batch-resources", "cpuset"})
+_HOOK_WRITERS: Final = frozenset({"batch-resources", "cpu-normalization", "cpuset"})
 
 
 def node_explanation(agent: NodeAgent, frame: NodeFrame) -> dict[str, Any]:

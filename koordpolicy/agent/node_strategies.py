@@ -7,12 +7,11 @@ from typing import Final, TypeVar
 
 from koordpolicy.agent.collectors.kernel_reader import group_cpus
 from koordpolicy.agent.frame import NodeFrame
-from koordpolicy.agent.hooks.container_writes import container_writes
 from koordpolicy.agent.hooks.containers import KIND as HOOK
-from koordpolicy.agent.hooks.containers import pod_numbers
 from koordpolicy.agent.measurements.levels import CPU, LIMIT, NODE, REQUEST, THROTTLED, USAGE, ContainerKey
 from koordpolicy.agent.plan import BEST_EFFORT, Plan, joined
 from koordpolicy.agent.rounds.caches import CacheRounds
+from koordpolicy.agent.rounds.containers import ContainerRounds
 from koordpolicy.agent.rounds.disks import DiskRounds
 from koordpolicy.agent.rounds.interference import InterferenceRounds
 from koordpolicy.agent.rounds.networks import NetworkRounds
@@ -72,14 +71,16 @@ class NodeStrategy:
 
 def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
     """The strategies of one process; what they keep from round to round is theirs. `chance` gives numbers from 0 to 1."""
-    bursts, held_up, disks, caches = _Bursts(chance), InterferenceRounds(), DiskRounds(), CacheRounds()
+    containers, held_up = ContainerRounds(), InterferenceRounds()
+    disks, caches, networks = DiskRounds(), CacheRounds(), NetworkRounds()
+    bursts = _Bursts(chance, containers)
+    sized = Unchanged(lambda frame: containers.plan(frame, cpu_pools(frame)), (HOOK,))
     isolated = Unchanged(_isolate, (ISOLATION, TUNING), _ALLOCATABLE)
-    networks = NetworkRounds()
     return (
         NodeStrategy(INTERFERENCE, _often, held_up.plan),
         NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), partial(_suppress, held_up)),
+        NodeStrategy(HOOK, _often, sized.plan),
         NodeStrategy(BURST, _of_policy(BURST), bursts.plan),
-        NodeStrategy(HOOK, _often, Unchanged(_containers, (HOOK,)).plan),
         NodeStrategy(
             ISOLATION,
             _often,
@@ -167,10 +168,11 @@ def _suppress(held_up: InterferenceRounds, frame: NodeFrame) -> Plan:
 
 
 class _Bursts:
-    """Keeps what containers have saved up."""
+    """Keeps what containers have saved up; quotas without bursts are those of the last round of hooks."""
 
-    def __init__(self, chance: Callable[[], float]) -> None:
+    def __init__(self, chance: Callable[[], float], sizes: ContainerRounds) -> None:
         self._chance = chance
+        self._sizes = sizes
         self._tokens: TokensOf = {}
         self._known: KnownRules = {}
 
@@ -193,11 +195,14 @@ class _Bursts:
                 containers = {}
                 for name, group in one.containers.items():
                     cores = cpu.get(ContainerKey(uid, name))
+                    sized = self._sizes.quotas.get(ContainerKey(uid, name))
+                    limit = limits.get(name, 0) if sized is None or sized > 0 else 0
                     containers[name] = ContainerCPU(
-                        limits.get(name, 0),
-                        _quota(frame, group) if limits.get(name, 0) > 0 else None,
+                        limit,
+                        _quota(frame, group) if limit > 0 else None,
                         None if cores is None else millicores(cores),
                         throttled.get(ContainerKey(uid, name)),
+                        sized,
                     )
                 pods.append(PodCPU(records[uid], _quota(frame, one.group), containers))
         plan, self._tokens = bursts.plan(frame.record, pods, pool, self._tokens, frame.now)
@@ -205,14 +210,6 @@ class _Bursts:
 
 
 # --- containers, classes, programs beside Kubernetes, the node as a whole -------------------------------
-
-
-def _containers(frame: NodeFrame) -> Plan:
-    pools = cpu_pools(frame)
-    return joined(
-        container_writes(one.pod, pod_numbers(frame.graph, one.pod, frame.record, frame.now), pools)
-        for one in frame.pods.values()
-    )
 
 
 def cpu_pools(frame: NodeFrame) -> CPUPools:

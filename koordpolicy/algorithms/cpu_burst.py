@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from koordpolicy.algorithms.container_resources import PERIOD, quota_of
+from koordpolicy.algorithms.container_resources import PERIOD
 
 
 class PoolState(StrEnum):
@@ -115,9 +115,8 @@ class QuotaSteps:
     shrinkage: float
 
 
-def next_quota(step: Step, limit: int, current: int, steps: QuotaSteps) -> int:
-    """The quota of a container with that limit, now at `current`, after a step."""
-    base = quota_of(limit)
+def next_quota(step: Step, base: int, current: int, steps: QuotaSteps) -> int:
+    """The quota of a container that has `base` without bursts, now at `current`, after a step."""
     most = int(base * (steps.ceiling / 100)) if steps.ceiling > 100 else base
     wanted = {
         Step.UP: int(current * steps.growth),

@@ -65,6 +65,10 @@ def test_every_mistake_is_found_where_it_is(
         )
 
 
+ELSEWHERE = {"KP312"}
+"""Codes that no document is reported with now: every field is acted on (tests/unit/graph/test_not_yet.py)."""
+
+
 def test_every_code_occurs() -> None:
     found = {
         code
@@ -73,7 +77,7 @@ def test_every_code_occurs() -> None:
         for code in line.split()
         if code[:2] == "KP"
     }
-    assert found == set(CATALOGUE)
+    assert found | ELSEWHERE == set(CATALOGUE)
 
 
 def test_there_are_many() -> None:

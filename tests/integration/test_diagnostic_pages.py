@@ -15,6 +15,7 @@ from koordpolicy.language.cel.values_time import parse_timestamp
 
 ELSEWHERE = {
     "KP001": "files are read before anything is compiled",
+    "KP312": "now every field is acted on: see tests/unit/graph/test_not_yet.py",
     "KP211": "a text long enough would fill pages",
 }
 """Codes whose example the compiler alone cannot report."""

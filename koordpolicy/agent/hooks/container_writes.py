@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from koordpolicy.agent.hooks.containers import GroupNumbers, PodNumbers
+from koordpolicy.agent.hooks.containers import GroupNumbers, HookedNumbers
 from koordpolicy.agent.plan import Group, Order, Plan, Write, container_group, pod_group
 from koordpolicy.algorithms.cpu_pools import CPUPools, chosen_cpus
 from koordpolicy.model.cpuset import cpuset_text, parse_cpuset
@@ -11,19 +11,21 @@ from koordpolicy.model.numa import cpu_zones
 from koordpolicy.model.pod import Pod, owned_cpus
 from koordpolicy.model.reading import ObjectError
 
-WRITER: Final = "batch-resources"
 PLACEMENT: Final = "cpuset"
 SCORES: Final = "oom-score"
 
 
-def container_writes(pod: Pod, numbers: PodNumbers, pools: CPUPools) -> Plan:
+def container_writes(pod: Pod, hooked: HookedNumbers, pools: CPUPools) -> Plan:
     """The writes for a pod, parents before children; an allocation that cannot be read moves no container."""
     reason = f"ContainerHook for {pod.namespace}/{pod.name}"
-    writes = list(_numbers(pod_group(pod.uid), numbers.pod, reason))
+    writes: list[Write] = []
+    for writer, numbers in hooked.by_writer.items():
+        writes += _numbers(pod_group(pod.uid), numbers.pod, reason, writer)
+        for name, one in numbers.containers.items():
+            writes += _numbers(container_group(pod.uid, name), one, reason, writer)
     notes: tuple[str, ...] = ()
-    for name, one in numbers.containers.items():
+    for name, one in hooked.whole.containers.items():
         group = container_group(pod.uid, name)
-        writes += _numbers(group, one, reason)
         try:
             cpus = _cpus(pod, one, pools)
         except (ObjectError, ValueError) as problem:
@@ -45,11 +47,11 @@ def _cpus(pod: Pod, numbers: GroupNumbers, pools: CPUPools) -> frozenset[int] | 
     return None if found is None else parse_cpuset(found)
 
 
-def _numbers(group: Group, numbers: GroupNumbers, reason: str) -> Iterator[Write]:
+def _numbers(group: Group, numbers: GroupNumbers, reason: str, writer: str) -> Iterator[Write]:
     for file, value in (
         ("cpu.shares", numbers.shares),
         ("cpu.cfs_quota_us", numbers.quota),
         ("memory.limit_in_bytes", numbers.memory_limit),
     ):
         if value is not None:
-            yield Write(file, group, value, reason, WRITER, Order.LEVELLED)
+            yield Write(file, group, value, reason, writer, Order.LEVELLED)

@@ -46,6 +46,21 @@ class PodNumbers:
     pod: GroupNumbers = GroupNumbers()
     containers: Mapping[str, GroupNumbers] = field(default_factory=dict)
 
+    def overlaid(self, other: "PodNumbers") -> "PodNumbers":
+        """These numbers, with those that the other has in their place, of the same containers."""
+        return PodNumbers(
+            self.pod.overlaid(other.pod),
+            {name: one.overlaid(other.containers[name]) for name, one in self.containers.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class HookedNumbers:
+    """What all hooks say of a pod, and what those of each writer do, whom Arbitration knows by that name."""
+
+    whole: PodNumbers = PodNumbers()
+    by_writer: Mapping[str, PodNumbers] = field(default_factory=dict)
+
 
 def pod_numbers(
     graph: RuleGraph, pod: Pod, node: Record, now: int, hooks: Sequence[str] | None = None
@@ -55,26 +70,34 @@ def pod_numbers(
     `node` is the node's record with `suppression.byQuota`, `now` in nanoseconds since 1970. Raises
     `CelError` where policy cannot decide: then nothing should be written.
     """
+    return numbers_by_writer(graph, pod, node, now, hooks).whole
+
+
+def numbers_by_writer(
+    graph: RuleGraph, pod: Pod, node: Record, now: int, hooks: Sequence[str] | None = None
+) -> HookedNumbers:
+    """The same, with what the hooks of each writer say by themselves. Raises `CelError`."""
     record = {**pod_record(pod, graph.catalogue, TIMES), **placed_pod_facts(pod)}
     extended = extended_containers(pod, translated_resources(graph))
     if extended is not None:
         record["extendedContainers"] = [container_facts(one, init=False) for one in extended]
     roots = {"pod": record, "node": node, "now": TIMES.timestamp(now)}
     listed = {one.name: one for one in pod.containers} | {one.name: one for one in extended or ()}
-    whole = PodNumbers(containers={name: GroupNumbers() for name in listed})
+    nothing = PodNumbers(containers={name: GroupNumbers() for name in listed})
+    whole, by_writer = nothing, dict[str, PodNumbers]()
     for hook in graph.subjects(KIND) if hooks is None else hooks:
         about = graph.about(KIND, hook, roots)
-        speed = about.value("cpuSpeed")
-        whole = PodNumbers(
-            whole.pod.overlaid(_group(about, "pod", speed)),
+        speed, writer = about.value("cpuSpeed"), about.value("writer")
+        said = PodNumbers(
+            _group(about, "pod", speed),
             {
-                name: whole.containers[name].overlaid(
-                    _container(about, speed, container_facts(one, init=False))
-                )
+                name: _container(about, speed, container_facts(one, init=False))
                 for name, one in listed.items()
             },
         )
-    return whole
+        whole = whole.overlaid(said)
+        by_writer[writer] = by_writer.get(writer, nothing).overlaid(said)
+    return HookedNumbers(whole, by_writer)
 
 
 def extended_containers(pod: Pod, resources: Collection[str]) -> tuple[Container, ...] | None:

@@ -60,13 +60,20 @@ class BurstRules:
 class ContainerCPU:
     """A running container: its limit and use in millicores, its quota, the share of periods in which it was held back.
 
-    Use and share are None where they were not measured lately, the quota where it cannot be read.
+    Use and share are None where they were not measured lately, the quota where it cannot be read. `sized` is the quota that
+    hooks give it, as on fast CPUs; None where they give it none: then it has that of its limit.
     """
 
     limit: int
     quota: int | None
     used: int | None = None
     throttled: float | None = None
+    sized: int | None = None
+
+    @property
+    def base(self) -> int:
+        """Its quota without bursts."""
+        return quota_of(self.limit) if self.sized is None else self.sized
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +208,8 @@ class CPUBursts:
         for name, container in pod.containers.items():
             if container.limit <= 0 or container.quota is None:
                 continue
-            if not rules.raises_quotas and container.quota <= quota_of(container.limit):
-                continue  # it never grew; smaller ones are others' business, as those of fast CPUs
+            if not rules.raises_quotas and container.quota <= container.base:
+                continue  # it never grew; smaller ones are others' business
             kept[uid, name] = left = self._counted(tokens.get((uid, name)), rules.tokens, container, now)
             found = quota_step(rules, container, pool, allowed=burst_allowed(left.count, rules.tokens))
             steps = quota_writes(uid, name, container.quota, of_pod, found)
@@ -228,7 +235,7 @@ def quota_step(rules: BurstRules, container: ContainerCPU, pool: PoolState, *, a
     if container.limit <= 0 or container.quota is None:
         return QuotaStep(Step.SKIP)
     step = next_step(bursts=rules.raises_quotas, allowed=allowed, throttled=container.throttled, pool=pool)
-    return QuotaStep(step, next_quota(step, container.limit, container.quota, rules.steps))
+    return QuotaStep(step, next_quota(step, container.base, container.quota, rules.steps))
 
 
 def quota_writes(uid: str, name: str, current: int, pod_quota: int | None, found: QuotaStep) -> list[Write]:

@@ -58,8 +58,8 @@ class Evictable:
     def candidates(self, section: str, *, highest_priority: int | None = None) -> list[Facts]:
         """The pods that may go for the reason of a section, the first going first.
 
-        With a highest priority only pods of at most that one, by their band where they have none themselves. Those
-        that go neither before nor after each other go by name, the last first.
+        With a highest priority only pods of at most that one, by their band where they have none themselves. Of those
+        that go neither before nor after each other the less protected class goes first, then the last by name.
         """
         found = []
         for pod in self._known():
@@ -69,8 +69,17 @@ class Evictable:
             if about.value_or(f"{section}.candidates", otherwise=False):
                 found.append((self._key(about, section), pod))
         found.sort(key=lambda one: str(one[1]["name"]), reverse=True)
+        protection = self._protection()
+        found.sort(key=lambda one: protection.get(str(one[1]["qos"]), 0))
         found.sort(key=lambda one: one[0])
         return [pod for _key, pod in found]
+
+    def _protection(self) -> dict[str, int]:
+        """How far each class is protected at the cost of others."""
+        return {
+            str(said.get("value", name)): int(said.get("protectionOrder", 0))
+            for name, said in self.graph.classes.qos.items()
+        }
 
     def _known(self) -> Iterator[Facts]:
         return (pod for pod in self.node["pods"] if pod["known"])

@@ -345,6 +345,8 @@ GRAPH: tuple[Code, ...] = (
         explanation="""
             The field is checked, tested and compared like every other one, and simulations may act on it. In a cluster
             it changes nothing so far: the component that is to carry it out, which the message names, is still to come.
+
+            Of this version there is no such field. The example is one of before the agent could stop pods.
             """,
         why="Who relies on such a field in a cluster relies on nothing.",
         example="""

@@ -100,8 +100,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("QoSClass", _COMPILED, "precedence permittedBands description"),
     ("QoSClass", _BOTH, "value kubernetes defaultBand"),
     ("QoSClass", _SCHEDULED, "wholeCPUs"),
-    ("QoSClass", _BY_AGENT, "cpuBinding"),
-    ("QoSClass", _by(awaited="agent"), "protectionOrder"),
+    ("QoSClass", _BY_AGENT, "cpuBinding protectionOrder"),
     ("PriorityBand", _COMPILED, "precedence gapBelow description"),
     ("PriorityBand", _BOTH, "range range.from range.to priorityClass priorityClass.name"),
     ("PriorityBand", _BOTH, "resources resources.mode resources.names"),
@@ -233,12 +232,11 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "byRequests.lower byRequests.highestPriority"
         ),
     ),
-    ("CPUEviction", _by(awaited="agent"), "conduct.by"),
     (
         "CPUEviction",
         _BY_AGENT,
         (
-            "cooldown interval conduct conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
+            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
             "conduct.expectedWithin bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
@@ -252,12 +250,11 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
             "byRequests.highestPriority"
         ),
     ),
-    ("MemoryEviction", _by(awaited="agent"), "conduct.by"),
     (
         "MemoryEviction",
         _BY_AGENT,
         (
-            "cooldown interval conduct conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
+            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
             "conduct.expectedWithin bestEffort bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
@@ -321,7 +318,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "ContainerHook",
         _BY_AGENT,
         (
-            "cpuSpeed pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
+            "cpuSpeed writer pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
             "container.memoryLimit container.cpus container.oomScore"
         ),
     ),

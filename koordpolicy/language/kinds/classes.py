@@ -68,7 +68,8 @@ class QoSClassSpec(Declaration):
         Value,
         Slot(
             INT,
-            "Who is protected from whom: higher classes are, at the cost of lower ones.",
+            "Who is protected from whom: higher classes are, at the cost of lower ones. Where rules of evictions put two pods neither "
+            "before nor after each other, the one of the lower class goes.",
             roots=_NOWHERE,
             minimum=-1000,
             maximum=1000,

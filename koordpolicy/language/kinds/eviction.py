@@ -59,8 +59,9 @@ class EvictionConduct(PolicyModel):
         Value,
         Slot(
             STRING,
-            "`Eviction` asks the API server, which heeds disruption budgets; `Stop` ends containers at once; `EvictionOrStop` "
-            "does that where the API server cannot be asked.",
+            "`Eviction` asks the API server, which heeds disruption budgets; `Stop` asks the processes of its containers to "
+            "end, and ends them after the pod's grace period (ten minutes at most); what the kubelet then starts again is its business. "
+            "`EvictionOrStop` does that where the API server is out of reach.",
             choices=("Eviction", "Stop", "EvictionOrStop"),
             roots=_NODE,
             default="Eviction",

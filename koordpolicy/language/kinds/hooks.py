@@ -77,6 +77,17 @@ class ContainerHookSpec(PolicySpec):
             default=1.0,
         ),
     ] = None
+    writer: Annotated[
+        Value,
+        Slot(
+            STRING,
+            "As whom Arbitration knows what this hook says of shares, quotas and limits. Of hooks of one writer a later name goes over "
+            "an earlier one.",
+            choices=("batch-resources", "cpu-normalization", "cpuset"),
+            roots=_POD,
+            default="batch-resources",
+        ),
+    ] = None
     pod: Given[PodGroupSlots] = None
     """What the pod as a whole gets; what no rule says is left alone."""
     container: Given[ContainerGroupSlots] = None

@@ -23,6 +23,8 @@ from koordpolicy.model.shares import LEAST_SHARES, MOST_SHARES
 
 V1, V2 = CgroupVersion.V1, CgroupVersion.V2
 
+_SIZERS: Final = frozenset({FileWriter.BATCH_RESOURCES, FileWriter.CPU_NORMALIZATION, FileWriter.CPUSET})
+"""Those as whom hooks size pods and containers."""
 _MOST_QUOTA: Final = (1 << 44) - 1
 """Microseconds; the kernel's own bound (MAX_BW of kernel/sched/sched.h)."""
 _LEAST_QUOTA: Final = 1000
@@ -51,13 +53,11 @@ def _reads(controller: str, unit: FileUnit, v1: str | None, v2: str | None, form
 
 
 def _cpu() -> Iterator[KernelFile]:
-    shares = {FileWriter.BATCH_RESOURCES, FileWriter.CPU_SUPPRESS, FileWriter.INTERFERENCE}
+    shares = _SIZERS | {FileWriter.CPU_SUPPRESS, FileWriter.INTERFERENCE}
     quota = {
+        *_SIZERS,
         FileWriter.CPU_SUPPRESS,
         FileWriter.CPU_BURST,
-        FileWriter.CPU_NORMALIZATION,
-        FileWriter.CPUSET,
-        FileWriter.BATCH_RESOURCES,
         FileWriter.INTERFERENCE,
     }
     yield KernelFile(
@@ -148,7 +148,7 @@ def _memory() -> Iterator[KernelFile]:
             FileEntry("memory.limit_in_bytes", forms.UNLIMITED_AS_MINUS_ONE, 0, _MOST_BYTES, unlimited=True),
             FileEntry("memory.max", forms.UNLIMITED_AS_MAX, 0, _MOST_BYTES, unlimited=True),
         ),
-        writers=frozenset({FileWriter.BATCH_RESOURCES}),
+        writers=_SIZERS,
     )
     yield _reads("memory", FileUnit.BYTES, "memory.usage_in_bytes", "memory.current", forms.INTEGER)
     for name in ("memory.min", "memory.low", "memory.high"):

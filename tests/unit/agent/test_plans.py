@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.agent.hooks.container_writes import container_writes
-from koordpolicy.agent.hooks.containers import GroupNumbers, PodNumbers
+from koordpolicy.agent.hooks.containers import GroupNumbers, HookedNumbers, PodNumbers
 from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.arbiter import settle
 from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, PodCPU
@@ -113,7 +113,8 @@ def test_containers_get_their_numbers_and_cpus() -> None:
             "side": GroupNumbers(cpus=CPUChoice.INHERITED),
         },
     )
-    found = container_writes(Pod("p", uid="u"), numbers, pools)
+    hooked = HookedNumbers(numbers, {"batch-resources": numbers})
+    found = container_writes(Pod("p", uid="u"), hooked, pools)
     assert [(one.file, one.group, one.value) for one in found.writes] == [
         ("cpu.shares", pod_group("u"), 2),
         (QUOTA, pod_group("u"), -1),
@@ -121,7 +122,7 @@ def test_containers_get_their_numbers_and_cpus() -> None:
         ("oom_score_adj", WEB, -5),
     ]
     unreadable = Pod("p", uid="u", annotations={RESOURCE_STATUS: "{"})
-    moved = container_writes(unreadable, numbers, pools)
+    moved = container_writes(unreadable, hooked, pools)
     assert "cpuset.cpus" not in {one.file for one in moved.writes}
     assert RESOURCE_STATUS in moved.notes[0]
 
