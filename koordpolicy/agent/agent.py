@@ -39,6 +39,7 @@ from koordpolicy.agent.strategies.host_applications import KIND as APPLICATIONS
 from koordpolicy.agent.strategies.prediction_rules import KIND as PREDICTION
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.agent.unchanged import read_facts
+from koordpolicy.agent.undoing import HURTS
 from koordpolicy.agent.watch import NodeWatch
 from koordpolicy.algorithms.node_record import NodeSight
 from koordpolicy.algorithms.records import PodRecords
@@ -46,7 +47,6 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.linux.errors import KernelFileError
-from koordpolicy.linux.files.kernel_file import FileWriter
 from koordpolicy.linux.readings.topology import read_processors
 from koordpolicy.linux.signals import HostSignals
 from koordpolicy.model.metric import NodeMetric
@@ -61,8 +61,6 @@ from koordpolicy.runtime.process import Tasks
 
 LOG: Final = logging.getLogger(__name__)
 
-_HURTS: Final = frozenset({FileWriter.CPU_SUPPRESS, FileWriter.INTERFERENCE})
-"""What is undone at the stop: it holds work back by what was measured a moment ago, and nobody measures any more."""
 _LEAST_PAUSE: Final = NANOSECONDS // 10
 _SLACK: Final = NANOSECONDS // 20
 """Turns that are so near are taken together."""
@@ -380,7 +378,7 @@ class NodeAgent:
     async def stop(self) -> None:
         """Give back what would hurt while nobody measures; say so."""
         self._signals.stop()
-        results = self.kernel.door.undo(lambda write: write.writer in _HURTS)
+        results = self.kernel.door.undo(lambda write: write.writer in HURTS)
         if results:
             LOG.info("%d kernel files were given back what they said before", len(results))
 

@@ -17,6 +17,7 @@ from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
 from koordpolicy.agent.supply import PodSupply
+from koordpolicy.agent.undoing import undo_journal, undo_left
 from koordpolicy.agent.watch import NodeWatch
 from koordpolicy.diagnostics.escaping import json_text
 from koordpolicy.kube.backoff import Backoff
@@ -29,7 +30,7 @@ from koordpolicy.linux.host_root import HOST_TREES, HostRoot
 from koordpolicy.linux.writes.audit import WriteLog
 from koordpolicy.linux.writes.door import DoorLimits, KernelDoor
 from koordpolicy.model.time import NANOSECONDS
-from koordpolicy.runtime.clock import monotonic_ns
+from koordpolicy.runtime.clock import monotonic_ns, now_ns
 from koordpolicy.runtime.component import ComponentOptions, RunningComponent, Settings, running_component
 from koordpolicy.runtime.decision_file import open_sink
 from koordpolicy.runtime.leader import page_token
@@ -100,7 +101,9 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
     )
     async with AsyncExitStack() as stack:
         component = await stack.enter_async_context(running_component(process, settings, options))
-        kernel = node_kernel(agent)
+        kernel = node_kernel(agent, settings.state_directory)
+        if left := undo_left(kernel, audit, now_ns()):
+            LOG.warning("%d kernel files were given back that a killed process had left", left)
         watch = NodeWatch(component, agent.node)
         answers = PodAnswers(agent.pods_from, began=monotonic_ns())
         peaks = PeakFiles(settings.state_directory) if settings.state_directory else None
@@ -124,15 +127,24 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
             await node.stop()
 
 
-def node_kernel(agent: AgentSettings) -> NodeKernel:
-    """The kernel of the node, with the door; in a dry run a door that only plans."""
+def node_kernel(agent: AgentSettings, state_directory: str = "") -> NodeKernel:
+    """The kernel of the node, with the door; in a dry run a door that only plans.
+
+    What is to be undone is kept in the state directory, for the process after this one.
+    """
     root = HostRoot({**HOST_TREES, **agent.trees})
     try:
         hierarchy = discover_hierarchy(root)
     except KernelFileError as error:
         raise CannotStart(f"there are no control groups to work on: {error}") from None
     door = KernelDoor(
-        root, hierarchy, monotonic_ns, DOOR, WriteLog(_WRITES), plan_only=agent.dry_run or agent.once
+        root,
+        hierarchy,
+        monotonic_ns,
+        DOOR,
+        WriteLog(_WRITES),
+        plan_only=agent.dry_run or agent.once,
+        journal=undo_journal(state_directory, root),
     )
     return NodeKernel(root, hierarchy, door, agent.parent)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from koordpolicy.linux.errors import Malformed
 
 _MOST_LINES = 1 << 16
+_MOST_DIGITS = 40
 
 
 def lines(content: str) -> Iterator[list[str]]:
@@ -15,11 +16,16 @@ def lines(content: str) -> Iterator[list[str]]:
             yield words
 
 
+def is_number(word: str) -> bool:
+    """Whether a word is a whole number that a kernel may write: none is longer than twice 64 bits."""
+    return word.isdecimal() and len(word) <= _MOST_DIGITS
+
+
 def numbers(content: str) -> dict[str, int]:
     """The first number of each line by its name, a colon at its end left out; lines without one are passed over."""
     found = {}
     for name, *rest in lines(content):
-        if rest and rest[0].isdecimal():
+        if rest and is_number(rest[0]):
             found[name.removesuffix(":")] = int(rest[0])
     return found
 

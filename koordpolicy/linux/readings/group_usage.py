@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy, LocatedFile
 from koordpolicy.linux.errors import Malformed
 from koordpolicy.linux.files.kernel_file import CgroupVersion
-from koordpolicy.linux.readings.fields import lines, need, numbers
+from koordpolicy.linux.readings.fields import is_number, lines, need, numbers
 from koordpolicy.linux.readings.value import read_located
 from koordpolicy.linux.root import KernelRoot
 
@@ -23,7 +23,7 @@ def cpu_usage_of(place: LocatedFile, content: str) -> int:
     """The same of the file's text. Raises `Malformed`."""
     if place.entry is place.file.of(CgroupVersion.V2):
         return need(place.path, numbers(content), "usage_usec") * _MICROSECOND
-    if not content.strip().isdecimal():
+    if not is_number(content.strip()):
         raise Malformed(place.path, "not a number")
     return int(content)
 
@@ -116,7 +116,7 @@ def _by_node(words: list[str]) -> dict[int, int]:
     return {
         int(name[1:]): int(value)
         for name, _, value in pairs
-        if name[:1] == "N" and name[1:].isdecimal() and value.isdecimal()
+        if name[:1] == "N" and is_number(name[1:]) and is_number(value)
     }
 
 
@@ -129,7 +129,7 @@ def read_cold_memory(root: KernelRoot, hierarchy: Hierarchy, group: str, age: in
     place, content = read_located(root, hierarchy, "memory.idle_page_stats", group)
     total = found = 0
     for name, *rest in lines(content):
-        if name[:1] not in {"c", "d"} or not rest or not all(word.isdecimal() for word in rest):
+        if name[:1] not in {"c", "d"} or not rest or not all(map(is_number, rest)):
             continue
         found += 1
         total += sum(map(int, rest[age:]))

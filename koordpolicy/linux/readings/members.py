@@ -5,7 +5,7 @@ from typing import Final
 
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
 from koordpolicy.linux.errors import Malformed
-from koordpolicy.linux.readings.fields import lines
+from koordpolicy.linux.readings.fields import is_number, lines
 from koordpolicy.linux.readings.value import read_located
 from koordpolicy.linux.root import KernelRoot
 
@@ -35,6 +35,6 @@ def sees_all_processes(root: KernelRoot, hierarchy: Hierarchy) -> bool:
 def _listed(root: KernelRoot, hierarchy: Hierarchy, group: str, file: str = "cgroup.procs") -> Sequence[int]:
     place, content = read_located(root, hierarchy, file, group)
     words = [word for line in lines(content) for word in line]
-    if not all(word.isdecimal() for word in words):
+    if not all(map(is_number, words)):
         raise Malformed(place.path, "not a list of processes")
     return tuple(map(int, words))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from koordpolicy.linux.errors import Malformed
-from koordpolicy.linux.readings.fields import lines, need, numbers
+from koordpolicy.linux.readings.fields import is_number, lines, need, numbers
 from koordpolicy.linux.root import PROC, SYS, KernelRoot
 
 STAT = f"{PROC}/stat"
@@ -43,9 +43,7 @@ def cpu_ticks_of(content: str) -> NodeCpuTicks:
             by_name[name.removeprefix("cpu")] = _ticks(STAT, rest)
     if "" not in by_name:
         raise Malformed(STAT, "there is no line `cpu` in it")
-    return NodeCpuTicks(
-        by_name.pop(""), {int(name): one for name, one in by_name.items() if name.isdecimal()}
-    )
+    return NodeCpuTicks(by_name.pop(""), {int(name): one for name, one in by_name.items() if is_number(name)})
 
 
 def _ticks(path: str, words: list[str]) -> CpuTicks:
@@ -152,6 +150,6 @@ def read_schedule_stat(root: KernelRoot, pid: int) -> ScheduleStat:
     """/proc/PID/schedstat of a thread by its ID; a process' own is its main thread's. Raises `KernelFileError`."""
     path = f"{PROC}/{pid}/schedstat"
     words = root.read(path).split()
-    if len(words) != 3 or not all(word.isdecimal() for word in words):
+    if len(words) != 3 or not all(map(is_number, words)):
         raise Malformed(path, "not three numbers")
     return ScheduleStat(*map(int, words))

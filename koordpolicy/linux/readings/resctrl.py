@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from koordpolicy.linux.errors import KernelFileError, Malformed
+from koordpolicy.linux.readings.fields import is_number
 from koordpolicy.linux.root import RESCTRL, KernelRoot
 
 _NO_GROUPS = frozenset({"info", "mon_data", "mon_groups"})
@@ -25,7 +26,7 @@ def read_schemata(root: KernelRoot, group: str = "") -> Mapping[str, Mapping[int
     for line in root.read(path).splitlines():
         name, colon, rest = line.strip().partition(":")
         pairs = [part.strip().partition("=") for part in rest.split(";") if part.strip()]
-        if not colon or not all(cache.isdecimal() for cache, _, _ in pairs):
+        if not colon or not all(is_number(cache) for cache, _, _ in pairs):
             raise Malformed(path, f"`{line.strip()}` is no line of a resource")
         found[name] = {int(cache): value for cache, _, value in pairs}
     return found
@@ -44,7 +45,7 @@ def read_group_tasks(root: KernelRoot, group: str = "") -> frozenset[int]:
     """The thread IDs in a group. Raises `NoSuchFile` where there is none of that name."""
     path = "/".join(part for part in (RESCTRL, group, "tasks") if part)
     words = root.read(path).split()
-    if not all(word.isdecimal() for word in words):
+    if not all(map(is_number, words)):
         raise Malformed(path, "not a list of tasks")
     return frozenset(map(int, words))
 
@@ -64,7 +65,7 @@ def read_cache_use(root: KernelRoot, group: str = "") -> Mapping[int, CacheUse]:
     found = {}
     for name in root.names(directory):
         cache = name.removeprefix("mon_L3_")
-        if cache.isdecimal():
+        if is_number(cache):
             try:
                 numbers = [
                     int(root.read(f"{directory}/{name}/{file}"))

@@ -1,6 +1,7 @@
 """The machine's CPUs: cores, sockets, NUMA nodes and shared caches, from /sys."""
 
 from koordpolicy.linux.errors import Malformed, NoSuchFile
+from koordpolicy.linux.readings.fields import is_number
 from koordpolicy.linux.root import PROC, SYS, KernelRoot
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.topology import Processor
@@ -30,7 +31,7 @@ def read_node_cpus(root: KernelRoot) -> dict[int, frozenset[int]]:
         return {}
     numbers = (name.removeprefix("node") for name in names if name.startswith("node"))
     found = {
-        int(number): _list(root, f"{_NODES}/node{number}/cpulist") for number in numbers if number.isdecimal()
+        int(number): _list(root, f"{_NODES}/node{number}/cpulist") for number in numbers if is_number(number)
     }
     return {node: cpus for node, cpus in sorted(found.items()) if cpus}
 
@@ -42,7 +43,7 @@ def read_last_level_caches(root: KernelRoot) -> dict[int, frozenset[int]]:
         directory = f"{_CPUS}/cpu{cpu}/cache/index3"
         try:
             identity = root.read(f"{directory}/id").strip()
-            if identity.isdecimal():
+            if is_number(identity):
                 caches.setdefault(int(identity), _list(root, f"{directory}/shared_cpu_list"))
         except NoSuchFile:
             continue

@@ -12,6 +12,7 @@ from koordpolicy.linux.files.kernel_file import FilePlace, MergeRule
 from koordpolicy.linux.files.table import KERNEL_FILES
 from koordpolicy.linux.root import KernelRoot
 from koordpolicy.linux.writes.audit import WriteLog
+from koordpolicy.linux.writes.journal import Original, UndoJournal
 from koordpolicy.linux.writes.merge import Meeting, meeting
 from koordpolicy.linux.writes.write import ARRIVED, FileOutcome, FileWrite, FileWriteResult
 
@@ -57,7 +58,8 @@ class KernelDoor:
     """Writes to the files of a root. Safe for one thread at a time.
 
     `clock` gives nanoseconds that never go back; should they, nothing is remembered any longer than `refresh`.
-    With `plan_only` nothing is ever written: what would be is `PLANNED`.
+    With `plan_only` nothing is ever written: what would be is `PLANNED`. A `journal` keeps what files said before they were
+    written, for the process after one that is killed: `restore` takes it over.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class KernelDoor:
         log: WriteLog,
         *,
         plan_only: bool = False,
+        journal: UndoJournal | None = None,
     ) -> None:
+        self._journal = None if plan_only else journal
         self._root = root
         self._hierarchy = hierarchy
         self._clock = clock
@@ -101,6 +105,15 @@ class KernelDoor:
                 ends[depth, index] = self._write(one)
         return tuple(ends[depth, index] for depth, level in enumerate(levels) for index in range(len(level)))
 
+    def restore(self) -> int:
+        """Know what the process before has written and not undone, so that `undo` gives it back; how many files that are."""
+        for one in () if self._journal is None else self._journal.load():
+            found = self._admit(one.write)
+            if not isinstance(found, FileWriteResult):
+                place, key, _text = found
+                self._keep(key, one.write, place).original = one.text
+        return len(self._known)
+
     def undo(self, choose: Callable[[FileWrite], bool]) -> tuple[FileWriteResult, ...]:
         chosen = [
             (key, known, known.original)
@@ -121,6 +134,7 @@ class KernelDoor:
         for key, _, _ in chosen:
             if results[key].outcome is not FileOutcome.FAILED:
                 self._known.pop(key, None)
+                self._let_go(key)
         return tuple(results[key] for key, _, _ in chosen)
 
     def forget(self, target: str) -> None:
@@ -131,6 +145,7 @@ class KernelDoor:
         ]
         for key in ended:
             del self._known[key]
+            self._let_go(key)
         for path in [
             path for path, one in self._missing.items() if one[0] == target or one[0].startswith(f"{target}/")
         ]:
@@ -247,10 +262,12 @@ class KernelDoor:
                 return FileWriteResult(write, FileOutcome.EQUAL, place.path, before)
             if self._plan_only:
                 return FileWriteResult(write, FileOutcome.PLANNED, place.path, before)
+            self._note(write, place, key, before)
             self._try(place.path, text)
         except NoSuchFile as error:
             self._known.pop(key, None)
             self._miss(write.target, place.path, error.problem)
+            self._let_go(key)
             return FileWriteResult(write, FileOutcome.UNSUPPORTED, place.path, before, error.problem)
         except OutsideRoot as error:
             return self._refused(write, error.problem, place.path)
@@ -268,6 +285,20 @@ class KernelDoor:
             self._missing[path] = (target, problem, self._clock() + self._limits.refresh)
             while len(self._missing) > self._limits.most_files:
                 self._missing.popitem(last=False)
+
+    def _note(self, write: FileWrite, place: LocatedFile, key: _Key, before: str) -> None:
+        """Keep in the journal what a file says that is about to be written for the first time."""
+        known = self._known.get(key)
+        if self._journal is None or write.writer not in self._journal.writers:
+            return
+        if known is None or known.original is None:
+            original = place.entry.form.before(write.value, before)
+            if original is not None:
+                self._journal.keep("\0".join(key), Original(write, original))
+
+    def _let_go(self, key: _Key) -> None:
+        if self._journal is not None:
+            self._journal.drop("\0".join(key))
 
     def _try(self, path: str, text: str) -> None:
         for attempt in range(1, self._limits.attempts + 1):

@@ -82,6 +82,10 @@ class WriteDoor(Protocol):
         """
         ...
 
+    def restore(self) -> int:
+        """Know what a process before this one wrote and did not undo, so that `undo` gives it back; how many files are known."""
+        ...
+
     def undo(self, choose: Callable[[FileWrite], bool]) -> tuple[FileWriteResult, ...]:
         """Give the chosen files back what they said before this door's first write, children before parents.
 
