@@ -150,7 +150,7 @@ def _original(said: Mapping[str, Any]) -> Original | None:
         return (
             None
             if value is None
-            else Original(FileWrite(file, value, FileWriter(said.get("writer")), target), text)
+            else Original(FileWrite(file, value, FileWriter(str(said.get("writer"))), target), text)
         )
     except ValueError:
         return None

@@ -149,7 +149,9 @@ class Server(MemoryCluster):
         self.clock = Clock()
         self.gone: set[str] = set()
 
-    async def evict(self, namespace: str, name: str, **more: Any) -> None:
+    async def evict(  # type: ignore[override]  # whatever else is asked for does not matter here
+        self, _namespace: str, pod: str, **_more: Any
+    ) -> None:
         assert self.agent is not None and self.agent.measurements is not None
         node = self.agent.measurements.node.excerpt("memory", self.clock.monotonic, 3600 * SECOND)
         self.evictions.append(
@@ -158,8 +160,7 @@ class Server(MemoryCluster):
         problem: KubeError | None = self.chance.choice([None, Unreachable("away"), TooManyRequests("no")])
         if problem is not None:
             raise problem
-        del namespace, more
-        self.gone.add(name)
+        self.gone.add(pod)
 
 
 PODS_OF = {
