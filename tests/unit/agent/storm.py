@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -65,7 +65,7 @@ def main(state: str, parent: str) -> None:
         shares = [Path(CGROUPS, "cpu", group, "cpu.shares") for group in groups]
         compiled, chance, cut = graph(*POLICIES), Random(16), 0
         for _ in range(KILLS):
-            agent = _fork(compiled, state, parent)
+            agent = _begun(compiled, state, parent, shares)
             _until(lambda: quota.read_text().strip() == str(QUOTA), agent)
             for file in shares:  # a storm: others write, and the agent writes against them
                 file.write_text("7777")
@@ -75,8 +75,7 @@ def main(state: str, parent: str) -> None:
             said = {file.read_text().strip() for file in shares}
             cut += "7777" in said
         assert cut > 0, "no agent was killed in the midst of its work"
-        last = _fork(compiled, state, parent)
-        _until(lambda: all(file.read_text().strip() == "512" for file in shares), last)
+        last = _begun(compiled, state, parent, shares)
         _until(lambda: quota.read_text().strip() == str(QUOTA), last)
         os.kill(last, signal.SIGTERM)
         os.waitpid(last, 0)
@@ -85,6 +84,15 @@ def main(state: str, parent: str) -> None:
     finally:
         for controller in ("cpu", "cpuset", "memory", "cpuacct"):
             remove_groups(root, hierarchy.directory(controller, parent))
+
+
+def _begun(compiled: RuleGraph, state: str, parent: str, shares: Sequence[Path]) -> int:
+    """An agent that has set all shares itself."""
+    for file in shares:
+        file.write_text("7777")
+    agent = _fork(compiled, state, parent)
+    _until(lambda: all(file.read_text().strip() == "512" for file in shares), agent)
+    return agent
 
 
 def _container(number: int) -> str:
