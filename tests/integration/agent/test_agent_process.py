@@ -27,6 +27,10 @@ BUNDLE = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\n"
     "metadata: {name: fleet}\nspec: {extends: [koordinator]}\n"
 )
+PREDICTION = (
+    "apiVersion: koordpolicy.io/v1alpha1\nkind: Prediction\nmetadata: {name: soon}\n"
+    "spec: {coldStart: 1s, interval: 1s, method: Pods}\n"
+)
 
 
 def has_writable_groups() -> bool:
@@ -74,13 +78,15 @@ class Node:
         assert status == 201, answer
         return answer
 
-    def pod(self, name: str) -> str:
-        """A pod on batch resources, running as a kubelet tells of it; its group below the hierarchies."""
+    def pod(self, name: str, qos: str = "BE") -> str:
+        """A pod on batch resources, or a service, running as a kubelet tells of it; its group below the hierarchies."""
         amounts = {"kubernetes.io/batch-cpu": "500", "kubernetes.io/batch-memory": "64Mi"}
+        if qos != "BE":
+            amounts = {"cpu": "500m", "memory": "64Mi"}
         pod = {
             "metadata": {
                 "name": name,
-                "labels": {"koordinator.sh/qosClass": "BE"},
+                "labels": {"koordinator.sh/qosClass": qos},
                 "annotations": {"koordinator.sh/oom-score-adj": "777"},
             },
             "spec": {
@@ -97,7 +103,8 @@ class Node:
         assert (
             self.access.request("PATCH", f"/api/v1/namespaces/default/pods/{name}/status", status)[0] == 200
         )
-        group = f"{self.parent}/kubepods/besteffort/pod{uid}/{CONTAINER}"
+        parent = f"{self.parent}/kubepods{'/besteffort' if qos == 'BE' else ''}"
+        group = f"{parent}/pod{uid}/{CONTAINER}"
         for controller in CONTROLLERS:
             self.make(controller, group)
         return group
@@ -143,6 +150,9 @@ class Node:
         with Running(self.command("--http=off", *more), log, environment=environment) as running:
             yield running
 
+    def status(self) -> Any:
+        return self.access.request("GET", f"/api/v1/nodes/{NODE}")[1]["status"]
+
     def report(self) -> Any:
         _, metric = self.access.request("GET", f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}")
         return metric
@@ -171,6 +181,8 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
     policies = node.folder / "policies"
     policies.mkdir()
     (policies / "koordpolicy.yaml").write_text(BUNDLE)
+    (policies / "prediction.yaml").write_text(PREDICTION)
+    node.pod("service", "LS")
 
     planned = subprocess.run(
         node.command("--once", "--output", "json", "--http=off", "--policies", str(REPOSITORY / "examples/06-node")),
@@ -196,10 +208,16 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         until(lambda: node.file("cpu", group, "cpu.shares") == "512", agent)
         until(lambda: node.file("cpu", group, "cpu.cfs_quota_us") == "50000", agent)
         until(lambda: node.file("memory", group, "memory.limit_in_bytes") == str(64 << 20), agent)
-        until(lambda: node.report().get("status", {}).get("podsMetric"), agent)
+        until(lambda: len(node.report().get("status", {}).get("podsMetric", ())) == 2, agent)
         report = node.report()
-        assert report["status"]["podsMetric"][0]["name"] == "batch"
-        assert report["status"]["podsMetric"][0]["qos"] == "BE"
+        metrics = {one["name"]: one["qos"] for one in report["status"]["podsMetric"]}
+        assert metrics == {"batch": "BE", "service": "LS"}
+        # The service requests half a core and uses nothing: that is offered as mid resources.
+        spare = report["status"]["prodReclaimableMetric"]["resource"]["resources"]
+        assert 400 < int(spare["cpu"].removesuffix("m")) <= 500
+        assert 0 < int(spare["memory"]) <= 64 << 20
+        assert (state / "peaks" / "system.json").exists()
+        until(lambda: int(node.status()["allocatable"].get("kubernetes.io/mid-cpu", "0")) > 0, agent)
         runs = json.loads(report["metadata"]["annotations"]["koordpolicy.io/runs"])
         assert runs["state"] == "Active"
         with node.process(group) as process:

@@ -15,6 +15,7 @@ import pytest
 from koordpolicy.agent import agent as agent_module
 from koordpolicy.agent.agent import NodeAgent
 from koordpolicy.agent.audit.log import AuditLog
+from koordpolicy.agent.explanation import node_explanation
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import PodSource
@@ -26,6 +27,7 @@ from koordpolicy.linux.errors import of_os_error
 from koordpolicy.linux.fake.machine import FakeMachine, FakeTask, MachineSettings
 from koordpolicy.linux.fake.root import FakeRoot
 from koordpolicy.linux.files.kernel_file import CgroupVersion, FileWriter
+from koordpolicy.linux.readings.resctrl import resctrl_groups
 from koordpolicy.linux.root import CGROUPS
 from koordpolicy.linux.writes.audit import WriteLog
 from koordpolicy.linux.writes.door import KernelDoor
@@ -273,6 +275,47 @@ def test_whatever_the_kernel_does_nothing_leaves_the_agent(
     assert cluster.evictions, "nobody was ever evicted: the test shows nothing"
     assert max(pods for pods, _node in cluster.evictions) <= 30 * SECOND
     assert max(node for _pods, node in cluster.evictions) <= STALE
+
+
+def test_a_dry_run_names_all_that_would_be_done_and_does_none_of_it() -> None:
+    root = Hostile(CgroupVersion.V1, random.Random(0))
+    machine = FakeMachine(root, MachineSettings(memory=8 * GIB, reserve=1 << 20, step=100_000_000))
+    for pid, name in enumerate(GROUPS, 7):
+        appear(root, machine, name, pid)
+    root.changed.clear()
+    hierarchy = discover_hierarchy(root)
+    door = KernelDoor(root, hierarchy, lambda: NOW, LIMITS, WriteLog(100), plan_only=True)
+
+    async def story() -> dict[str, Any]:
+        async with whole_agent(
+            graph(*POLICIES),
+            NodeKernel(root, hierarchy, door),
+            MemoryCluster(Store(lambda: NOW / SECOND)),
+            list(PODS_OF.values()),
+            capacity={"cpu": "4", "memory": "8Gi", "pods": "110"},
+            dry_run=True,
+        ) as agent:
+            agent.doing.began = 0  # long ago: nobody goes in the first seconds
+            for _ in range(2):  # a rate takes two counts
+                agent.collect()
+                machine.advance(SECOND // 5)
+            frame = agent.frame()
+            assert frame is not None
+            await agent.carry_out(agent.strategies, frame)
+            return node_explanation(agent, frame)
+
+    record = asyncio.run(story())
+    told = {(one["strategy"], Path(one["file"]).name, one["outcome"]) for one in record["files"]}
+    assert {
+        ("resctrl", "BE", "planned"),
+        ("block-io", "blkio.throttle.read_iops_device", "unsupported"),
+        ("batch-resources", "cpu.shares", "planned"),
+        ("system", "min_free_kbytes", "planned"),
+        ("group-identity", "cpu.idle", "planned"),
+    } <= told, told
+    assert {one["strategy"] for one in record["evictions"]} == {"MemoryEviction"}
+    assert root.changed == set()
+    assert list(resctrl_groups(root)) == []
 
 
 # --- what a killed agent has left ---------------------------------------------------------------------

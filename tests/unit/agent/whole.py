@@ -82,6 +82,7 @@ async def whole_agent(
     *,
     capacity: dict[str, str],
     peaks: PeakFiles | None = None,
+    dry_run: bool = False,
     clock: Callable[[], int] = monotonic_ns,
 ) -> AsyncIterator[NodeAgent]:
     """An agent that has begun: its watches run, its rounds are the test's to make or to start."""
@@ -111,7 +112,13 @@ async def whole_agent(
     watch = NodeWatch(component, NODE)
     answers = PodAnswers(PodSource.KUBELET, began=clock())
     agent = NodeAgent(
-        component, watch, kernel, answers, AuditLog(1 << 20, clock, lambda: "token"), peaks=peaks
+        component,
+        watch,
+        kernel,
+        answers,
+        AuditLog(1 << 20, clock, lambda: "token"),
+        dry_run=dry_run,
+        peaks=peaks,
     )
     async with Tasks() as tasks:
         watch.start(tasks)
