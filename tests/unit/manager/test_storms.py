@@ -19,7 +19,7 @@ from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.workqueue import Reconcile, WorkQueue
 from tests.unit.manager.clusters import SmallCluster
 from tests.unit.runtime.scenes import running, until
-from tests.vectors.policies import graph
+from tests.vectors.policies import document, graph
 
 NODE_NAMES = [f"n{at}" for at in range(8)]
 
@@ -57,11 +57,15 @@ class StormyCluster(MemoryCluster):
         return await self._through(lambda: super(StormyCluster, self).patch(resource, name, patch, **more))
 
 
+FAILING = {"resource": "batch", "abnormal": {"when": {"cel": "node.name == 'n1'"}, "after": "0s"}}
+"""One of the nodes is abnormal, which its annotation says as well."""
+
+
 class Scene:
     """A cluster of eight nodes with one profile of quotas, and what a controller does to it."""
 
     def __init__(self, controller: str, seed: int = 0, trouble: int = 0) -> None:
-        self.small = SmallCluster(graph())
+        self.small = SmallCluster(graph(document("Overcommit", "failing", FAILING)))
         for name in NODE_NAMES:
             self.small.node(name)
             self.small.report(name)
