@@ -14,13 +14,16 @@ from koordpolicy.graph.exchange.documents import SOURCE, Imported, Taken
 from koordpolicy.graph.exchange.importing import import_config
 from koordpolicy.graph.exchange.refusing import files_of, without_refused
 from koordpolicy.language.documents.writing import yaml_text
-from koordpolicy.model.slo_config import LAYOUTS
+from koordpolicy.model.slo_config import LAYOUTS, ConfigError, read_document
 from koordpolicy.runtime.policies.packs import BARE
 from koordpolicy.runtime.policies.proposal import Proposal
 from koordpolicy.runtime.policies.revisions import errors_of
 
 PRECEDENCE: Final = 999_999
 """Above all policies but those that take the greatest precedence there is. What entries say for some nodes has one more."""
+
+_MOST_ENTRIES: Final = 500
+"""Entries of one document: each is compared with those before it, a quarter of a second for so many."""
 
 Check = Callable[[Mapping[str, str]], Proposal]
 """Finds out what would become of some files; waits for that."""
@@ -45,8 +48,11 @@ class ConfigReader:
 
     def read(self, data: Mapping[str, str], before: Mapping[str, str]) -> LiveConfig:
         """What the data says; of documents that are refused, what they said `before`, by path."""
-        imported = import_config(data, self._pack, PRECEDENCE)
-        checked, refused = self._checked(imported)
+        large = [row for key, text in data.items() if (row := _too_large(key, text)) is not None]
+        small = {key: text for key, text in data.items() if all(row.source != key for row in large)}
+        imported = import_config(small, self._pack, PRECEDENCE)
+        checked, found = self._checked(imported)
+        refused = large + found
         refused += [row for row in checked.table if row.source in LAYOUTS and not row.decision]
         bad = {document_of(row.source) for row in refused}
         kept = {path for path in map(self._path, bad) if path in before}
@@ -81,6 +87,18 @@ class ConfigReader:
 
     def _path(self, key: str) -> str:
         return f"{self._directory}/{key}.yaml"
+
+
+def _too_large(key: str, text: str) -> Taken | None:
+    """A refusal of a document that says something for more sorts of nodes than are compared with each other."""
+    try:
+        document = read_document(key, text) if key in LAYOUTS and text else None
+    except ConfigError:
+        return None  # which will be told
+    count = 0 if document is None else len(document.entries)
+    if count <= _MOST_ENTRIES:
+        return None
+    return Taken(key, reason=f"it has {count} entries for nodes; at most {_MOST_ENTRIES} are followed")
 
 
 def document_of(source: str) -> str:

@@ -150,12 +150,14 @@ async def _it_lies_above_the_policies(site: Site) -> None:
             resource_threshold_config={"clusterStrategy": {"enable": True, "cpuSuppressThresholdPercent": 0}},
             cpu_burst_config={"clusterStrategy": {"policy": "auto", "cpuBurstPercent": 300}},
             unheard_of={},
+            host_application_config={"nodeConfigs": [{"name": f"n{number}"} for number in range(501)]},
         )
         await until(lambda: "cpu-burst-config" in site.told["documents"])
         await until(lambda: site.live.graph.value("CPUBurst.burst", node={"labels": {}}) is not None)
         refused = {one["place"]: one["reason"] for one in site.told["refused"]}
         assert refused == {
             "colocation-config": "colocation-config.cpuReclaimThresholdPercent: expected a whole number of 64 bits",
+            "host-application-config": "it has 501 entries for nodes; at most 500 are followed",
             "resource-threshold-config.clusterStrategy.cpuSuppressThresholdPercent": refused[
                 "resource-threshold-config.clusterStrategy.cpuSuppressThresholdPercent"
             ],
@@ -190,8 +192,10 @@ async def _it_lies_above_the_policies(site: Site) -> None:
     async with running(site.live.run()):
         await until(site.live.ready.is_set)
         await until(lambda: site.told["found"])
-        assert (site.reclaim(), len(site.told["refused"])) == ("71.0", 2)
-        await site.say(colocation_config={"enable": True}, resource_threshold_config="")
+        assert (site.reclaim(), len(site.told["refused"])) == ("71.0", 3)
+        await site.say(
+            colocation_config={"enable": True}, resource_threshold_config="", host_application_config=""
+        )
         await until(lambda: site.reclaim() == plain)
         assert site.metrics.value("koordpolicy_slo_config_refused", document="colocation-config") is None
         await site.cluster.delete(CONFIG_MAPS, NAME, namespace=NAMESPACE)
