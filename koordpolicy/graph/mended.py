@@ -7,7 +7,21 @@ from koordpolicy.diagnostics import Diagnostic, Diagnostics, Severity
 from koordpolicy.language.documents import Document
 
 _BY_THEMSELVES: Final = frozenset(
-    ("KP107", "KP201", "KP203", "KP204", "KP209", "KP210", "KP211", "KP212", "KP214")
+    (
+        "KP107",
+        "KP201",
+        "KP203",
+        "KP204",
+        "KP205",
+        "KP207",
+        "KP209",
+        "KP210",
+        "KP211",
+        "KP212",
+        "KP213",
+        "KP214",
+        "KP306",
+    )
 )
 """Mistakes of a value or of a part of an expression, whatever else stands around it."""
 

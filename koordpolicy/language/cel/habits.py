@@ -23,6 +23,54 @@ _WORDS = {
 }
 """Words that stand between operands elsewhere: what replaces them where that is all, and the advice."""
 
+_CALLS = {
+    "len": "size(x)",
+    "length": "size(x)",
+    "count": "size(x)",
+    "get": "m[?key].orValue(other)",
+    "getOrDefault": "m[?key].orValue(other)",
+    "keys": "m.map(key, key)",
+    "values": "m.map(key, m[key])",
+    "any": "list.exists(x, x > 0)",
+    "some": "list.exists(x, x > 0)",
+    "every": "list.all(x, x > 0)",
+    "includes": "'element' in list",
+    "toLowerCase": "text.lowerAscii()",
+    "lower": "text.lowerAscii()",
+    "toUpperCase": "text.upperAscii()",
+    "upper": "text.upperAscii()",
+    "startswith": "text.startsWith('part')",
+    "endswith": "text.endsWith('part')",
+    "strip": "text.trim()",
+    "test": "text.matches('pattern')",
+    "match": "text.matches('pattern')",
+    "str": "string(x)",
+    "float": "double(x)",
+    "round": "math.round(x)",
+    "floor": "math.floor(x)",
+    "ceil": "math.ceil(x)",
+    "abs": "math.abs(x)",
+    "avg": "list.sum() / size(list)",
+    "mean": "list.sum() / size(list)",
+    "now": "now",
+    "year": "now.getFullYear()",
+    "month": "now.getMonth()",
+    "day": "now.getDate()",
+    "weekday": "now.getDayOfWeek()",
+    "hour": "now.getHours()",
+    "hours": "now.getHours()",
+    "minute": "now.getMinutes()",
+    "minutes": "now.getMinutes()",
+    "second": "now.getSeconds()",
+}
+"""Functions and fields of other languages, and how CEL says what they do."""
+
+
+def called_elsewhere(name: str) -> str | None:
+    """How CEL writes what a function or a field of this name does in other languages."""
+    return _CALLS.get(name)
+
+
 _NUMBERS = frozenset(("int", "double"))
 
 
@@ -56,7 +104,7 @@ def habit(stream: Sequence[Token], at: int) -> tuple[str | None, str | None]:
 
 _PAIRS: dict[str, tuple[str | None, str | None]] = {
     "<>": (None, "write `!=`"),
-    "??": (None, "write `a.orValue(b)` with an optional, such as `node.usage.?cpu.orValue(0)`"),
+    "??": (None, 'write `a.orValue(b)` with an optional, such as `node.usage.total.?cpu.orValue(cpu("0"))`'),
     "!in": (None, "write `!(x in list)`"),
     "**": (None, "there is no power: multiply"),
     "->": (None, "write a macro: `list.map(x, x + 1)`"),

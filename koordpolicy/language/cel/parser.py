@@ -21,6 +21,8 @@ LEVELS = {
 FUNCTIONS = {operator: f"_{operator}_" for operator in LEVELS} | {"in": "@in"}
 _PREFIXES = {"-": "-_", "!": "!_"}
 
+_TOKENS_OF_PERCENTAGE = 2
+
 _PER_LEVEL = 4
 _MAX_RECURSION = (_PER_LEVEL + 1) * MAX_DEPTH
 """A budget in Python frames: a level of brackets takes about `_PER_LEVEL` of them and one for each
@@ -132,12 +134,21 @@ class Parser:
                     terms.append(self.binary(level + 1))
                 args = tuple(terms)
             else:
+                self._refuse_percentage()
                 args = (left, self.binary(level + 1))
             left = ast.CallExpr(
                 left.start, args[-1].end, FUNCTIONS[operator.kind], args, None, operator.start
             )
         self._depth -= 1
         return left
+
+    def _refuse_percentage(self) -> None:
+        """`x * 65% - y` is a remainder to CEL, whose divisor is less than nothing: nobody who writes it so means that."""
+        if self.token.kind == "-" and self._position >= _TOKENS_OF_PERCENTAGE:
+            number, sign = self._stream[self._position - _TOKENS_OF_PERCENTAGE : self._position]
+            is_glued = number.end == sign.start and sign.end < self.token.start
+            if sign.kind == "%" and number.kind in ("int", "double") and is_glued:
+                raise self.unexpected("a value")
 
     def _descend(self, frames: int) -> None:
         self._depth += frames

@@ -225,7 +225,14 @@ DNSName = Annotated[
 
 ItemName = Annotated[
     str,
-    Text("a name", _WORD, "a name has letters, digits, `-`, `_` and `.`", "KP108", least=1, most=63),
+    Text(
+        "a name",
+        _WORD,
+        "a name has letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+        "KP108",
+        least=1,
+        most=63,
+    ),
 ]
 """A name of an element of a list, of a class or of a band."""
 
@@ -234,14 +241,19 @@ LabelKey = Annotated[
     Text(
         "a label key",
         rf"(?:{_DNS}(?:\.{_DNS})*/)?{_WORD}",
-        "a key has an optional prefix with `/` and a name of letters, digits, `-`, `_` and `.`",
+        "a key has an optional prefix with `/` and a name of letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
         least=1,
         most=317,
     ),
 ]
 LabelValue = Annotated[
     str,
-    Text("a label value", f"(?:{_WORD})?", "a value has letters, digits, `-`, `_` and `.`", most=63),
+    Text(
+        "a label value",
+        f"(?:{_WORD})?",
+        "a value has letters, digits, `-`, `_` and `.`, with a letter or digit at both ends",
+        most=63,
+    ),
 ]
 AnyText = Annotated[str, Text("a text", most=10_000)]
 Glob = Annotated[str, Text("a path pattern", least=1, most=500)]

@@ -14,6 +14,7 @@ from koordpolicy.language.cel.checker.names import FactGroup, NameSpace, as_valu
 from koordpolicy.language.cel.checker.overloads import choose, loose, matches, spread, takers
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.functions import Function, Overload
+from koordpolicy.language.cel.habits import called_elsewhere
 from koordpolicy.language.cel.types import DYN, ERROR, INT, STRING, Type, list_of
 from koordpolicy.language.cel.units import KEEPS_FIRST, KEEPS_UNIT, units_of
 from koordpolicy.language.cel.wording import short, spoken
@@ -205,10 +206,9 @@ def _unknown_function(context: Context, node: ast.CallExpr, name: str) -> ir.Nod
     close = nearest(shown, [*_names(context, False), *context.environment.user_functions])
     if close:
         help: str | None = f"did you mean `{close}`?"
-    elif (usage := _usage(shown)) is not None:
-        help = f"write `{usage}`"
     else:
-        help = None
+        usage = _usage(shown) or called_elsewhere(node.function)
+        help = f"write `{usage}`" if usage else None
     return context.fail(
         "KP207", f"unknown function `{shown}`", start, node.name_start + len(node.function), help, close
     )
@@ -226,10 +226,10 @@ def _unknown_method(context: Context, node: ast.CallExpr, name: str) -> ir.Node:
             *at,
             f"write `{usage}`",
         )
-    close = nearest(name, _names(context, True))
-    return context.fail(
-        "KP207", f"unknown method `{name}`", *at, f"did you mean `{close}`?" if close else None, close
-    )
+    usage = called_elsewhere(name)
+    close = None if usage else nearest(name, _names(context, True))
+    help = f"write `{usage}`" if usage else f"did you mean `{close}`?" if close else None
+    return context.fail("KP207", f"unknown method `{name}`", *at, help, close)
 
 
 def _usage(name: str) -> str | None:
@@ -300,6 +300,8 @@ def _no_overload(
     help = f"it is written {_listed(taken)}"
     if name in ("cpu", "memory", "bandwidth") and types[0] == INT:
         help = f'write `{name}("{context.text(node.args[0])}")`'
+    elif not receiver and len(types) == 1 and takers(function, 1, True):
+        help = f"of a list it is written `{context.text(node.args[0])}.{name}()`"
     return context.fail("KP205", f"`{name}` does not take ({given})", node.start, node.end, help)
 
 

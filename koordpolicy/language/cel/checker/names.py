@@ -8,6 +8,7 @@ from koordpolicy.language.cel.ast import qualified_name, root_of
 from koordpolicy.language.cel.checker.context import Context
 from koordpolicy.language.cel.constants import constant
 from koordpolicy.language.cel.environment import TYPE_NAMES
+from koordpolicy.language.cel.habits import called_elsewhere
 from koordpolicy.language.cel.types import BOOL, DYN, ERROR, INT, STRING, Type, optional_of, type_of
 from koordpolicy.language.cel.values import TypeValue
 from koordpolicy.language.cel.wording import several, spoken
@@ -235,10 +236,17 @@ def _no_fields(context: Context, operand: ir.Node, type: Type, node: ast.SelectE
         overload.receiver and overload.params[0].name in (type.name, "param")
         for overload in function.overloads
     )
+    usage = called_elsewhere(field)
+    help = (
+        f"`{field}` is a method: write `{text}.{field}()`"
+        if method
+        else f"write `{usage}`"
+        if usage
+        else None
+    )
     return context.fail(
-        "KP205", f"`{text}` is {spoken(type)}, {why}", node.field_start, node.field_start + len(field),
-        f"`{field}` is a method: write `{text}.{field}()`" if method else None,
-    )  # fmt: skip
+        "KP205", f"`{text}` is {spoken(type)}, {why}", node.field_start, node.field_start + len(field), help
+    )
 
 
 def _step(context: Context, group: FactGroup, node: ast.SelectExpr) -> NamedPlace:

@@ -9,6 +9,7 @@ from koordpolicy.language.cel.library.quantities import parse_quantity
 from koordpolicy.language.cel.types import DURATION, INT, STRING, TIMESTAMP, Type, Unit
 from koordpolicy.language.cel.wording import open_type, spoken
 
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _VERBS = {"_+_": "added", "_-_": "subtracted", "_*_": "multiplied", "_/_": "divided", "_%_": "divided"}
 
 
@@ -62,7 +63,7 @@ def _conversion(context: Context, operator: str, args: list[ir.Node]) -> str | N
         if other.name == "optional_type":
             return f"take its value: `{text}.orValue(..)`"
         if one == TIMESTAMP and other == STRING:
-            return f"convert it: `timestamp({text})`"
+            return f"convert it: `timestamp({_with_time(node, text)})`"
         if one == DURATION and other == STRING:
             return f"convert it: `duration({text})`"
         if one == DURATION and other.is_number:
@@ -73,6 +74,13 @@ def _conversion(context: Context, operator: str, args: list[ir.Node]) -> str | N
     if context.type(counted).is_number and operator != "_+_":
         return as_number(context, written, context.type(counted))
     return as_text(context, counted)
+
+
+def _with_time(node: ir.Node, text: str) -> str:
+    """A text that is a time; where it is a mere date, midnight of that day."""
+    if isinstance(node, ir.Const) and isinstance(node.value, str) and _DATE.fullmatch(node.value):
+        return f"'{node.value}T00:00:00Z'"
+    return text
 
 
 def as_text(context: Context, node: ir.Node) -> str:
