@@ -67,8 +67,8 @@ def _found(policies: Policies, cluster: Snapshot, name: str, top: int, terminal:
     wanted = scheduler_of(pod)
     profile = wanted if wanted in graph.subjects(KIND) else DEFAULT_PROFILE
     if profile != wanted:
-        why = f"the policies have no profile `{wanted}`" if wanted else "the pod names no scheduler"
-        terminal.say(f"{why}; `{profile}` is asked instead")
+        reason = f"the policies have no profile `{wanted}`" if wanted else "the pod names no scheduler"
+        terminal.say(f"{reason}; `{profile}` is asked instead")
     scheduler = Scheduler(graph, lambda: cluster.taken, profile=profile, explained=top)
 
     def objects(resource: Resource) -> Iterator[Object]:
