@@ -145,7 +145,7 @@ def plan(decision: PodDecision, pod: Pod, now: int) -> WritePlan | None:
     homeward = decision.route is not None
     report = Report(decision.pod, reason, decision.message, _since(known, now), nominated, homeward)
     if decision.preemption is not None:
-        return Preempt(report, decision.preemption.victims, decision.preemption.cleared, now)
+        return Preempt(report, decision.preemption.sent_away, decision.preemption.cleared, now)
     said = None if known is None else (known.status, known.reason, known.message)
     return (
         None if nominated is None and not homeward and said == (_FALSE, reason, decision.message) else report

@@ -57,10 +57,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Victim:
-    """A pod that has to go."""
+    """A pod that has to go. `leaving` says that the cluster shows it on its way already."""
 
     pod: PodKey
     uid: str
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,11 @@ class PostFilterResult:
     victims: tuple[Victim, ...]
     violations: int = 0
     cleared: tuple[PodKey, ...] = ()
+
+    @property
+    def sent_away(self) -> tuple[Victim, ...]:
+        """The victims that are not on their way already: these alone are deleted, and told of."""
+        return tuple(victim for victim in self.victims if not victim.leaving)
 
 
 @dataclass(frozen=True, slots=True)

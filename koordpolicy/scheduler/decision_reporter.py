@@ -81,7 +81,7 @@ class DecisionReporter:
         elif result != "passed_on" and not of_many:
             recorder.record(about, "FailedScheduling", decision.message, type="Warning", action="Scheduling")
         if decision.preemption is not None and (outcome is None or outcome.error is None):
-            for victim in decision.preemption.victims:
+            for victim in decision.preemption.sent_away:
                 gone = {"namespace": victim.pod[0], "name": victim.pod[1], "uid": victim.uid}
                 message = f"Preempted by pod {decision.uid} on node {decision.preemption.node}"
                 one = {"apiVersion": "v1", "kind": "Pod", "metadata": gone}

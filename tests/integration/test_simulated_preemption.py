@@ -81,4 +81,4 @@ def test_who_goes_has_its_time_to_stop(case: Case) -> None:
     pods = told["pods"]
     assert pods["total"] == pods["scheduled"] + pods["pending"]
     assert pods["scheduled"] == pods["finished"] + pods["running"]
-    assert told["scheduling"]["preempted"] == case.get("preempted", case["events"]["Preempted"])
+    assert told["scheduling"]["preempted"] == case["events"]["Preempted"]

@@ -13,6 +13,7 @@ from ruamel.yaml import YAML
 from koordpolicy.model.disruption import read_budget
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.scheduler import PodDecision
+from koordpolicy.scheduler.binder import Preempt, plan
 from tests.unit.scheduler.world import START, World, node, pod, policies
 
 CASES: list[dict[str, Any]] = YAML(typ="safe").load(Path(__file__).with_name("preemption.yaml").read_text())
@@ -175,6 +176,18 @@ def test_another_revision_keeps_what_was_promised() -> None:
     assert not world.scheduler.framework.decide(
         pod("small", {"priority": 9000, "request": {"cpu": 6}})
     ).placed
+
+
+def test_who_is_on_its_way_already_may_be_chosen_and_is_not_sent_away_again() -> None:
+    world = crowded()
+    low = placed("low", "a", {"priority": 10, "request": {"cpu": 8}})
+    world.scheduler.set_pod(replace(low, deleted_at=world.now))
+    found = world.place("pod", {"request": {"cpu": 5}})
+    assert found.preemption is not None
+    assert [victim.pod[1] for victim in found.preemption.victims] == ["low"]
+    planned = plan(found, pod("pod"), world.now)
+    assert isinstance(planned, Preempt)
+    assert (planned.victims, planned.report.nominated) == ((), "a")
 
 
 # --- what brings a pod back that may displace others ------------------------------------------------

@@ -69,7 +69,7 @@ class Search:
             )  # fmt: skip
         return PostFilterResult(
             best.node,
-            tuple(Victim(view.pod.key, view.pod.uid) for view in best.victims),
+            tuple(Victim(view.pod.key, view.pod.uid, view.pod.terminating) for view in best.victims),
             best.violations,
             tuple(
                 key
