@@ -89,7 +89,7 @@ class InterferenceRounds:
         strictest = max(rules, key=lambda one: one.share)
         said = f"{strictest.share:g}% less by {KIND}/{strictest.rule}"
         if decision.outcome is not SuppressionAction.SUPPRESS:
-            return decision, f"{said} is wanted, and nothing is suppressed"
+            return decision, f"{said} is wanted, and nothing is suppressed: {decision.reason}"
         return suppressed_more(decision, rules, capacity), said
 
     def needs(self, frame: NodeFrame, others: Needs) -> Needs:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from koordpolicy.agent.plan import BEST_EFFORT, Group, Plan, Write, container_group, pod_group
-from koordpolicy.agent.strategies.suppression import Suppression
+from koordpolicy.agent.strategies.suppression import Suppression, SuppressionAction
 from koordpolicy.agent.strategies.suppression_plan import SuppressionPlan
 from koordpolicy.algorithms.cpuset import Reach
 
@@ -32,7 +32,8 @@ def suppression_writes(
     ]
     if plan.quota is not None:
         writes.append(Write(QUOTA_FILE, BEST_EFFORT, plan.quota, reason, WRITER))
-    return Plan(tuple(writes))
+    held = decision.outcome is SuppressionAction.SUPPRESS
+    return Plan(tuple(writes), notes=() if held or not because else (because,))
 
 
 def _reached(reach: Reach, pods: Mapping[str, Sequence[str]]) -> Iterator[Group]:

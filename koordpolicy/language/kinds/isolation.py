@@ -140,7 +140,7 @@ class BlockDeviceLimits(PolicyModel):
     """One device, and what may be asked of it. What is absent is not limited."""
 
     name: Annotated[str, Text("a name of a device", most=253)] = ""
-    """Its name: of the device, of the volume group, of the volume."""
+    """Its name: of the device, of the volume group, of the persistent volume or of the pod's own one that CSI mounts."""
     type: Given[Annotated[str, Text("a type of device", choices=("device", "volumegroup", "podvolume"))]] = (
         None
     )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.plan import Eviction
+from koordpolicy.agent.strategies.evictable import Evictable
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
 from koordpolicy.agent.strategies.memory_eviction import KIND, memory_needs
 from koordpolicy.agent.strategies.suppression import CPUSuppression
@@ -135,3 +136,14 @@ def test_a_round_never_takes_more_than_it_may(
     for task, done in zip(wanted, found.satisfied, strict=True):
         released = found.released.get(task.target, {})
         assert done == all(amount <= released.get(name, 0) for name, amount in task.release.items())
+
+
+def test_the_less_protected_class_goes_first_where_rules_do_not_say() -> None:
+    spec = {"bestEffort": {"candidates": True, "order": [{"cel": "pod.namespace"}]}}
+    compiled = graph(document("MemoryEviction", "ours", spec))
+    classes = {"c": "LS", "a": "BE", "b": "LSR", "d": "BE"}
+    pods = [Pod(name, uid=name, labels={QOS_CLASS: qos}, phase="Running") for name, qos in classes.items()]
+    sight = NodeSight(Node("n", capacity={"memory": 100}), pods, NodeMetric("n", updated_at=NOW))
+    record = agent_record(compiled, CPUSuppression(compiled), sight, NOW)
+    found = Evictable(compiled, KIND, record, NOW).candidates("bestEffort")
+    assert [one["name"] for one in found] == ["d", "a", "c", "b"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.agent.hooks.container_writes import container_writes
-from koordpolicy.agent.hooks.containers import GroupNumbers, HookedNumbers, PodNumbers
+from koordpolicy.agent.hooks.containers import GroupNumbers, HookedNumbers, PodNumbers, numbers_by_writer
 from koordpolicy.agent.plan import BEST_EFFORT, Group, Level, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.arbiter import settle
 from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, PodCPU
@@ -22,8 +22,8 @@ from koordpolicy.algorithms.cpu_burst import PoolState
 from koordpolicy.algorithms.cpu_pools import CPUChoice, CPUPools, pools_of
 from koordpolicy.algorithms.records import pods_on_node
 from koordpolicy.language.facts import TIMES
-from koordpolicy.model.pod import Pod
-from koordpolicy.model.protocol import RESOURCE_STATUS
+from koordpolicy.model.pod import Container, Pod
+from koordpolicy.model.protocol import QOS_CLASS, RESOURCE_STATUS
 from koordpolicy.model.time import NANOSECONDS
 from tests.unit.agent.nodes import NOW, decision, group, sight
 from tests.vectors.policies import document, graph
@@ -142,6 +142,40 @@ def test_a_throttled_container_grows_step_by_step_and_holds_its_quota() -> None:
         seen.append(quota)
         assert plan.holds == {(QUOTA, WEB): "cpu-burst", (QUOTA, pod_group("u")): "cpu-burst"}
     assert seen == [120_000, 144_000, 172_800, 207_360]
+
+
+def test_bursts_begin_at_the_quota_that_hooks_give() -> None:
+    compiled = graph(document("CPUBurst", "ours", {"policy": "auto"}))
+    (record,) = pods_on_node([Pod("p", uid="u", phase="Running")], None, compiled.catalogue, TIMES)
+    bursts, quota = CPUBursts(compiled, lambda: 1.0), 60_000
+    tokens: Any = {}
+    for throttled, most in ((0.2, 180_000), (None, 180_000)):
+        for second in range(9):
+            container = ContainerCPU(1000, quota, used=500, throttled=throttled, sized=60_000)
+            pod = PodCPU(record, quota, {"web": container})
+            plan, tokens = bursts.plan({}, [pod], PoolState.IDLE, tokens, NOW + second * NANOSECONDS)
+            own = [one.value for one in plan.writes if one.file == QUOTA and one.group == WEB]
+            quota = own[0] if own and isinstance(own[0], int) else quota
+        assert quota == most
+    pod = PodCPU(record, quota, {"web": ContainerCPU(1000, quota, sized=60_000)})
+    plan, _tokens = CPUBursts(graph(), lambda: 0.0).plan({}, [pod], PoolState.IDLE, {}, NOW)
+    assert [one.value for one in plan.writes if one.file == QUOTA and one.group == WEB] == [60_000]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "writer", "quota"),
+    [({}, "cpu-normalization", 50_000), ({RESOURCE_STATUS: '{"cpuset": "1"}'}, "cpuset", -1)],
+)
+def test_the_arbiter_knows_hooks_by_what_they_do(
+    annotations: dict[str, str], writer: str, quota: int
+) -> None:
+    limited = Container("web", limits={"cpu": 1000})
+    pod = Pod("p", uid="u", labels={QOS_CLASS: "LS"}, annotations=annotations, containers=(limited,))
+    hooked = numbers_by_writer(
+        graph(), pod, {"cpuNormalization": 2.0}, NOW, ("cpu-normalization", "owned-cpus")
+    )
+    found = settle(graph(), [container_writes(pod, hooked, CPUPools({0: "0-3"}))], {}, NOW).plan
+    assert {(one.strategy, one.value) for one in found.writes if one.file == QUOTA} == {(writer, quota)}
 
 
 def test_without_bursts_only_quotas_that_grew_are_reset() -> None:

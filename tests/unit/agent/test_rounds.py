@@ -179,6 +179,20 @@ def test_suppression_follows_interference() -> None:
     assert usual - less == 5
 
 
+def test_where_nothing_is_suppressed_it_is_said_that_more_is_wanted() -> None:
+    strategies = {one.kind: one.plan for one in node_strategies(lambda: 0.5)}
+    node, compiled = FakeNode([WEB, BATCH]), interference()
+    frame = node.frame(compiled, signals={WEB.uid: PodSignals({("cpu", "some"): 30.0})})
+    suffer, suppress = strategies["Interference"], strategies["CPUSuppress"]
+    assert suffer is not None and suppress is not None
+    suffer(frame)
+    off = graph(document("CPUSuppress", "ours", {"enabled": False}))
+    (note,) = suppress(node.frame(off)).notes
+    assert note == (
+        "10% less by Interference/waiting is wanted, and nothing is suppressed: suppression is not enabled"
+    )
+
+
 def test_evictions_for_interference_come_after_others() -> None:
     rounds, node = InterferenceRounds(), FakeNode([WEB, BATCH])
     compiled = interference(reaction="EvictBestEffort")
