@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from operator import is_
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,7 @@ from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.plan import Plan
 from koordpolicy.agent.pods import PodAnswers
 from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
+from koordpolicy.agent.reports.node_topologies import TopologyReporter
 from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
 from koordpolicy.agent.rounds.interference import add_signals, signals_of
 from koordpolicy.agent.rounds.prediction import PredictionRounds
@@ -104,6 +106,7 @@ class NodeAgent:
         )
         component.process.metrics.set("koordlet_start_time", now_ns() / NANOSECONDS, node=watch.node)
         self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)
+        self.topology = TopologyReporter(component.cluster)
         self.applications = HostApplications(kernel)
         self.strategies = node_strategies(lambda: component.draw(_CHANCES) / _CHANCES)
         self.predictions = PredictionRounds(peaks)
@@ -290,6 +293,18 @@ class NodeAgent:
                 await self.predictions.round(frame)
             self.component.process.metrics.set("koordpolicy_agent_peaks", len(self.predictions))
 
+    async def report_topology(self) -> bool:
+        """Write the NodeResourceTopology of this node where it says something else; whether it was written."""
+        node, frame = self.watch.own(resources.NODES), self.frame()
+        if node is None or frame is None or self.dry_run:
+            return False
+        own = self.watch.own(resources.NODE_RESOURCE_TOPOLOGIES)
+        written = await self.topology.report(node, frame, own)
+        self.settings = replace(self.settings, cpu_manager=self.topology.kubelet.cpu_manager)
+        if written:
+            self.component.process.metrics.add("koordpolicy_node_topologies_total")
+        return written
+
     async def carry_out(self, strategies: Sequence[NodeStrategy], frame: NodeFrame) -> None:
         """One round of some strategies. What policy cannot decide changes nothing."""
         self.doing.end_stopped(frame.now, frame.monotonic)
@@ -327,6 +342,7 @@ class NodeAgent:
             "predict",
             self._every(self.predict, lambda: self.predictions.interval(self.collection().interval)),
         )
+        tasks.start("topology", self._every(self.report_topology, lambda: self.collection().pods_every))
         tasks.start("strategies", self._every(self._strategies, lambda: self._pause, at_once=False))
 
     async def _decided(self) -> None:
@@ -407,6 +423,7 @@ class NodeAgent:
             },
             "measurements": 0 if self.measurements is None else self.measurements.nbytes,
             "report": self.reporter.trouble or "good",
+            "topology": self.topology.trouble or "good",
             "prediction": self.predictions.trouble or "good",
             "troubles": {name: why for name, why in self._troubles.items() if why},
         }

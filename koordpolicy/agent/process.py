@@ -16,6 +16,7 @@ from koordpolicy.agent.groups_watch import GroupsWatch
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
+from koordpolicy.agent.reports.node_topologies import TopologyReporter
 from koordpolicy.agent.supply import PodSupply
 from koordpolicy.agent.undoing import undo_journal, undo_left
 from koordpolicy.agent.watch import NodeWatch
@@ -184,6 +185,9 @@ async def _supply(
     kubelet = None
     if agent.kubelet is not None:
         client = await stack.enter_async_context(connect_kubelet(agent.kubelet, NAME))
+        node.topology = TopologyReporter(
+            component.cluster, lambda: client.configuration(node.collection().pods_timeout / NANOSECONDS)
+        )
         kubelet = KubeletPods(client, node.watch.pods, node.answers, node.collection, monotonic_ns)
     supply = PodSupply(node.answers, kubelet, node.watch.pod_informer, node.collection, monotonic_ns)
 

@@ -18,6 +18,7 @@ from koordpolicy.model.quantity import amount
 
 CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory")
 _CLASSES = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}
+_CONFIGURATION = b'{"kubeletconfig": {"cpuManagerPolicy": "none"}}'
 _PATIENCE = 30.0
 
 
@@ -87,10 +88,11 @@ class OwnKubelet:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                said = _CONFIGURATION if self.path == "/configz" else kubelet._answer
                 self.send_response(200)
-                self.send_header("Content-Length", str(len(kubelet._answer)))
+                self.send_header("Content-Length", str(len(said)))
                 self.end_headers()
-                self.wfile.write(kubelet._answer)
+                self.wfile.write(said)
 
             def log_message(self, format: str, *args: object) -> None:
                 """Say nothing."""

@@ -388,6 +388,11 @@ METRICS: Final = (
         "Reports of the node (NodeMetric), by result (written, failed).",
         ("result",),
     ),
+    Metric(
+        "koordpolicy_node_topologies_total",
+        MetricKind.COUNTER,
+        "How often the agent wrote the NodeResourceTopology of its node, as it said something else.",
+    ),
     Metric("koordpolicy_agent_pods", MetricKind.GAUGE, "Pods that the agent knows on its node."),
     Metric(
         "koordpolicy_agent_pods_age_seconds",

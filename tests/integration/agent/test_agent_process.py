@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from koordpolicy.linux.root import CGROUPS
+from koordpolicy.model.cpuset import parse_cpuset
+from koordpolicy.model.numa import read_cpu_info, read_zones
+from koordpolicy.model.protocol import CPU_SHARED_POOLS
 from tests.conftest import REPOSITORY
 from tests.parts.apiserver import SYSTEM_NAMESPACE, ApiServer
 from tests.parts.deployed import install
@@ -153,6 +156,11 @@ class Node:
     def status(self) -> Any:
         return self.access.request("GET", f"/api/v1/nodes/{NODE}")[1]["status"]
 
+    def topology(self) -> Any:
+        path = f"/apis/topology.node.k8s.io/v1alpha1/noderesourcetopologies/{NODE}"
+        status, found = self.access.request("GET", path)
+        return found if status == 200 else None
+
     def report(self) -> Any:
         _, metric = self.access.request("GET", f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}")
         return metric
@@ -220,6 +228,15 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         until(lambda: int(node.status()["allocatable"].get("kubernetes.io/mid-cpu", "0")) > 0, agent)
         runs = json.loads(report["metadata"]["annotations"]["koordpolicy.io/runs"])
         assert runs["state"] == "Active"
+        topology = until(node.topology, agent)
+        zones = read_zones(topology)
+        assert sum(zone.allocatable["cpu"] for zone in zones) == 1000 * (os.cpu_count() or 0)
+        assert read_cpu_info(topology) is not None
+        pools = json.loads(topology["metadata"]["annotations"][CPU_SHARED_POOLS])
+        assert frozenset().union(*(parse_cpuset(one["cpuset"]) for one in pools)) == parse_cpuset(
+            Path("/sys/devices/system/cpu/online").read_text()
+        )
+        assert topology["metadata"]["ownerReferences"][0]["name"] == NODE
         with node.process(group) as process:
             until(lambda: (process / "oom_score_adj").read_text().strip() == "777", agent)
         later = node.pod("later")
