@@ -124,31 +124,3 @@ def _hook_roots(frame: NodeFrame, target: str) -> tuple[str, dict[str, Any]]:
                 return "container", {"pod": record, "container": container_facts(found[0], init=False)}
             return "pod", {"pod": record}
     return "pod", {}
-
-
-def explanation_text(record: Mapping[str, Any]) -> str:
-    """The same for people."""
-    lines = [f"node {record['node']}, {record['pods']} pods, policies {record['revision']}"]
-    use = record["usage"]
-    if use:
-        lines.append(f"uses {use.get('cpu', '?')}m CPU, {use.get('memory', '?')} bytes of memory")
-    lines += ["", "kernel files under policy" if record["files"] else "no kernel file is under policy now"]
-    for one in record["files"]:
-        change = "" if one["outcome"] in ("equal", "remembered") else f" ({one['outcome']})"
-        lines.append(f"  {one['file']} = {one['wanted']}{change}")
-        if one["now"] is not None and str(one["now"]) != str(one["wanted"]):
-            lines.append(f"    now      {one['now']}")
-        lines.append(f"    because  {one['reason']}")
-        lines += [
-            f"    by       {rule['decision']}, {rule['file']}:{rule['line']}:{rule['column']}"
-            for rule in one["rules"]
-        ]
-        if one["problem"]:
-            lines.append(f"    but      {one['problem']}")
-    if record["evictions"]:
-        lines += ["", "pods that would go" if record["dryRun"] else "pods that go"]
-        lines += [f"  {one['pod']} for {one['reason']}" for one in record["evictions"]]
-    if record["notes"]:
-        lines += ["", "notes"]
-        lines += [f"  {note}" for note in record["notes"]]
-    return "\n".join(lines)

@@ -2,16 +2,18 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from koordpolicy.agent.agent import NodeAgent
 from koordpolicy.agent.audit.log import AuditLog
 from koordpolicy.agent.audit.route import events_route
-from koordpolicy.agent.explanation import explanation_text, node_explanation
+from koordpolicy.agent.explanation import node_explanation
+from koordpolicy.agent.explanation_route import ExplanationRoute
+from koordpolicy.agent.explanation_text import explanation_text
 from koordpolicy.agent.groups_watch import GroupsWatch
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
@@ -94,11 +96,12 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
         except OSError as error:
             raise CannotStart(f"the audit log cannot be opened: {error}") from None
     audit = AuditLog(agent.audit_bytes, monotonic_ns, page_token, sink)
+    explained = ExplanationRoute()
     options = ComponentOptions(
         one_per_node=True,
         source=_source(settings, agent),
         packs=pack_part(kinds_for(Component.AGENT)) if agent.from_manager else find_pack,
-        routes=(events_route(audit),),
+        routes=(events_route(audit), explained.route()),
     )
     async with AsyncExitStack() as stack:
         component = await stack.enter_async_context(running_component(process, settings, options))
@@ -112,6 +115,7 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
             component, watch, kernel, answers, audit, dry_run=agent.dry_run, peaks=peaks, terway=agent.terway
         )
         process.status.add(node.status)
+        explained.tell = lambda: _explained(node)
         supply, groups = await _supply(stack, component, node, agent)
         async with Tasks() as tasks:
             watch.start(tasks)
@@ -148,6 +152,11 @@ def node_kernel(agent: AgentSettings, state_directory: str = "") -> NodeKernel:
         journal=undo_journal(state_directory, root),
     )
     return NodeKernel(root, hierarchy, door, agent.parent)
+
+
+def _explained(node: NodeAgent) -> Mapping[str, Any] | None:
+    frame = node.frame()
+    return None if frame is None else node_explanation(node, frame)
 
 
 async def _once(node: NodeAgent, agent: AgentSettings) -> None:

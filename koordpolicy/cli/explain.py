@@ -30,6 +30,13 @@ from koordpolicy.language.cel.values import Timestamp
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Explain what was named."""
     what = arguments.what
+    if arguments.record or arguments.agent:
+        if what != "node" or arguments.name is not None:
+            raise CannotRunError(
+                "`--record` and `--agent` are for `koordpolicy explain node`, without a name"
+            )
+        nodes = import_module("koordpolicy.cli.explain_node")
+        return int(nodes.explain_node(arguments, terminal))
     if arguments.name is not None:
         # The other questions need neither a scheduler nor a client of the API server.
         if what == "pod":

@@ -7,6 +7,7 @@ from koordpolicy.cli.flags.facts import add_given
 from koordpolicy.cli.flags.moment import add_moment
 from koordpolicy.cli.flags.paths import add_paths
 
+_AGENT = "http://127.0.0.1:9316"
 _SHOWN = 5
 """Best nodes that are shown unless said otherwise."""
 
@@ -18,6 +19,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
         "(Overcommit/batch), a kind, a fact (node.usage.prod.cpu), a function, or `pod` with the name of one",
     )
     _add_pod(parser)
+    _add_node(parser)
     add_paths(parser, option=True)
     add_given(parser)
     add_moment(parser)
@@ -63,6 +65,28 @@ def _add_pod(parser: argparse.ArgumentParser) -> None:
         default=_SHOWN,
         metavar="N",
         help=f"how many of the best nodes are shown ({_SHOWN})",
+    )
+
+
+def _add_node(parser: argparse.ArgumentParser) -> None:
+    """Declare where a node's kernel files are told of."""
+    group = parser.add_argument_group(
+        "of a node's kernel",
+        "with `node`: every kernel file under policy, its value, the rule and line behind it",
+    )
+    group.add_argument(
+        "--agent",
+        metavar="URL",
+        nargs="?",
+        const=_AGENT,
+        default="",
+        help=f"ask the node's agent ({_AGENT})",
+    )
+    group.add_argument(
+        "--record",
+        metavar="FILE",
+        default="",
+        help="a saved record, of `koordpolicy agent --once --output json` or `GET /node` of an agent; `-` for the input",
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from koordpolicy.agent.explanation_text import checked_record
 from koordpolicy.linux.root import CGROUPS
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.numa import read_cpu_info, read_zones
@@ -197,6 +198,7 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         cwd=REPOSITORY, capture_output=True, text=True, timeout=PATIENCE, check=True,
     )  # fmt: skip
     record = json.loads(planned.stdout)
+    assert checked_record(record) == record
     assert record["bundle"] == "nodes"
     shares = next(one for one in record["files"] if one["file"].endswith(f"{CONTAINER}/cpu.shares"))
     assert (shares["outcome"], shares["now"], shares["wanted"]) == ("planned", "1024", 512)
