@@ -10,7 +10,14 @@ from koordpolicy.agent.plan import NODE, Plan, Write, container_group, pod_group
 from koordpolicy.agent.strategies.isolation import BE, LS, LSR, SYSTEM, Isolations, labelled_group
 from koordpolicy.graph.graph import Facts
 from koordpolicy.language.facts import TIMES
-from koordpolicy.linux.writes.traffic_shaping import NONE, WHOLE, TrafficClass, sender_text
+from koordpolicy.linux.writes.traffic_shaping import (
+    ALWAYS,
+    NONE,
+    PRIORITIES,
+    WHOLE,
+    TrafficClass,
+    sender_text,
+)
 from koordpolicy.model.protocol import NETWORK_QOS
 from koordpolicy.model.quantity import amount
 from koordpolicy.model.reading import Json, ObjectError, embedded_object
@@ -24,8 +31,8 @@ TERWAY_PODS, TERWAY_NODE = "terway pods", "terway node"
 CLASSID: Final = "net_cls.classid"
 TC, TERWAY = "tc", "terway-qos"
 
-_HANDLES: Final = {SYSTEM: "1:2", LS: "1:3", BE: "1:4"}
-_PRIORITIES: Final = {SYSTEM: 1, LS: 2, BE: 3}
+_HANDLES: Final = dict(zip((SYSTEM, LS, BE), ALWAYS, strict=True))
+_PRIORITIES: Final = dict(zip((SYSTEM, LS, BE), PRIORITIES, strict=True))
 _TERWAY_PRIORITIES: Final = {SYSTEM: 0, LSR: 1, LS: 1, BE: 2}
 _FIRST_OWN: Final = 0x10
 _LAST_OWN: Final = 0xFFF

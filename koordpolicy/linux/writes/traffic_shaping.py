@@ -14,6 +14,9 @@ NONE: Final = "none"
 """The value of a write that wants nothing shaped (any more)."""
 ROOT: Final = "1:"
 WHOLE: Final = "1:1"
+ALWAYS: Final = ("1:2", "1:3", "1:4")
+PRIORITIES: Final = (1, 2, 3)
+"""The classes of the system, of latency-sensitive and of best-effort pods, and which of them goes first."""
 _SECONDS: Final = 30
 _BY_ADDRESS: Final = {4: ("ip", 49), 6: ("ipv6", 50)}
 """Protocol and preference of the filters by sender's address; preferences are ours alone on our discipline."""
@@ -119,14 +122,22 @@ class TrafficShaping:
             self._troubles["groups"] = error.problem
 
     def _clean(self, device: str) -> FileOutcome:
-        """Remove what was shaped here, by us or by the process before."""
-        self._made = ()
-        if self._ours(device) is None:
+        """Remove what was shaped here, by us or by the process before; what others have shaped is theirs."""
+        made, self._made = self._made, ()
+        if self._ours(device) is None or not (made or self._left(device)):
             return FileOutcome.EQUAL
         if self.plan_only:
             return FileOutcome.PLANNED
         self.batch([f"qdisc del dev {device} root"])
         return FileOutcome.WRITTEN
+
+    def _left(self, device: str) -> bool:
+        """Whether a process before this one has shaped the device: by the classes that are always there, as they are made."""
+        there = {one.handle: (one.parent, one.priority) for one in read_classes(device, self.run)}
+        return all(
+            there.get(handle) == (WHOLE, priority)
+            for handle, priority in zip(ALWAYS, PRIORITIES, strict=True)
+        )
 
     def _ours(self, device: str) -> frozenset[str] | None:
         """The handles of the classes below our discipline; None where the device has another one."""

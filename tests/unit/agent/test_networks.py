@@ -143,6 +143,7 @@ class Tc:
         self.asked: list[list[str]] = []
         self.shaped = False
         self.fails = ""
+        self.classes = [("1:1", 0), ("1:2", 1), ("1:9", 3)]
 
     def run(self, arguments: Any) -> str:
         if self.fails:
@@ -150,7 +151,9 @@ class Tc:
         if "qdisc" in arguments:
             root = {"kind": "htb", "handle": "1:"} if self.shaped else {"kind": "noqueue", "handle": "0:"}
             return json.dumps([{**root, "root": True}])
-        return json.dumps([{"class": "htb", "handle": one} for one in ("1:1", "1:2", "1:9")])
+        return json.dumps(
+            [{"class": "htb", "handle": one, "parent": "1:1", "prio": prio} for one, prio in self.classes]
+        )
 
     def batch(self, commands: Any) -> None:
         if any("cgroup" in one for one in commands):
@@ -182,6 +185,22 @@ def test_a_device_is_brought_there_once_and_given_back() -> None:
     assert [str(one.outcome) for one in made_.write_all(writes(NONE))] == ["written"]
     assert tc.asked[-1] == ["qdisc del dev eth0 root"]
     assert [str(one.outcome) for one in made_.write_all(writes(NONE))] == ["equal"]
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        ([("1:1", 0), ("1:2", 1), ("1:3", 2), ("1:4", 3), ("1:10", 2)], "written"),
+        ([("1:1", 0), ("1:2", 1), ("1:3", 1), ("1:4", 3)], "equal"),
+        ([("1:1", 0), ("1:30", 1)], "equal"),
+        ([], "equal"),
+    ],
+)
+def test_what_others_have_shaped_is_theirs(classes: list[tuple[str, int]], expected: str) -> None:
+    tc = Tc()
+    tc.shaped, tc.classes = True, classes
+    assert str(shaping(tc).write_all(writes(NONE))[0].outcome) == expected
+    assert tc.asked == ([["qdisc del dev eth0 root"]] if expected == "written" else [])
 
 
 def test_planning_and_a_machine_without_tc_change_nothing() -> None:
