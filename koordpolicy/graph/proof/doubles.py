@@ -70,7 +70,10 @@ class Doubles:
         )
 
     def multiply(self, one: Double, other: Double) -> Double:
-        """The product."""
+        """The product; once is exact."""
+        for factor, value in ((one, other), (other, one)):
+            if factor.tag is None and factor.low == factor.high == 1:
+                return value
         ends = [a * b for a in (one.low, one.high) for b in (other.low, other.high)]
         return self._result(
             one, other, one.term * other.term, min(ends), max(ends), one.whole and other.whole

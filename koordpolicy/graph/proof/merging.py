@@ -18,7 +18,7 @@ _LARGEST: Final = 2_000
 def merged(left: ir.Node, right: ir.Node, alike: Callable[[ir.Node, ir.Node], bool]) -> ir.Node:
     """The right expression with what the left one has in the place of parts that are alike, from the leaves up.
 
-    Parts that are true or false, and stand in the same place of both, are asked about: `alike` says whether two come to the
+    Parts that are true or false, or conditional, and stand in the same place of both are asked about: `alike` says whether two come to the
     same for all inputs, whatever the local variables are. Those that it does not know of stay.
     """
     table = number([left, right])
@@ -36,7 +36,7 @@ def merged(left: ir.Node, right: ir.Node, alike: Callable[[ir.Node, ir.Node], bo
             if any(parts[id(part)] is not part for part in yours):
                 made = with_children(other, partial(_part_of, parts))
             same = all(part is kept for part, kept in zip(children(made), mine, strict=True))
-        if not same and one.type.name == other.type.name == "bool" and one is not left:
+        if not same and _may_be_alike(one, other) and one is not left:
             asked += 1
             small = max(table.weight[table.of(one)], table.weight[table.of(other)]) <= _LARGEST
             same = small and asked <= MOST_PARTS and alike(one, made)
@@ -62,6 +62,13 @@ def _places(left: ir.Node, right: ir.Node) -> Iterator[tuple[ir.Node, ir.Node]]:
             stack.append((one, other, True))
             if _corresponds(one, other):
                 stack += ((a, b, False) for a, b in zip(children(one), children(other), strict=True))
+
+
+def _may_be_alike(one: ir.Node, other: ir.Node) -> bool:
+    """Whether two parts that are not the same are worth asking about."""
+    if isinstance(one, ir.Cond) and isinstance(other, ir.Cond):
+        return one.type == other.type
+    return one.type.name == other.type.name == "bool"
 
 
 def _corresponds(one: ir.Node, other: ir.Node) -> bool:
