@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from operator import is_
 from pathlib import Path
@@ -125,6 +125,10 @@ class NodeAgent:
         self._known_processors: tuple[Processor, ...] = ()
         self._processors_until = 0
         self._decided_by: tuple[object, ...] = ()
+        self._written_for: Mapping[str, NodePod] | None = None
+        self._pods_changed = asyncio.Event()
+        """Wakes the strategies: a new pod does not wait for their turn."""
+        watch.pods.follow(lambda _change: self._pods_changed.set())
         self._due: dict[str, int] = {}
         """When each strategy has its next turn, in nanoseconds of the monotonic clock."""
         self._pause = NANOSECONDS
@@ -343,7 +347,10 @@ class NodeAgent:
             self._every(self.predict, lambda: self.predictions.interval(self.collection().interval)),
         )
         tasks.start("topology", self._every(self.report_topology, lambda: self.collection().pods_every))
-        tasks.start("strategies", self._every(self._strategies, lambda: self._pause, at_once=False))
+        tasks.start(
+            "strategies",
+            self._every(self._strategies, lambda: self._pause, at_once=False, woken=self._pods_changed),
+        )
 
     async def _decided(self) -> None:
         """Decide anew where what is decided by is another."""
@@ -361,11 +368,17 @@ class NodeAgent:
 
     async def _strategies(self) -> None:
         """Those whose turn it is, by one look at the node."""
-        due = [one for one in self.strategies if self._due.get(one.kind, 0) <= monotonic_ns()]
+        changed = self.pods() is not self._written_for
+        due = [
+            one
+            for one in self.strategies
+            if self._due.get(one.kind, 0) <= monotonic_ns() or (changed and one.plan is not None)
+        ]
         frame = self.frame() if due else None
         if frame is None:
             self._pause = self._until_next_turn()
             return
+        self._written_for = frame.pods
         for one in due:
             self._due[one.kind] = frame.monotonic + max(one.interval(frame), _LEAST_PAUSE) - _SLACK
         await self.carry_out(due, frame)
@@ -377,13 +390,25 @@ class NodeAgent:
         return min(max(next_turn, _LEAST_PAUSE), self.collection().interval)
 
     async def _every(
-        self, work: Callable[[], Awaitable[Any]], interval: Callable[[], int], *, at_once: bool = True
+        self,
+        work: Callable[[], Awaitable[Any]],
+        interval: Callable[[], int],
+        *,
+        at_once: bool = True,
+        woken: asyncio.Event | None = None,
     ) -> None:
         """Work again and again. What fails unforeseen is told of, and tried again at the next turn."""
         loop = asyncio.get_running_loop()
         due = loop.time() + (0 if at_once else interval() / NANOSECONDS)
         while True:
-            await asyncio.sleep(max(due - loop.time(), 0))
+            if woken is None:
+                await asyncio.sleep(max(due - loop.time(), 0))
+            else:
+                await asyncio.sleep(_LEAST_PAUSE / NANOSECONDS)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(max(due - loop.time(), 0)):
+                        await woken.wait()
+                woken.clear()
             try:
                 await work()
             except Exception:
