@@ -77,7 +77,9 @@ def _file_writes(write: Write, paths: GroupPaths) -> Iterator[FileWrite]:
         path = paths.path(write.group)
         targets = [] if path is None else [path]
     for target in targets:
-        yield FileWrite(write.file, write.value, FileWriter(write.strategy), target, write.reason)
+        yield FileWrite(
+            write.file, write.value, FileWriter(write.strategy), target, write.reason, write.otherwise
+        )
 
 
 def _depth(group: Group) -> int:

@@ -73,7 +73,10 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A value for a kernel file, by its name in cgroup v1, and the reason in a phrase, which tells no two writes apart."""
+    """A value for a kernel file, by its name in cgroup v1, and the reason in a phrase, which tells no two writes apart.
+
+    `otherwise` is for kernels that know the file and do not take the value.
+    """
 
     file: str
     group: Group
@@ -81,6 +84,7 @@ class Write:
     reason: str = field(compare=False)
     strategy: str
     order: Order = Order.AS_LISTED
+    otherwise: FileValue | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,18 +261,26 @@ def _quotas_of(pod: PodCPU) -> Iterator[tuple[str, Group]]:
 
 
 def saved_writes(pod: PodCPU, rules: BurstRules) -> list[Write]:
-    """How much unused time the containers of a pod, and the pod, may save up."""
+    """How much unused time the containers of a pod, and the pod, may save up.
+
+    Kernels other than Alibaba's take no more than a group's quota, so that is what they get
+    (Documentation/scheduler/sched-bwc.rst): of quotas without bursts, which no later one is less than.
+    """
     uid = str(pod.record["uid"])
     bursts = {
         name: saved_burst(one.limit, rules.burst) if rules.saves_up else 0
         for name, one in pod.containers.items()
     }
     reason = f"CPU burst: policy {rules.policy}"
+    least = {name: min(amount, max(pod.containers[name].base, 0)) for name, amount in bursts.items()}
     writes = [
-        Write(BURST_FILE, container_group(uid, name), amount, reason, WRITER)
+        Write(BURST_FILE, container_group(uid, name), amount, reason, WRITER, otherwise=least[name])
         for name, amount in bursts.items()
     ]
-    return [*writes, Write(BURST_FILE, pod_group(uid), sum(bursts.values()), reason, WRITER)]
+    whole = Write(
+        BURST_FILE, pod_group(uid), sum(bursts.values()), reason, WRITER, otherwise=sum(least.values())
+    )
+    return [*writes, whole]
 
 
 def _over(rules: BurstRules, said: Json) -> BurstRules:

@@ -52,6 +52,9 @@ class _KnownFile:
     refused: str = ""
     refusals: int = 0
     retry_at: int = 0
+    other: str = ""
+    """What was written instead of a text that the kernel did not take, and that text."""
+    untaken: str = ""
 
 
 class KernelDoor:
@@ -257,13 +260,13 @@ class KernelDoor:
             return FileWriteResult(write, FileOutcome.UNSUPPORTED, place.path, problem=missing[1])
         try:
             before = self._root.read(place.path)
-            if _says(place, write, before, text):
+            if _says(place, write, before, text) or self._says_otherwise(write, place, key, (before, text)):
                 self._remember(key, write, place, text)
                 return FileWriteResult(write, FileOutcome.EQUAL, place.path, before)
             if self._plan_only:
                 return FileWriteResult(write, FileOutcome.PLANNED, place.path, before)
             self._note(write, place, key, before)
-            self._try(place.path, text)
+            other = self._try_either(write, place, text)
         except NoSuchFile as error:
             self._known.pop(key, None)
             self._miss(write.target, place.path, error.problem)
@@ -274,9 +277,10 @@ class KernelDoor:
         except KernelFileError as error:
             return self._failed(write, place, key, text, (before, error.problem))
         known = self._remember(key, write, place, text)
+        known.other, known.untaken = (other, text) if other else ("", "")
         if known.original is None:
             known.original = place.entry.form.before(write.value, before)
-        return self._told(write, FileOutcome.WRITTEN, place.path, text, (before, ""))
+        return self._told(write, FileOutcome.WRITTEN, place.path, other or text, (before, ""))
 
     def _miss(self, target: str, path: str, problem: str) -> None:
         """Remember that a group is there without this file; a group that is not there may be at any moment."""
@@ -299,6 +303,32 @@ class KernelDoor:
     def _let_go(self, key: _Key) -> None:
         if self._journal is not None:
             self._journal.drop("\0".join(key))
+
+    def _says_otherwise(self, write: FileWrite, place: LocatedFile, key: _Key, said: tuple[str, str]) -> bool:
+        """Whether the file says what was written instead of a text that the kernel did not take before."""
+        before, text = said
+        known = self._known.get(key)
+        return (
+            known is not None
+            and write.otherwise is not None
+            and known.untaken == text
+            and known.other == place.entry.form.render(write.otherwise)
+            and place.entry.form.same(write.otherwise, before)
+        )
+
+    def _try_either(self, write: FileWrite, place: LocatedFile, text: str) -> str:
+        """Write the text, or what is to be written where the kernel does not take it; that then, else empty."""
+        try:
+            self._try(place.path, text)
+        except KernelFileError as error:
+            if write.otherwise is None or error.number != errno.EINVAL:
+                raise
+            other = place.entry.form.render(write.otherwise)
+            if other == text:
+                raise
+            self._try(place.path, other)
+            return other
+        return ""
 
     def _try(self, path: str, text: str) -> None:
         for attempt in range(1, self._limits.attempts + 1):

@@ -15,7 +15,8 @@ class FileWrite:
 
     `file` is a name of the table, `target` the cgroup, resctrl group or PID that it belongs to ("" for files of
     the node), `value` in the table's unit whatever the version of cgroups: shares, also where the file is
-    cpu.weight. `reason` is told in the audit log: the rule behind it, which tells no two writes apart.
+    cpu.weight. `reason` is told in the audit log: the rule behind it, which tells no two writes apart. `otherwise` is written
+    where the kernel knows the file and does not take the value.
     """
 
     file: str
@@ -23,6 +24,7 @@ class FileWrite:
     writer: FileWriter
     target: str = ""
     reason: str = field(default="", compare=False)
+    otherwise: FileValue | None = None
 
 
 class FileOutcome(StrEnum):

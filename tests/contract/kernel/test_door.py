@@ -241,3 +241,19 @@ def test_the_log_tells_what_was_written_and_stays_small(site: Site) -> None:
     assert (len(newest), newest[0].sequence, site.log.counted) == (100, 138, 138)
     assert newest[0].before is not None and newest[0].before.strip() == newest[1].after
     assert [one.sequence for one in site.log.newest(2, before=newest[1].sequence)] == [136, 135]
+
+
+def test_what_the_kernel_takes_is_written_where_it_does_not_take_the_value(site: Site) -> None:
+    group = site.kernel.make("burst")
+    site.write("cpu.cfs_quota_us", 50_000, group)
+    burst = FileWrite("cpu.cfs_burst_us", 500_000, FileWriter.CPU_BURST, group, otherwise=50_000)
+    assert site.door.write([burst])[0].outcome is FileOutcome.WRITTEN
+    assert site.value("cpu.cfs_burst_us", group) == 50_000
+    assert site.door.write([burst])[0].outcome is FileOutcome.REMEMBERED
+    site.now += LIMITS.refresh
+    assert site.door.write([burst])[0].outcome is FileOutcome.EQUAL
+    site.kernel.root.write(site.path("cpu.cfs_burst_us", group), "0")
+    site.now += LIMITS.refresh
+    assert site.door.write([burst])[0].outcome is FileOutcome.WRITTEN
+    site.door.undo(lambda _: True)
+    assert site.value("cpu.cfs_burst_us", group) == 0
