@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from koordpolicy.agent.collectors.kernel_signals import KernelSignals
 from koordpolicy.agent.node_kernel import NodeKernel
+from koordpolicy.graph.describe.layout import paragraph
 from koordpolicy.linux.core_scheduling import HostCoreScheduling
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.files.kernel_file import CgroupVersion, FilePlace
@@ -163,14 +164,23 @@ def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:
     ]
 
 
-def doctor_text(kernel: NodeKernel) -> str:
-    """For people: what there is, then what is not done without the rest."""
+def doctor_text(kernel: NodeKernel, width: int = 80) -> str:
+    """For people: what there is, then what is not done without the rest, in lines of that width where words allow it."""
     found = list(abilities(kernel))
-    width = max(len(one.name) for one in found)
+    names = max(len(one.name) for one in found)
     lines = ["this node's kernel has"]
-    lines += [f"  {one.name:{width}}  {one.why}" for one in found if one.there]
+    for one in found:
+        if one.there:
+            lines += _entry(one.name, one.why, names, width)
     missing = [one for one in found if not one.there]
     if missing:
         lines += ["", "it does not have, so that"]
-        lines += [f"  {one.name:{width}}  {one.means} ({one.why})" for one in missing]
+        for one in missing:
+            lines += _entry(one.name, f"{one.means} ({one.why})", names, width)
     return "\n".join(lines)
+
+
+def _entry(name: str, text: str, names: int, width: int) -> list[str]:
+    """A name and what is said of it, on one line where it fits."""
+    line = f"  {name:{names}}  {text}".rstrip()
+    return [line] if len(line) <= width else [f"  {name}", *paragraph(text, width, indent=6)]

@@ -105,5 +105,7 @@ def _doctor(agent: AgentSettings, terminal: Terminal) -> int:
         kernel = node_kernel(agent)
     except CannotStart as error:
         raise CannotRunError(str(error)) from None
-    terminal.print(json_text(doctor_record(kernel), indent=2) if agent.json else doctor_text(kernel))
+    terminal.print(
+        json_text(doctor_record(kernel), indent=2) if agent.json else doctor_text(kernel, terminal.width)
+    )
     return OK
