@@ -194,8 +194,9 @@ RANGES: tuple[Range, ...] = (
             low=100 * _MILLISECOND,
             low_fits=True,
         )
-        for field in ("interval", "pods.every", "pods.noticeWithin")
+        for field in ("interval", "pods.every", "pods.noticeWithin", "pressure.every", "cpi.every")
     ),
+    _time("MetricCollection", "cpi.window", "no time is shorter than none", low_fits=True),
     _time("MetricCollection", "pods.timeout", "no answer would be in time"),
     _time("MetricCollection", "pods.staleAfter", "everything would be stale"),
     _time("MetricCollection", "systemInputsWithin", "everything would be too old"),
@@ -260,6 +261,9 @@ RANGES: tuple[Range, ...] = (
     _time("Recommendation", "publish.atLeastEvery", "every recommendation would be written all the time"),
     _share("Recommendation", "publish.whenChangedBy", "no change would ever be written"),
     _time("Overcommit", "onMissing.after", "every metric would count as missing"),
+    _time("Overcommit", "abnormal.after", "no time is shorter than none", low_fits=True),
+    _time("Overcommit", "abnormal.wellAfter", "no time is shorter than none", low_fits=True),
+    _share("Overcommit", "abnormal.offers", "it is a share of the amount"),
     _time("Overcommit", "publish.atLeastEvery", "every node would be written all the time"),
     _share("Overcommit", "publish.whenChangedBy", "no change would ever be written"),
 )

@@ -6,12 +6,15 @@ from typing import Any, Final
 from koordpolicy.graph.proof.verdict import Records
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.cel.values_time import NANOS
+from koordpolicy.language.kinds.forms import MOST_UNITS
 
 _MOST_ROUNDS: Final = 3
 _FEW: Final = 4
 _LONG: Final = 8
 """Characters of a text of which half may do; shorter ones are words as they are."""
 _DAY: Final = 86_400 * NANOS
+_PLENTY: Final = 10**15
+"""Stands for numbers that nobody can write into a test."""
 
 
 def smaller(records: Records, base: Records, keeps: Callable[[Records], bool]) -> Records:
@@ -112,6 +115,8 @@ def _plainer(value: Any) -> Iterator[Any]:
         case bool() | None:
             return
         case int():
+            if abs(value) > MOST_UNITS:
+                yield _readable(value)
             for size in (10**12, 10**9, 10**6, 10**3, 10**2, 10):
                 if abs(value) >= size and value % size:
                     yield value - value % size
@@ -130,6 +135,20 @@ def _plainer(value: Any) -> Iterator[Any]:
             yield from (value[: len(value) // 2], value[len(value) // 2 :])
         case list() | dict():
             yield from _shorter(value)
+            readable = _readable(value)
+            if readable != value:
+                yield readable
+
+
+def _readable(value: Any) -> Any:
+    """The same with numbers, in lists and maps too, that a test can give."""
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _readable(item) for key, item in value.items()}
+    if type(value) is int and abs(value) > MOST_UNITS:
+        return _PLENTY if value > 0 else -_PLENTY
+    return value
 
 
 def _shorter(value: list[Any] | dict[Any, Any]) -> Iterator[Any]:

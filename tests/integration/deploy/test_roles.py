@@ -56,7 +56,7 @@ CASES: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     ("list", "nodemetrics.slo.koordinator.sh", "", ALL),
     ("create", "podmigrationjobs.scheduling.koordinator.sh", "", ("descheduler",)),
     ("patch", "podgroups.scheduling.sigs.k8s.io", "default", ("scheduler",)),
-    ("update", "noderesourcetopologies.topology.node.k8s.io", "", NONE),
+    ("update", "noderesourcetopologies.topology.node.k8s.io", "", ("agent",)),
     ("patch", "noderesourcetopologies.topology.node.k8s.io", "", ("manager",)),
     ("create", "elasticquotas.scheduling.sigs.k8s.io", "default", ("manager",)),
     ("delete", "elasticquotas.scheduling.sigs.k8s.io", "default", NONE),
