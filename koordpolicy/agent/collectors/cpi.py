@@ -14,7 +14,7 @@ _MOST_COUNTERS: Final = 1024
 """Open at once. Each takes a file of the process, and there are two for each pod and CPU: pods take turns."""
 
 
-class Counting(Protocol):
+class RunningCount(Protocol):
     """Counters of one group that run. Implemented by `GroupCounters`."""
 
     def read(self) -> Mapping[PerfEvent, PerfCount]:
@@ -33,10 +33,10 @@ class CPICounting:
     CPUs the node has: so many counters an event takes.
     """
 
-    def __init__(self, begin: Callable[[str], Counting], cpus: Callable[[], int]) -> None:
+    def __init__(self, begin: Callable[[str], RunningCount], cpus: Callable[[], int]) -> None:
         self._begin = begin
         self._cpus = cpus
-        self._running: dict[str, Counting] = {}
+        self._running: dict[str, RunningCount] = {}
         self._waiting: list[str] = []
         self._ends = 0
         self._due = 0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from koordpolicy.agent.collectors.cpi import EVENTS, Counting
+from koordpolicy.agent.collectors.cpi import EVENTS, RunningCount
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.host_root import HostRoot
@@ -37,7 +37,7 @@ class KernelSignals:
                 continue  # it has ended meanwhile
         return found
 
-    def count(self, group: str) -> Counting:
+    def count(self, group: str) -> RunningCount:
         """Count cycles and instructions of a group on all CPUs. Raises `KernelFileError`."""
         if not isinstance(self.root, HostRoot):
             raise KernelFileError(group, "there are no counters in a model of a kernel")

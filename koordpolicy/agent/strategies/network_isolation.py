@@ -56,7 +56,7 @@ class NetworkPod:
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Bandwidth:
     """Bytes a second that a class gets in any case, and at most."""
 
     least: int
@@ -81,11 +81,11 @@ class IsolatedNetwork:
         """Bytes a second that the network carries; 0 for unknown."""
         return int(self._said("networkBandwidth") or 0) // 8
 
-    def bounds(self, group: str, direction: str) -> Bounds:
+    def bounds(self, group: str, direction: str) -> Bandwidth:
         """What a class gets in a direction, `ingress` or `egress`; all there is where nothing is said of it."""
         least = self._share(group, f"{direction}.request")
         most = self._share(group, f"{direction}.limit")
-        return Bounds(least, most or self.total)
+        return Bandwidth(least, most or self.total)
 
     def traffic(self, pods: Sequence[NetworkPod], own: Mapping[str, int]) -> Plan:
         """What is shaped by `tc`. `own` are the numbers of pods, by UID, that have classes of their own.

@@ -52,9 +52,8 @@ class _KnownFile:
     refused: str = ""
     refusals: int = 0
     retry_at: int = 0
-    other: str = ""
-    """What was written instead of a text that the kernel did not take, and that text."""
     untaken: str = ""
+    """The text that the kernel did not take, where something else was written instead."""
 
 
 class KernelDoor:
@@ -277,7 +276,7 @@ class KernelDoor:
         except KernelFileError as error:
             return self._failed(write, place, key, text, (before, error.problem))
         known = self._remember(key, write, place, text)
-        known.other, known.untaken = (other, text) if other else ("", "")
+        known.untaken = text if other else ""
         if known.original is None:
             known.original = place.entry.form.before(write.value, before)
         return self._told(write, FileOutcome.WRITTEN, place.path, other or text, (before, ""))
@@ -312,7 +311,6 @@ class KernelDoor:
             known is not None
             and write.otherwise is not None
             and known.untaken == text
-            and known.other == place.entry.form.render(write.otherwise)
             and place.entry.form.same(write.otherwise, before)
         )
 

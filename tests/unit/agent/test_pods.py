@@ -3,9 +3,9 @@
 import asyncio
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from koordpolicy.agent.collection import Collection
 from koordpolicy.agent.node_pods import node_pods, running_containers
 from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
 from koordpolicy.agent.supply import PodSupply
@@ -18,21 +18,10 @@ from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import PODS
 from koordpolicy.linux.cgroups.kubepods import CgroupDriver, Kubepods
 from koordpolicy.model.pod import read_pod
+from tests.unit.agent import frames
+from tests.unit.agent.frames import SECOND
 
-SECOND = 10**9
-COLLECTION = Collection(
-    every=60 * SECOND,
-    averages_over=300 * SECOND,
-    percentiles_over=(300 * SECOND,),
-    memory="usageWithoutPageCache",
-    interval=SECOND,
-    system_inputs_within=10 * SECOND,
-    most_pods=100,
-    pods_every=10 * SECOND,
-    pods_timeout=3 * SECOND,
-    pods_notice_within=SECOND // 2,
-    pods_stale_after=30 * SECOND,
-)
+COLLECTION = replace(frames.COLLECTION, most_pods=100)
 
 
 def pod(name: str, **status: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from koordpolicy.agent.apply import apply
-from koordpolicy.agent.collectors.cpi import Counting, CPICounting
+from koordpolicy.agent.collectors.cpi import CPICounting, RunningCount
 from koordpolicy.agent.collectors.kernel_signals import KernelSignals
 from koordpolicy.agent.collectors.signal_pace import SignalPace, decide_signal_pace
 from koordpolicy.agent.collectors.signals import SignalCollector
@@ -121,7 +121,7 @@ def test_nothing_is_measured_that_no_rule_asks_for() -> None:
 def test_a_kernel_without_counters_is_asked_once_a_time() -> None:
     node, asked = FakeNode([pod(str(number), "LS") for number in range(9)]), []
 
-    def begin(group: str) -> Counting:
+    def begin(group: str) -> RunningCount:
         asked.append(group)
         raise KernelFileError(group, "no counter of cycles")
 
