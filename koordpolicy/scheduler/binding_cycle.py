@@ -8,7 +8,6 @@ import logging
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from typing import Any, Final
 
@@ -297,7 +296,7 @@ class BindingCycles:
         """Count a pod on its node before the cluster does."""
         key = account.view.pod.key
         self._framework.cache.place(account.view, account.node, self._site.clock())
-        self._ledger.claim(account, Claim("", None, partial(self._displace, key), logged=True))
+        self._ledger.claim(account, Claim("", key, self._displace, logged=True))
 
     def _displace(self, key: PodKey) -> None:
         self._framework.cache.displace(key)

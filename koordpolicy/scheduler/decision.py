@@ -101,7 +101,7 @@ class NoCandidate:
 NO_CLAIMS: Final[Mapping[str, object]] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PodDecision:
     """Where a pod goes, or why it goes nowhere.
 

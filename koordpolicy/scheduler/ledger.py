@@ -23,7 +23,8 @@ from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from functools import partial
 from itertools import count
-from typing import Final, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.undo_log import UndoLog
@@ -33,7 +34,10 @@ from koordpolicy.scheduler.plugins.base import Write
 
 LOG: Final = logging.getLogger(__name__)
 
-Undo = Callable[[], None]
+Undo = Callable[[Any], None]
+"""Gives back what was claimed, or takes it again: it gets the claim's data."""
+
+NO_PERMITS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class Stage(IntEnum):
@@ -47,7 +51,7 @@ class Stage(IntEnum):
 
 
 class Claim(NamedTuple):
-    """What was taken for a pod: by whom, what, and what gives it back.
+    """What was taken for a pod: by whom, what, and what gives it back, which gets this data again.
 
     `prebind` writes it before the pod is bound. A `lasting` one is held as long as the pod is there; others until the cluster confirms the pod on its node.
     `redo` takes again what was given back in a trial, at its end; without it, what was taken counts as taken until then. One that
@@ -77,7 +81,7 @@ class Account:
     claims: list[Claim] = field(default_factory=list)
     decision: PodDecision | None = None
     until: int | None = None
-    permits: dict[str, str] = field(default_factory=dict)
+    permits: Mapping[str, str] = field(default_factory=lambda: NO_PERMITS)
 
     @property
     def assumed(self) -> bool:
@@ -227,7 +231,7 @@ class Ledger:
             self._keep(account)
         account.claims.append(claim)
         if self._log.depth and not claim.logged:
-            self._log.note(lambda: _call(claim.undo, account, claim))
+            self._log.note(partial(_call, claim.undo, account, claim))
 
     def decided(self, account: Account, decision: PodDecision) -> None:
         """It follows from this decision."""
@@ -244,9 +248,9 @@ class Ledger:
         """A plugin has to permit it, and does not yet for a reason; None for one that it need not wait for any more."""
         self._keep(account)
         if reason is None:
-            account.permits.pop(plugin, None)
+            account.permits = {name: why for name, why in account.permits.items() if name != plugin}
         else:
-            account.permits[plugin] = reason
+            account.permits = {**account.permits, plugin: reason}
 
     def wait(self, account: Account, until: int) -> None:
         """It has to be permitted, until then at the latest."""
@@ -261,7 +265,7 @@ class Ledger:
         if self._log.depth:
             self._keep(account)
         account.stage = Stage.BINDING
-        account.permits.clear()
+        account.permits = NO_PERMITS
         self._waiting.pop(key, None)
         if key in self._promised:
             self.retract(key)
@@ -312,7 +316,7 @@ class Ledger:
             self._copied = self._log.depth
         if account is not None:
             before = copy(account)
-            before.claims, before.permits = [*account.claims], dict(account.permits)
+            before.claims = [*account.claims]
             self._log.note(lambda: self._restore(account, before))
 
     def _restore_all(
@@ -367,7 +371,7 @@ class Ledger:
 def _call(change: Undo, account: Account, claim: Claim) -> None:
     """Give back what was claimed, or take it again; an error in that concerns this claim alone."""
     try:
-        change()
+        change(claim.data)
     except Exception:
         pod = "/".join(account.view.pod.key)
         LOG.exception("what %s claims for pod %s: internal error, please report", claim.owner, pod)

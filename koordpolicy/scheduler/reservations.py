@@ -250,14 +250,14 @@ def _claim(name: str, plugin: Plugin, state: Any, data: object) -> Claim:
     return Claim(
         name,
         data,
-        _nothing if plugin.undo is None else partial(plugin.undo, state, data),
+        _nothing if plugin.undo is None else partial(plugin.undo, state),
         None if plugin.prebind is None else partial(plugin.prebind, state, data),
         lasting=plugin.adopt is not None,
-        redo=None if plugin.redo is None else partial(plugin.redo, state, data),
+        redo=None if plugin.redo is None else partial(plugin.redo, state),
     )
 
 
-def _nothing() -> None:
+def _nothing(_data: object) -> None:
     """There is nothing to give back."""
 
 

@@ -131,7 +131,7 @@ class Books:
                 self.scheduler.framework.cycle(view), self.cache.table, account
             )
             assert refused is None
-            self.ledger.claim(account, Claim("", None, lambda: self._displace(at), logged=True))
+            self.ledger.claim(account, Claim("", at, self._displace, logged=True))
         else:
             self.reservations.adopt(account)
         self.cache.place(view, node, START)
