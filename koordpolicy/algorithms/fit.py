@@ -75,6 +75,12 @@ def fit_one(
     def lacking(
         allocatable: Amounts, requested: Amounts, pod_count: int
     ) -> tuple[tuple[bool, ...], bool] | None:
+        if pod_count < allocatable.get(PODS, 0):
+            for resource, amount in wanted:
+                if amount > allocatable.get(resource, 0) - requested.get(resource, 0):
+                    break
+            else:
+                return None  # as most nodes, for which nothing is written down
         fails, unresolvable = [pod_count >= allocatable.get(PODS, 0)], False
         for resource, amount in wanted:
             has = allocatable.get(resource, 0)
@@ -82,7 +88,7 @@ def fit_one(
             fails.append(lacks)
             if lacks and amount > has:
                 unresolvable = True
-        return (tuple(fails), unresolvable) if True in fails else None
+        return tuple(fails), unresolvable
 
     return (PODS, *resources), lacking
 

@@ -108,7 +108,7 @@ class SchedulingQueue:
 
     def awaits(self, event: Event) -> bool:
         """Whether there are pods that wait for such an event."""
-        return any(event in helped_by and pods for helped_by, pods in self._unschedulable.items())
+        return any(pods and event in helped_by for helped_by, pods in self._unschedulable.items())
 
     def happened(self, event: Event, now: int, helps: Callable[[PodKey], bool] = lambda _key: True) -> None:
         """Move the pods that an event can help out of the unschedulable ones. `helps` looks closer at each."""

@@ -410,7 +410,6 @@ class Scheduler:
 
     def _run_cycle(self, view: PodView) -> PodDecision:
         """A decision on a pod that has left the queue, and what follows from it."""
-        key = view.pod.key
         framework = self._framework_of(view.pod)
         cycle = framework.cycle(view)
         evaluation, decision = framework.decided(cycle)
@@ -422,7 +421,7 @@ class Scheduler:
             return self._binding.reserve(cycle, decision)
         if evaluation is not None:
             decision = framework.without_node(cycle, evaluation, decision)
-        decision = replace(decision, promised=self.ledger.promised_to(key) or "")
+        decision = replace(decision, promised=self.ledger.promised_to(view.pod.key) or "")
         for other in () if decision.preemption is None else decision.preemption.cleared:
             self._waitlist.reconsider(other)  # what it waited for is another one's now
         if self._diagnosing:

@@ -120,9 +120,8 @@ class Ranking:
     def best(self) -> "Rows | int":
         """The nodes with the greatest total, or the only one; there is at least one that is feasible."""
         totals = self.totals
-        first = int(totals.argmax())
-        equal = totals == totals[first]
-        return first if np.count_nonzero(equal) == 1 else equal.nonzero()[0]
+        equal = (totals == totals[totals.argmax()]).nonzero()[0]
+        return int(equal[0]) if len(equal) == 1 else equal
 
     def _among(self, scores: Scores) -> Scores:
         if scores.strides == (0,):
