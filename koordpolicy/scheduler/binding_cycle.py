@@ -304,6 +304,4 @@ class BindingCycles:
     def _bind(self, account: Account, cycle: Cycle) -> None:
         """A pod may be written. The time in which it is to be confirmed begins when its claims are `written`."""
         within = cycle.profile.confirm_within(cycle.records)
-        # Most pods have one claim, their place, which is never written beforehand.
-        writes = len(account.claims) > 1 and any(claim.prebind for claim in account.claims)
-        self._ledger.bind(account, self._site.clock() + within if within and not writes else None)
+        self._ledger.bind(account, self._site.clock() + within if within and not account.writes else None)

@@ -16,7 +16,6 @@ that hands out the seconds, of which a `Prebind` alone makes use: the rim goes o
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from koordpolicy.model.pod import Pod
@@ -46,8 +45,7 @@ class Settled(NamedTuple):
     outcome: WriteOutcome | None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Action:
+class Action(NamedTuple):
     """A decision on a pod with what is to be written of it now.
 
     None where that stands there already, or where the pod waits for a permit: that is decided on once more.
@@ -141,7 +139,7 @@ class Driver:
     def _with_claims(self, bind: Binding) -> WritePlan:
         """The binding of a pod, after what its claims have to have written before."""
         account = self._scheduler.ledger.assumed(bind.pod)
-        writes = () if account is None else tuple(one.prebind for one in account.claims if one.prebind)
+        writes = () if account is None else account.writes
         return Prebind(bind, writes) if writes else bind
 
     def _take_back(self, action: Action) -> None:

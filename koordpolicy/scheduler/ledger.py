@@ -88,6 +88,13 @@ class Account:
         """Whether the pod counts on the node, and the cluster has not confirmed it."""
         return self.stage < Stage.CONFIRMED
 
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        """What its claims have to have written before the pod is bound."""
+        if len(self.claims) < 2:
+            return ()  # most have one claim, their place, which is never written beforehand
+        return tuple([claim.prebind for claim in self.claims if claim.prebind])
+
 
 class Ledger:
     """The accounts of all pods, and the nodes that are promised. What is changed in a trial of `log` is taken back with it."""

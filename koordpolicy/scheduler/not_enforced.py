@@ -5,6 +5,7 @@ Koordinator's own passes over.
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from koordpolicy.graph import RuleGraph
@@ -38,10 +39,16 @@ _ANNOTATIONS: Final = (
     (SCHEDULING_HINT, "its hint"),
     (DEPRECATED_SCHEDULING_HINT, "its hint"),
 )
+_KEYS: Final = frozenset(key for key, _ in (*_LABELS, *_ANNOTATIONS)) | {QOS_CLASS}
 _DEVICES: Final = (GPU, RDMA, FPGA)
 """How names of resources begin that stand for devices, which have to be allocated."""
 _OWN: Final = frozenset(("Exclusive", "Bound"))
 """Bindings of CPUs for which CPUs have to be allocated."""
+
+
+@lru_cache(maxsize=256)
+def _devices_among(names: frozenset[str]) -> tuple[str, ...]:
+    return tuple(name for name in sorted(names) if name.startswith(_DEVICES))
 
 
 def not_enforced(pod: Pod, graph: RuleGraph) -> tuple[str, ...]:
@@ -50,16 +57,19 @@ def not_enforced(pod: Pod, graph: RuleGraph) -> tuple[str, ...]:
 
 
 def _each(pod: Pod, graph: RuleGraph) -> Iterator[str]:
-    for key, what in _LABELS:
-        if pod.labels.get(key):
-            yield f"{what} (label {key})"
-    for key, what in _ANNOTATIONS:
-        if pod.annotations.get(key):
-            yield f"{what} (annotation {key})"
-    asked = {name for one in (*pod.containers, *pod.init_containers) for name in one.requests}
-    for name in sorted(asked):
-        if name.startswith(_DEVICES):
-            yield f"devices of its own ({name})"
+    says_something = not (_KEYS.isdisjoint(pod.labels) and _KEYS.isdisjoint(pod.annotations))
+    if says_something:  # as few pods do
+        for key, what in _LABELS:
+            if pod.labels.get(key):
+                yield f"{what} (label {key})"
+        for key, what in _ANNOTATIONS:
+            if pod.annotations.get(key):
+                yield f"{what} (annotation {key})"
+    asked = frozenset().union(*[one.requests for one in (*pod.containers, *pod.init_containers)])
+    for name in _devices_among(asked):
+        yield f"devices of its own ({name})"
+    if not says_something:
+        return
     label = pod.labels.get(QOS_CLASS)
     for name, said in graph.classes.qos.items() if label else ():
         if said.get("value", name) == label and said.get("cpuBinding") in _OWN:
