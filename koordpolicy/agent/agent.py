@@ -13,7 +13,9 @@ from koordpolicy.agent.audit.log import AuditLog
 from koordpolicy.agent.carrying_out import CarryingOut
 from koordpolicy.agent.collection import KIND as METRICS
 from koordpolicy.agent.collection import Collection, decide_collection
+from koordpolicy.agent.collectors.cold_memory import ColdMemoryCollector
 from koordpolicy.agent.collectors.cpi import CPICounting
+from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceCollector, DeviceSources
 from koordpolicy.agent.collectors.kernel_reader import KernelUsage
 from koordpolicy.agent.collectors.kernel_signals import KernelSignals
 from koordpolicy.agent.collectors.signal_pace import SignalPace, decide_signal_pace
@@ -30,13 +32,16 @@ from koordpolicy.agent.node_strategies import NodeStrategy, node_strategies
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.plan import Plan
 from koordpolicy.agent.pods import PodAnswers
+from koordpolicy.agent.reports.node_devices import DeviceReporter
 from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
 from koordpolicy.agent.reports.node_topologies import TopologyReporter
 from koordpolicy.agent.reports.usage import UsageView, pods_by_uid
+from koordpolicy.agent.rounds.devices import DeviceRounds
 from koordpolicy.agent.rounds.interference import add_signals, signals_of
 from koordpolicy.agent.rounds.prediction import PredictionRounds
 from koordpolicy.agent.stopping import PodStops
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
+from koordpolicy.agent.strategies.cold_memory import ColdMemoryPace, decide_cold_memory
 from koordpolicy.agent.strategies.host_applications import KIND as APPLICATIONS
 from koordpolicy.agent.strategies.prediction_rules import KIND as PREDICTION
 from koordpolicy.agent.strategies.suppression import CPUSuppression
@@ -87,6 +92,7 @@ class NodeAgent:
         dry_run: bool = False,
         peaks: PeakFiles | None = None,
         terway: Path | None = None,
+        sources: DeviceSources = DEVICE_SOURCES,
     ) -> None:
         self.component = component
         self.watch = watch
@@ -107,6 +113,9 @@ class NodeAgent:
         component.process.metrics.set("koordlet_start_time", now_ns() / NANOSECONDS, node=watch.node)
         self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)
         self.topology = TopologyReporter(component.cluster)
+        self.devices = DeviceRounds(
+            DeviceCollector(kernel.root, sources), DeviceReporter(component.cluster, now_ns)
+        )
         self.applications = HostApplications(kernel)
         self.strategies = node_strategies(lambda: component.draw(_CHANCES) / _CHANCES)
         self.predictions = PredictionRounds(peaks)
@@ -118,6 +127,8 @@ class NodeAgent:
         signals = KernelSignals(kernel.root, kernel.hierarchy)
         self._signals = SignalCollector(signals, CPICounting(signals.count, signals.cpus))
         self._signal_pace: SignalPace | None = None
+        self._cold = ColdMemoryCollector(kernel.root, kernel.hierarchy)
+        self._cold_pace: ColdMemoryPace | None = None
         self._troubles: dict[str, str] = {}
         self._records = PodRecords()
         self._pods: dict[str, NodePod] = {}
@@ -240,6 +251,8 @@ class NodeAgent:
                 self._collection = decide_collection(graph, record, now, own)
                 self.applications.decide(graph, record, now)
                 self._signal_pace = decide_signal_pace(graph, record, now)
+                self._cold_pace = decide_cold_memory(graph, record, now)
+                self.devices.decide(graph, record, now)
             except (CelError, ObjectError) as error:
                 self._trouble("MetricCollection", str(error))
             else:
@@ -260,12 +273,19 @@ class NodeAgent:
         best_effort = "" if kubepods is None else kubepods.of_class(QOS_BEST_EFFORT)
         scene = Scene(self.pods(), self.applications.groups, best_effort)
         now = monotonic_ns()
+        self._cold.collect(self.measurements, scene.pods, self._cold_pace, now)
         self._collector.collect(
-            self.measurements, scene, now, collection.interval, collection.system_inputs_within
+            self.measurements,
+            scene,
+            now,
+            collection.interval,
+            collection.system_inputs_within,
+            self._cold.of_node(now),
         )
         self._signals.collect(self.measurements, scene.pods, self._signal_pace, now)
         self.kernel.files.next_round()
-        for part, why in (self._collector.failures | self._signals.failures).items():
+        failures = self._collector.failures | self._signals.failures | self._cold.failures
+        for part, why in failures.items():
             self._trouble(f"collect {part}", why)
         self._show()
 
@@ -283,7 +303,10 @@ class NodeAgent:
         frame, sight = self.frame(), self.watch.objects.sight(self.watch.node)
         if frame is not None and sight is not None:
             metric = self.predictions.told(metric, frame, sight.pods)
-        written = await self.reporter.report(metric, self._zones(view))
+        used = self.devices.in_use(
+            self.measurements, self.pods(), view.now, self.collection().averages_over
+        )
+        written = await self.reporter.report(metric, self._zones(view), used)
         self.component.process.metrics.add(
             "koordpolicy_node_reports_total", result="written" if written else "failed"
         )
@@ -307,6 +330,19 @@ class NodeAgent:
         self.settings = replace(self.settings, cpu_manager=self.topology.kubelet.cpu_manager)
         if written:
             self.component.process.metrics.add("koordpolicy_node_topologies_total")
+        return written
+
+    async def look_at_devices(self) -> bool:
+        """Look at the devices that policy wants, and write the Device object where it says something else."""
+        if self.measurements is None or not await self.devices.look(self._processors()):
+            return False
+        self.devices.measure(self.measurements, self.kernel, self.pods(), monotonic_ns())
+        node = self.watch.own(resources.NODES)
+        if node is None or self.dry_run:
+            return False
+        written = await self.devices.report(node, self.watch.own(resources.DEVICES))
+        if written:
+            self.component.process.metrics.add("koordpolicy_node_devices_total")
         return written
 
     async def carry_out(self, strategies: Sequence[NodeStrategy], frame: NodeFrame) -> None:
@@ -347,6 +383,10 @@ class NodeAgent:
             self._every(self.predict, lambda: self.predictions.interval(self.collection().interval)),
         )
         tasks.start("topology", self._every(self.report_topology, lambda: self.collection().pods_every))
+        tasks.start(
+            "devices",
+            self._every(self.look_at_devices, lambda: self.devices.interval(self.collection().pods_every)),
+        )
         tasks.start(
             "strategies",
             self._every(self._strategies, lambda: self._pause, at_once=False, woken=self._pods_changed),
@@ -419,6 +459,7 @@ class NodeAgent:
     async def stop(self) -> None:
         """Give back what would hurt while nobody measures; say so."""
         self._signals.stop()
+        self.devices.stop()
         results = self.kernel.door.undo(lambda write: write.writer in HURTS)
         if results:
             LOG.info("%d kernel files were given back what they said before", len(results))
@@ -449,6 +490,7 @@ class NodeAgent:
             "measurements": 0 if self.measurements is None else self.measurements.nbytes,
             "report": self.reporter.trouble or "good",
             "topology": self.topology.trouble or "good",
+            "devices": self.devices.words,
             "prediction": self.predictions.trouble or "good",
             "troubles": {name: why for name, why in self._troubles.items() if why},
         }

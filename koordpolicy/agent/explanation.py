@@ -20,6 +20,8 @@ _DECISIONS: Final[Mapping[tuple[str, str], str]] = {
     ("cpu-suppress", "cpu.cfs_quota_us"): "CPUSuppress.target",
     ("cpu-burst", "cpu.cfs_burst_us"): "CPUBurst.burst",
     ("cpu-burst", "cpu.cfs_quota_us"): "CPUBurst.quota.ceiling",
+    ("cold-memory", "kidled.scan_period_in_seconds"): "MetricCollection.coldMemory.scanEvery",
+    ("cold-memory", "kidled.use_hierarchy"): "MetricCollection.coldMemory.enabled",
     ("system", "vm.min_free_kbytes"): "SystemTuning.minFreeFactor",
     ("system", "vm.watermark_scale_factor"): "SystemTuning.watermarkScaleFactor",
 }

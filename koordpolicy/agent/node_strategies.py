@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
+from koordpolicy.agent.collection import KIND as COLLECTION
 from koordpolicy.agent.collectors.kernel_reader import group_cpus
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.hooks.containers import KIND as HOOK
@@ -15,6 +16,7 @@ from koordpolicy.agent.rounds.containers import ContainerRounds
 from koordpolicy.agent.rounds.disks import DiskRounds
 from koordpolicy.agent.rounds.interference import InterferenceRounds
 from koordpolicy.agent.rounds.networks import NetworkRounds
+from koordpolicy.agent.strategies.cold_memory import cold_memory_plan
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
 from koordpolicy.agent.strategies.cpu_burst import ContainerCPU, CPUBursts, KnownRules, PodCPU, TokensOf
 from koordpolicy.agent.strategies.cpu_eviction import KIND as CPU_EVICTION
@@ -76,6 +78,9 @@ def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
     bursts = _Bursts(chance, containers)
     sized = Unchanged(lambda frame: containers.plan(frame, cpu_pools(frame)), (HOOK,))
     isolated = Unchanged(_isolate, (ISOLATION, TUNING), _ALLOCATABLE)
+    looked_for = Unchanged(
+        lambda frame: cold_memory_plan(frame.graph, frame.record, frame.now), (COLLECTION,)
+    )
     return (
         NodeStrategy(INTERFERENCE, _often, held_up.plan),
         NodeStrategy(SUPPRESS, _of_policy(SUPPRESS), partial(_suppress, held_up)),
@@ -90,6 +95,7 @@ def node_strategies(chance: Callable[[], float]) -> tuple[NodeStrategy, ...]:
         ),
         NodeStrategy(APPLICATIONS, _often, _applications),
         NodeStrategy(TUNING, _often, _tune),
+        NodeStrategy(COLLECTION, _often, looked_for.plan),
         NodeStrategy(
             CPU_EVICTION,
             _of_policy(CPU_EVICTION),

@@ -11,6 +11,7 @@ from typing import Any, Final
 from koordpolicy.agent.agent import NodeAgent
 from koordpolicy.agent.audit.log import AuditLog
 from koordpolicy.agent.audit.route import events_route
+from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceSources
 from koordpolicy.agent.explanation import node_explanation
 from koordpolicy.agent.explanation_route import ExplanationRoute
 from koordpolicy.agent.explanation_text import explanation_text
@@ -79,6 +80,7 @@ class AgentSettings:
     parent: str = ""
     terway: Path | None = None
     """The directory that Terway reads, where it is on the node."""
+    devices: DeviceSources = DEVICE_SOURCES
     dry_run: bool = False
     once: bool = False
     audit_file: str = ""
@@ -112,7 +114,15 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
         answers = PodAnswers(agent.pods_from, began=monotonic_ns())
         peaks = PeakFiles(settings.state_directory) if settings.state_directory else None
         node = NodeAgent(
-            component, watch, kernel, answers, audit, dry_run=agent.dry_run, peaks=peaks, terway=agent.terway
+            component,
+            watch,
+            kernel,
+            answers,
+            audit,
+            dry_run=agent.dry_run,
+            peaks=peaks,
+            terway=agent.terway,
+            sources=agent.devices,
         )
         process.status.add(node.status)
         explained.tell = lambda: _explained(node)

@@ -4,6 +4,7 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from koordpolicy.agent.collectors.devices import DeviceSources
 from koordpolicy.agent.doctor import doctor_record, doctor_text
 from koordpolicy.agent.pods import PodSource
 from koordpolicy.agent.process import NAME, AgentSettings, node_kernel, run_agent
@@ -63,6 +64,7 @@ def _agent(arguments: argparse.Namespace, terminal: Terminal) -> AgentSettings:
         trees=trees_of(arguments),
         parent=arguments.kubelet_cgroup_root.strip("/"),
         terway=arguments.terway_dir,
+        devices=DeviceSources(arguments.device_infos, arguments.nvml),
         dry_run=arguments.dry_run or arguments.once,
         once=arguments.once,
         audit_file=arguments.audit_log,
@@ -106,6 +108,8 @@ def _doctor(agent: AgentSettings, terminal: Terminal) -> int:
     except CannotStart as error:
         raise CannotRunError(str(error)) from None
     terminal.print(
-        json_text(doctor_record(kernel), indent=2) if agent.json else doctor_text(kernel, terminal.width)
+        json_text(doctor_record(kernel, agent.devices), indent=2)
+        if agent.json
+        else doctor_text(kernel, agent.devices, terminal.width)
     )
     return OK

@@ -194,8 +194,12 @@ RANGES: tuple[Range, ...] = (
             low=100 * _MILLISECOND,
             low_fits=True,
         )
-        for field in ("interval", "pods.every", "pods.noticeWithin", "pressure.every", "cpi.every")
+        for field in (
+            *("interval", "pods.every", "pods.noticeWithin", "pressure.every", "cpi.every"),
+            *("coldMemory.every", "devices.every"),
+        )
     ),
+    _time("MetricCollection", "coldMemory.scanEvery", "the kernel counts whole seconds", low=1e9, low_fits=True),
     _time("MetricCollection", "cpi.window", "no time is shorter than none", low_fits=True),
     _time("MetricCollection", "pods.timeout", "no answer would be in time"),
     _time("MetricCollection", "pods.staleAfter", "everything would be stale"),

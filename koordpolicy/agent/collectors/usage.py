@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from typing import Final, Protocol, TypeVar
 
 from koordpolicy.agent.collectors.kernel_reader import GroupUse, MemoryUse
@@ -74,11 +74,22 @@ class UsageCollector:
         self.failures: dict[str, str] = {}
         """What could not be read in the last round, by part: one example of a reason."""
 
-    def collect(self, found: Measurements, scene: Scene, now: int, interval: int, inputs_within: int) -> None:
-        """Read everything once, and add it. What cannot be read is missing; what has ended is left out."""
+    def collect(
+        self,
+        found: Measurements,
+        scene: Scene,
+        now: int,
+        interval: int,
+        inputs_within: int,
+        cold: float = nan,
+    ) -> None:
+        """Read everything once, and add it. What cannot be read is missing; what has ended is left out.
+
+        `cold` are bytes of the node that nobody uses, NaN where that is not known.
+        """
         self.failures = {}
         known: list[object] = [NODE]
-        self._node(found, now, interval)
+        self._node(found, now, interval, cold)
         pods, containers = {}, {}
         for uid, one in scene.pods.items():
             known.append(("pod", uid))
@@ -108,7 +119,7 @@ class UsageCollector:
             del self._throttling[gone]
         add_system(found, now, inputs_within)
 
-    def _node(self, found: Measurements, now: int, interval: int) -> None:
+    def _node(self, found: Measurements, now: int, interval: int, cold: float) -> None:
         cpu = self._read("node", self._reader.node_cpu)
         memory = self._read("node", self._reader.node_memory)
         rate = None if cpu is None else self._cores(NODE, now, cpu, interval)
@@ -116,7 +127,7 @@ class UsageCollector:
             nan if rate is None else rate,
             nan if memory is None else memory.used,
             nan if memory is None else memory.with_cache,
-            nan,
+            nan if memory is None or isnan(cold) else max(memory.with_cache - cold, 0.0),
         )
         found.node.add(now, {NODE: values})
 

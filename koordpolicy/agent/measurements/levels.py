@@ -18,6 +18,12 @@ USAGE, REQUEST, LIMIT = "usage", "request", "limit"
 CPI, WAITING = "cpi", "schedulingDelay"
 """Cycles for each instruction; percent of the time that passed in which the tasks of a pod waited for a CPU."""
 
+COLD: Final = "cold"
+"""Bytes that nobody has looked at for long."""
+
+CORES: Final = "cores"
+"""Percent of a device's cores in use."""
+
 PRESSURES: Final = tuple(
     (resource, kind) for resource in ("cpu", "memory", "io") for kind in ("some", "full")
 )
@@ -32,6 +38,7 @@ def pressure_measure(resource: str, kind: str) -> str:
 SIGNALS: Final = (*(pressure_measure(*one) for one in PRESSURES), WAITING)
 
 _MOST_ZONES: Final = 1024
+_MOST_DEVICES: Final = 1024
 _MOST_APPLICATIONS: Final = 1000
 _CONTAINERS: Final = 10
 """Containers of a pod that are measured, on average."""
@@ -45,6 +52,9 @@ _LEVELS: Final = (
     "applications",
     "signals",
     "cpi",
+    "cold",
+    "devices",
+    "pod_devices",
 )
 
 
@@ -53,6 +63,13 @@ class ContainerKey(NamedTuple):
 
     uid: str
     name: str
+
+
+class PodDevice(NamedTuple):
+    """The UID of a pod, and the ID of a device that it uses."""
+
+    uid: str
+    device: str
 
 
 class Measurements:
@@ -71,6 +88,10 @@ class Measurements:
         self.applications = MeasurementTable[str]((CPU, MEMORY), pod, _MOST_APPLICATIONS)
         self.signals = MeasurementTable[str](SIGNALS, pod, most)
         self.cpi = MeasurementTable[str]((CPI,), pod, most)
+        self.cold = MeasurementTable[str]((COLD, WITH_HOT_CACHE), pod, most + 1)
+        """Of the node as a whole, and of pods by UID."""
+        self.devices = MeasurementTable[str]((CORES, MEMORY), pod, _MOST_DEVICES)
+        self.pod_devices = MeasurementTable[PodDevice]((CORES, MEMORY), pod, most + _MOST_DEVICES)
 
     @property
     def nbytes(self) -> int:

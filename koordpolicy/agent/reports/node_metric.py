@@ -1,21 +1,26 @@
 """The status of a NodeMetric object: what a node's agent reports, as Koordinator's manager and scheduler read it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from koordpolicy.agent.reports.devices import NONE_IN_USE, DevicesInUse
 from koordpolicy.model.metric import AggregatedUsage, NodeMetric
 from koordpolicy.model.protocol import CPU
 from koordpolicy.model.reading import Amounts
 from koordpolicy.model.time import NANOSECONDS, time_text, whole_seconds_text
 
 
-def status_of(metric: NodeMetric, zones: Mapping[int, tuple[Amounts, Amounts | None]]) -> dict[str, Any]:
+def status_of(
+    metric: NodeMetric,
+    zones: Mapping[int, tuple[Amounts, Amounts | None]],
+    devices: DevicesInUse = NONE_IN_USE,
+) -> dict[str, Any]:
     """The status that says what a metric says; `zones` are NUMA zones with their use, and the system's part of it."""
     assert metric.updated_at is not None
     status: dict[str, Any] = {
         "updateTime": time_text(metric.updated_at // NANOSECONDS * NANOSECONDS),
         "nodeMetric": {
-            "nodeUsage": _usage(metric.node_usage),
+            "nodeUsage": _usage(metric.node_usage) | _in_use(devices.node),
             "aggregatedNodeUsages": _windows(metric.aggregated),
             "systemUsage": _usage(metric.system_usage),
             "aggregatedSystemUsages": _windows(metric.aggregated_system),
@@ -24,7 +29,7 @@ def status_of(metric: NodeMetric, zones: Mapping[int, tuple[Amounts, Amounts | N
             {
                 "namespace": one.namespace,
                 "name": one.name,
-                "podUsage": _usage(one.usage),
+                "podUsage": _usage(one.usage) | _in_use(devices.pods.get(one.key, ())),
                 **_said(priority=one.priority, qos=one.qos),
             }
             for one in metric.pods
@@ -54,6 +59,10 @@ def _usage(amounts: Amounts | None) -> dict[str, Any]:
     if not amounts:
         return {}
     return {"resources": {name: f"{n}m" if name == CPU else str(n) for name, n in amounts.items()}}
+
+
+def _in_use(devices: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"devices": list(devices)} if devices else {}
 
 
 def _windows(windows: Iterable[AggregatedUsage]) -> list[dict[str, Any]]:

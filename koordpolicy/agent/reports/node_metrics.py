@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from koordpolicy.agent.reports.devices import NONE_IN_USE, DevicesInUse
 from koordpolicy.agent.reports.node_metric import status_of
 from koordpolicy.kube.errors import Conflict, KubeError, NotFound
 from koordpolicy.kube.port import Cluster, MergePatch
@@ -31,11 +32,16 @@ class NodeMetricReporter:
         self.trouble = ""
         """Why the last report was not written; empty when it was."""
 
-    async def report(self, metric: NodeMetric, zones: Mapping[int, tuple[Amounts, Amounts | None]]) -> bool:
+    async def report(
+        self,
+        metric: NodeMetric,
+        zones: Mapping[int, tuple[Amounts, Amounts | None]],
+        devices: DevicesInUse = NONE_IN_USE,
+    ) -> bool:
         """Write a report; whether it was written. Without such an object nobody wants one."""
         self.last = metric
         try:
-            await self._write(status_of(metric, zones))
+            await self._write(status_of(metric, zones, devices))
             await self.tell()
         except NotFound:
             self.trouble = "there is no NodeMetric object of this node: no manager has made one"

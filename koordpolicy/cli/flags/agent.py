@@ -60,6 +60,20 @@ def _add(parser: argparse.ArgumentParser) -> None:
         default=Path("/var/lib/terway/qos"),
         help="what Terway reads of the node, where policy keeps classes apart by it (/var/lib/terway/qos)",
     )
+    devices = parser.add_argument_group("devices")
+    devices.add_argument(
+        "--device-infos",
+        metavar="DIR",
+        type=Path,
+        default=Path("/var/run/koordlet/xpu-device-infos"),
+        help="where vendors' daemons put files about accelerators (/var/run/koordlet/xpu-device-infos)",
+    )
+    devices.add_argument(
+        "--nvml",
+        metavar="LIBRARY",
+        default="libnvidia-ml.so.1",
+        help="NVIDIA's library of GPUs, by name or path (libnvidia-ml.so.1)",
+    )
     pods = parser.add_argument_group("pods")
     pods.add_argument(
         "--pods-from",

@@ -195,7 +195,9 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         _by(Part.AGENT),
         (
             "interval systemInputsWithin mostPods pods pods.every pods.timeout pods.noticeWithin pods.staleAfter "
-            "pressure pressure.every cpi cpi.every cpi.window"
+            "pressure pressure.every pressure.always cpi cpi.every cpi.window cpi.always "
+            "coldMemory coldMemory.enabled coldMemory.every coldMemory.scanEvery coldMemory.fromBucket "
+            "devices devices.gpus devices.rdma devices.every devices.harmlessErrors"
         ),
     ),
     ("DeviceResource", _COMPILED, _RULES),

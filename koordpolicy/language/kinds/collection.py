@@ -52,6 +52,15 @@ class PressureMeasuring(PolicyModel):
             default="10s",
         ),
     ] = None
+    always: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether it is measured where no rule of Interference asks for it too, to be shown as metrics.",
+            roots=_NODE,
+            default=False,
+        ),
+    ] = None
 
 
 class CPIMeasuring(PolicyModel):
@@ -60,6 +69,79 @@ class CPIMeasuring(PolicyModel):
     every: Annotated[Value, Slot(DURATION, "How often they are counted.", roots=_NODE, default="60s")] = None
     window: Annotated[
         Value, Slot(DURATION, "For how long each time; `0s` for not at all.", roots=_NODE, default="10s")
+    ] = None
+    always: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether they are counted where no rule of Interference asks for it too, to be shown as metrics.",
+            roots=_NODE,
+            default=False,
+        ),
+    ] = None
+
+
+class ColdMemoryMeasuring(PolicyModel):
+    """How it is found out which memory nobody uses; that takes a kernel with kidled."""
+
+    enabled: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether the kernel is to look for it: that takes some of its time, and is switched on in the kernel.",
+            roots=_NODE,
+            default=False,
+        ),
+    ] = None
+    every: Annotated[
+        Value, Slot(DURATION, "How often the agent reads what was found.", roots=_NODE, default="5s")
+    ] = None
+    scan_every: Annotated[
+        Value, Slot(DURATION, "How often the kernel looks at each page.", roots=_NODE, default="5s")
+    ] = None
+    from_bucket: Annotated[
+        Value,
+        Slot(
+            INT,
+            "The first of the kernel's eight ranges of ages that counts as cold, from 0 for the youngest.",
+            minimum=0,
+            maximum=7,
+            roots=_NODE,
+            default=5,
+        ),
+    ] = None
+
+
+class DeviceMeasuring(PolicyModel):
+    """Which devices of the node its Device object tells of, and how often they are looked at."""
+
+    gpus: Annotated[
+        Value,
+        Slot(
+            BOOL,
+            "Whether GPUs and other accelerators are told of, and how much of them is used.",
+            roots=_NODE,
+            default=False,
+        ),
+    ] = None
+    rdma: Annotated[
+        Value,
+        Slot(BOOL, "Whether RDMA cards and their virtual functions are told of.", roots=_NODE, default=False),
+    ] = None
+    every: Annotated[
+        Value,
+        Slot(
+            DURATION, "How often is looked which there are, how they are and what is used.", roots=_NODE, default="3s"
+        ),
+    ] = None
+    harmless_errors: Annotated[
+        Value,
+        Slot(
+            list_of(INT),
+            "Errors of NVIDIA's GPUs (Xid) that are a program's own: after them a GPU works as before.",
+            roots=_NODE,
+            default=[13, 31, 43, 45, 68],
+        ),
     ] = None
 
 
@@ -130,3 +212,7 @@ class MetricCollectionSpec(PolicySpec):
     """How it is measured what pods wait for; it is while there are rules of Interference."""
     cpi: Given[CPIMeasuring] = None
     """How cycles and instructions of pods are counted; they are while there are rules of Interference."""
+    cold_memory: Given[ColdMemoryMeasuring] = None
+    """How it is found out which memory nobody uses; `memory: usageWithHotPageCache` needs it."""
+    devices: Given[DeviceMeasuring] = None
+    """Which devices of the node its Device object tells of."""

@@ -121,7 +121,7 @@ def _by_node(words: list[str]) -> dict[int, int]:
 
 
 def read_cold_memory(root: KernelRoot, hierarchy: Hierarchy, group: str, age: int) -> int:
-    """Bytes that nobody looked at for `age` scans of kidled or more. Raises `NoSuchFile` on kernels without it.
+    """Bytes in the ranges of ages from number `age` on, the youngest being 0. Raises `NoSuchFile` on kernels without kidled.
 
     The file has a column a bucket of ages, headed `[n,m)`; of its rows those count whose names begin with `c`
     (clean) or `d` (dirty), as kidled names pages.

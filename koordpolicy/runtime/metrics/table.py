@@ -393,6 +393,11 @@ METRICS: Final = (
         MetricKind.COUNTER,
         "How often the agent wrote the NodeResourceTopology of its node, as it said something else.",
     ),
+    Metric(
+        "koordpolicy_node_devices_total",
+        MetricKind.COUNTER,
+        "How often the agent wrote the Device object of its node, as it said something else.",
+    ),
     Metric("koordpolicy_agent_pods", MetricKind.GAUGE, "Pods that the agent knows on its node."),
     Metric(
         "koordpolicy_agent_pods_age_seconds",
