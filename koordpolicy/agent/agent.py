@@ -18,6 +18,7 @@ from koordpolicy.agent.collectors.cpi import CPICounting
 from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceCollector, DeviceSources
 from koordpolicy.agent.collectors.kernel_reader import KernelUsage
 from koordpolicy.agent.collectors.kernel_signals import KernelSignals
+from koordpolicy.agent.collectors.machine import CPUS, MachineCollector
 from koordpolicy.agent.collectors.signal_pace import SignalPace, decide_signal_pace
 from koordpolicy.agent.collectors.signals import SignalCollector
 from koordpolicy.agent.collectors.usage import Scene, UsageCollector
@@ -25,7 +26,7 @@ from koordpolicy.agent.elsewhere import makers
 from koordpolicy.agent.facts import NodeSettings, agent_record
 from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.host_applications import HostApplications
-from koordpolicy.agent.measurements.levels import CPU, MEMORY, NODE, Measurements
+from koordpolicy.agent.measurements.levels import CPU, MEMORY, Measurements
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_pods import NodePod, node_pods
 from koordpolicy.agent.node_strategies import NodeStrategy, node_strategies
@@ -53,8 +54,6 @@ from koordpolicy.algorithms.records import PodRecords
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.language.cel.errors import CelError
-from koordpolicy.linux.errors import KernelFileError
-from koordpolicy.linux.readings.topology import read_processors
 from koordpolicy.linux.signals import HostSignals
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import node_reservation
@@ -71,8 +70,6 @@ LOG: Final = logging.getLogger(__name__)
 _LEAST_PAUSE: Final = NANOSECONDS // 10
 _SLACK: Final = NANOSECONDS // 20
 """Turns that are so near are taken together."""
-_PROCESSORS: Final = 60 * NANOSECONDS
-"""How long what was read of the CPUs holds."""
 _CHANCES: Final = 1_000_000
 _WAIT: Final = 0.2
 """Seconds between looks at whether there is something to begin with."""
@@ -110,7 +107,8 @@ class NodeAgent:
             makers=makers(kernel, terway, monotonic_ns, plan_only=dry_run),
             stops=PodStops(HostSignals(kernel.root, kernel.hierarchy)),
         )
-        component.process.metrics.set("koordlet_start_time", now_ns() / NANOSECONDS, node=watch.node)
+        self.began = self.doing.began
+        """Nanoseconds since 1970."""
         self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)
         self.topology = TopologyReporter(component.cluster)
         self.devices = DeviceRounds(
@@ -125,7 +123,8 @@ class NodeAgent:
         self._collection: Collection | None = None
         self._collector = UsageCollector(KernelUsage(kernel.root, kernel.hierarchy, kernel.files))
         signals = KernelSignals(kernel.root, kernel.hierarchy)
-        self._signals = SignalCollector(signals, CPICounting(signals.count, signals.cpus))
+        self.signals = SignalCollector(signals, CPICounting(signals.count, signals.cpus))
+        self.machine = MachineCollector(kernel.root)
         self._signal_pace: SignalPace | None = None
         self._cold = ColdMemoryCollector(kernel.root, kernel.hierarchy)
         self._cold_pace: ColdMemoryPace | None = None
@@ -133,8 +132,6 @@ class NodeAgent:
         self._records = PodRecords()
         self._pods: dict[str, NodePod] = {}
         self._pods_of: tuple[object, ...] = ()
-        self._known_processors: tuple[Processor, ...] = ()
-        self._processors_until = 0
         self._decided_by: tuple[object, ...] = ()
         self._written_for: Mapping[str, NodePod] | None = None
         self._pods_changed = asyncio.Event()
@@ -217,18 +214,9 @@ class NodeAgent:
         )
 
     def _processors(self) -> Sequence[Processor]:
-        """The CPUs, looked at now and then: the same tuple while they are the same."""
-        now = monotonic_ns()
-        if now >= self._processors_until:
-            try:
-                found = read_processors(self.kernel.root)
-            except KernelFileError as error:
-                self._trouble("processors", str(error))
-                return ()
-            if found != self._known_processors:
-                self._known_processors = found
-            self._processors_until = now + _PROCESSORS
-        return self._known_processors
+        found = self.machine.processors(monotonic_ns())
+        self._trouble("processors", self.machine.failures.get(CPUS, ""))
+        return found
 
     # --- rounds -----------------------------------------------------------------------------------
 
@@ -282,9 +270,9 @@ class NodeAgent:
             collection.system_inputs_within,
             self._cold.of_node(now),
         )
-        self._signals.collect(self.measurements, scene.pods, self._signal_pace, now)
+        self.signals.collect(self.measurements, scene.pods, self._signal_pace, now)
         self.kernel.files.next_round()
-        failures = self._collector.failures | self._signals.failures | self._cold.failures
+        failures = self._collector.failures | self.signals.failures | self._cold.failures
         for part, why in failures.items():
             self._trouble(f"collect {part}", why)
         self._show()
@@ -458,7 +446,7 @@ class NodeAgent:
 
     async def stop(self) -> None:
         """Give back what would hurt while nobody measures; say so."""
-        self._signals.stop()
+        self.signals.stop()
         self.devices.stop()
         results = self.kernel.door.undo(lambda write: write.writer in HURTS)
         if results:
@@ -507,16 +495,8 @@ class NodeAgent:
 
     def _show(self) -> None:
         assert self.measurements is not None
-        metrics, now, fresh = self.component.process.metrics, monotonic_ns(), self.collection().fresh
-        node = self.watch.node
-        for measure, name in (
-            (CPU, "koordlet_node_used_cpu_cores"),
-            (MEMORY, "koordlet_node_used_memory_bytes"),
-        ):
-            value = self.measurements.node.latest(measure, now, fresh).get(NODE)
-            if value is not None:
-                metrics.set(name, value, node=node)
-        metrics.set("koordpolicy_agent_pods_age_seconds", self.answers.age(now) / NANOSECONDS)
+        metrics = self.component.process.metrics
+        metrics.set("koordpolicy_agent_pods_age_seconds", self.answers.age(monotonic_ns()) / NANOSECONDS)
         metrics.set("koordpolicy_agent_pods", len(self.watch.objects.pods))
         metrics.set("koordpolicy_agent_measurements_bytes", self.measurements.nbytes)
 

@@ -35,6 +35,8 @@ _PERIOD: Final = 100_000
 """Microseconds of quotas."""
 _TOLD: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.PLANNED, FileOutcome.REFUSED, FileOutcome.FAILED})
 _MOST_TURNS: Final = 16
+_MOST_TOLD: Final = 1000
+"""Evicted pods that are remembered by name."""
 _MOST_ROUNDS: Final = 1000
 """Pods that are asked to go in one round: each asks the API server."""
 
@@ -73,6 +75,10 @@ class CarryingOut:
     dry_run: bool = False
     counts: dict[str, int] = field(default_factory=dict)
     """Evictions by reason."""
+    evicted: dict[tuple[str, str, str], int] = field(default_factory=dict)
+    """The same of the pods that were evicted last, by namespace, name and reason."""
+    suppressed: dict[str, float] = field(default_factory=dict)
+    """Cores that were left to best-effort work last, by mechanism."""
     results: dict[str, list[FileWriteResult]] = field(default_factory=dict)
     plans: dict[str, Plan] = field(default_factory=dict)
     """What each kind wanted last."""
@@ -159,7 +165,7 @@ class CarryingOut:
         self.memories[kind] = memory if self.dry_run else outcome.memory
 
     def _show(self, write: Write) -> None:
-        """What suppression leaves to best-effort work, in koordlet's metric."""
+        """Keep what suppression leaves to best-effort work."""
         if write.strategy != FileWriter.CPU_SUPPRESS or write.group != BEST_EFFORT:
             return
         if isinstance(write.value, frozenset):
@@ -168,7 +174,7 @@ class CarryingOut:
             kind, cores = "cfsQuota", write.value / _PERIOD
         else:
             return
-        self.metrics.set("koordlet_be_suppress_cpu_cores", cores, node=self.node, type=kind)
+        self.suppressed[kind] = cores
 
     def _told_of(self, result: FileWriteResult, now: int) -> None:
         before = "" if result.before is None else f" from {result.before.strip()[:200]}"
@@ -203,7 +209,10 @@ class CarryingOut:
             return False
         self.metrics.add("koordpolicy_evictions_total", reason=one.reason)
         self.counts[one.reason] = self.counts.get(one.reason, 0) + 1
-        self.metrics.set("koordlet_pod_eviction", self.counts[one.reason], node=self.node, reason=one.reason)
+        detail = (one.namespace, one.name, one.reason)
+        self.evicted[detail] = self.evicted.pop(detail, 0) + 1
+        while len(self.evicted) > _MOST_TOLD:
+            del self.evicted[next(iter(self.evicted))]
         self.recorder.record(
             _reference(one), EVICTED, f"evicted for {one.reason}", type="Warning", action="Evict"
         )

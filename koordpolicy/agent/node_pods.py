@@ -25,6 +25,8 @@ class NodePod:
     """Its own on the network; none before it has any, or on the host's."""
     on_host: bool = False
     """Whether it is on the host's network."""
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """The IDs of the containers that run, by name, as the runtime tells them: `containerd://...`."""
     grace: int = _USUAL_GRACE
     """Seconds that its containers have to end; Kubernetes gives 30 where a pod says nothing."""
 
@@ -37,13 +39,15 @@ def node_pods(pods: Iterable[tuple[Pod, Object]], kubepods: Kubepods) -> dict[st
             continue
         try:
             group = kubepods.of_pod(pod.uid, pod.kubernetes_qos)
+            identities = dict(running_containers(obj))
             containers = {
-                name: kubepods.of_container(group, identity) for name, identity in running_containers(obj)
+                name: kubepods.of_container(group, identity) for name, identity in identities.items()
             }
         except (OutsideRoot, KeyError):
             continue
         on_host, grace = _spec(obj)
-        found[pod.uid] = NodePod(pod, group, containers, () if on_host else addresses(obj), on_host, grace)
+        own = () if on_host else addresses(obj)
+        found[pod.uid] = NodePod(pod, group, containers, own, on_host, identities, grace)
     return found
 
 

@@ -20,6 +20,7 @@ from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import KubeletPods, PodAnswers, PodSource
 from koordpolicy.agent.reports.node_topologies import TopologyReporter
+from koordpolicy.agent.shown.agent_metrics import show_metrics, time_request, time_write
 from koordpolicy.agent.supply import PodSupply
 from koordpolicy.agent.undoing import undo_journal, undo_left
 from koordpolicy.agent.watch import NodeWatch
@@ -31,7 +32,7 @@ from koordpolicy.language.facts.table import Component
 from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
 from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.host_root import HOST_TREES, HostRoot
-from koordpolicy.linux.writes.audit import WriteLog
+from koordpolicy.linux.writes.audit import WriteAudit, WriteLog
 from koordpolicy.linux.writes.door import DoorLimits, KernelDoor
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.runtime.clock import monotonic_ns, now_ns
@@ -107,7 +108,7 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
     )
     async with AsyncExitStack() as stack:
         component = await stack.enter_async_context(running_component(process, settings, options))
-        kernel = node_kernel(agent, settings.state_directory)
+        kernel = node_kernel(agent, settings.state_directory, time_write(process.metrics))
         if left := undo_left(kernel, audit, now_ns()):
             LOG.warning("%d kernel files were given back that a killed process had left", left)
         watch = NodeWatch(component, agent.node)
@@ -125,6 +126,7 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
             sources=agent.devices,
         )
         process.status.add(node.status)
+        show_metrics(node)
         explained.tell = lambda: _explained(node)
         supply, groups = await _supply(stack, component, node, agent)
         async with Tasks() as tasks:
@@ -142,10 +144,12 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
             await node.stop()
 
 
-def node_kernel(agent: AgentSettings, state_directory: str = "") -> NodeKernel:
+def node_kernel(
+    agent: AgentSettings, state_directory: str = "", heard: Callable[[WriteAudit], None] | None = None
+) -> NodeKernel:
     """The kernel of the node, with the door; in a dry run a door that only plans.
 
-    What is to be undone is kept in the state directory, for the process after this one.
+    What is to be undone is kept in the state directory, for the process after this one. `heard` is told of each write.
     """
     root = HostRoot({**HOST_TREES, **agent.trees})
     try:
@@ -157,7 +161,7 @@ def node_kernel(agent: AgentSettings, state_directory: str = "") -> NodeKernel:
         hierarchy,
         monotonic_ns,
         DOOR,
-        WriteLog(_WRITES),
+        WriteLog(_WRITES, heard),
         plan_only=agent.dry_run or agent.once,
         journal=undo_journal(state_directory, root),
     )
@@ -203,7 +207,8 @@ async def _supply(
 ) -> tuple[PodSupply, GroupsWatch]:
     kubelet = None
     if agent.kubelet is not None:
-        client = await stack.enter_async_context(connect_kubelet(agent.kubelet, NAME))
+        told = time_request(component.process.metrics)
+        client = await stack.enter_async_context(connect_kubelet(agent.kubelet, NAME, told))
         node.topology = TopologyReporter(
             component.cluster, lambda: client.configuration(node.collection().pods_timeout / NANOSECONDS)
         )

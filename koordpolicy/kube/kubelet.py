@@ -2,11 +2,11 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import aiohttp
 import msgspec
@@ -40,12 +40,19 @@ class KubeletAccess:
     server_name: str = ""
 
 
+RequestTold: TypeAlias = Callable[[str, int, float], None]
+"""Hears of a request: its path, the status of the answer (0 for none), and the seconds until it was there."""
+
+
 class Kubelet:
     """Asks one kubelet. Every method raises `KubeError`, `Unreachable` where there was no answer in time."""
 
-    def __init__(self, session: aiohttp.ClientSession, access: KubeletAccess) -> None:
+    def __init__(
+        self, session: aiohttp.ClientSession, access: KubeletAccess, told: RequestTold | None = None
+    ) -> None:
         self._session = session
         self._access = access
+        self._told = told
 
     async def pods(self, seconds: float) -> tuple[Object, ...]:
         """The pods that it knows, in `seconds` at most."""
@@ -63,6 +70,25 @@ class Kubelet:
         return found
 
     async def _get(self, path: str, seconds: float) -> Mapping[str, Any]:
+        clock, status = asyncio.get_running_loop().time, 0
+        began = clock()
+        try:
+            status, body = await self._asked(path, seconds)
+        finally:
+            if self._told is not None:
+                self._told(path, status, clock() - began)
+        if status != 200:
+            raise refusal(status, body)
+        try:
+            found = msgspec.json.decode(body)
+        except msgspec.DecodeError as error:
+            raise Unreachable(f"{self._access.url}{path} does not answer in JSON: {error}") from error
+        if not isinstance(found, Mapping):
+            raise Unreachable(f"{self._access.url}{path} does not answer with an object")
+        return found
+
+    async def _asked(self, path: str, seconds: float) -> tuple[int, bytes]:
+        """The status and the body of an answer."""
         access = self._access
         try:
             async with asyncio.timeout(seconds):
@@ -81,22 +107,16 @@ class Kubelet:
             raise _unreachable(access, error) from error
         if len(body) > _MOST:
             raise Unreachable(f"{access.url}{path} answers with more than {_MOST >> 20} MiB")
-        if answer.status != 200:
-            raise refusal(answer.status, body)
-        try:
-            found = msgspec.json.decode(body)
-        except msgspec.DecodeError as error:
-            raise Unreachable(f"{access.url}{path} does not answer in JSON: {error}") from error
-        if not isinstance(found, Mapping):
-            raise Unreachable(f"{access.url}{path} does not answer with an object")
-        return found
+        return answer.status, body
 
 
 @asynccontextmanager
-async def connect_kubelet(access: KubeletAccess, component: str) -> AsyncIterator[Kubelet]:
-    """A client for the time of the block."""
+async def connect_kubelet(
+    access: KubeletAccess, component: str, told: RequestTold | None = None
+) -> AsyncIterator[Kubelet]:
+    """A client for the time of the block; `told` hears of each request."""
     async with session_of(_CONNECTIONS, f"koordpolicy-{component}") as session:
-        yield Kubelet(session, access)
+        yield Kubelet(session, access, told)
 
 
 def _credentials(access: KubeletAccess) -> tuple[ssl.SSLContext | bool, dict[str, str]]:

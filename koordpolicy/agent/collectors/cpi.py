@@ -4,14 +4,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Protocol
 
 from koordpolicy.agent.collectors.signal_pace import SignalPace
-from koordpolicy.agent.measurements.levels import Measurements
+from koordpolicy.agent.measurements.levels import ContainerKey, Measurements
 from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.linux.errors import KernelFileError, NoSuchFile
 from koordpolicy.linux.readings.perf import PerfCount, PerfEvent
 
 EVENTS: Final = (PerfEvent.CYCLES, PerfEvent.INSTRUCTIONS)
 _MOST_COUNTERS: Final = 1024
-"""Open at once. Each takes a file of the process, and there are two for each pod and CPU: pods take turns."""
+"""Open at once. Each takes a file of the process, and there are two for each container and CPU: pods take turns."""
 
 
 class RunningCount(Protocol):
@@ -36,10 +36,12 @@ class CPICounting:
     def __init__(self, begin: Callable[[str], RunningCount], cpus: Callable[[], int]) -> None:
         self._begin = begin
         self._cpus = cpus
-        self._running: dict[str, RunningCount] = {}
+        self._running: dict[ContainerKey, RunningCount] = {}
         self._waiting: list[str] = []
         self._ends = 0
         self._due = 0
+        self.counts: dict[ContainerKey, tuple[int, int]] = {}
+        """Cycles and instructions of each container in its last window; of those that have ended none."""
         self.failures: dict[str, str] = {}
 
     def turn(self, found: Measurements, pods: Mapping[str, NodePod], pace: SignalPace, now: int) -> None:
@@ -47,36 +49,51 @@ class CPICounting:
         if self._running and now < self._ends:
             return
         if self._running:
-            found.cpi.add(now, self._counted())
+            self.counts = {key: one for key, one in self.counts.items() if key.uid in pods}
+            counted = self._counted()
+            self.counts |= counted
+            found.cpi.add(now, _of_pods(counted))
         if not self._waiting and now >= self._due and pace.cpi_window > 0:
             self._due, self._waiting, self.failures = now + pace.cpi, list(pods), {}
         if self._waiting:
-            most = max(_MOST_COUNTERS // (len(EVENTS) * max(self._cpus(), 1)), 1)
-            chosen, self._waiting = self._waiting[:most], self._waiting[most:]
-            self._open([(uid, pods[uid].group) for uid in chosen if uid in pods])
+            self._open(self._chosen(pods), pods)
             self._ends = now + pace.cpi_window
 
     def stop(self) -> None:
         """Count no longer."""
         for one in self._running.values():
             one.close()
-        self._running, self._waiting, self._due, self.failures = {}, [], 0, {}
+        self._running, self._waiting, self._due, self.failures, self.counts = {}, [], 0, {}, {}
 
-    def _open(self, groups: Sequence[tuple[str, str]]) -> None:
-        for uid, group in groups:
-            try:
-                self._running[uid] = self._begin(group)
-            except NoSuchFile:
-                continue  # it has ended, or begins only now
-            except KernelFileError as error:
-                # What the kernel or the machine refuses for one pod it refuses for all.
-                self.failures = {"cpi": str(error)}
-                self._waiting = []
-                return
+    def _chosen(self, pods: Mapping[str, NodePod]) -> list[str]:
+        """The next pods, so many that their counters are not too many, and one at least."""
+        most = _MOST_COUNTERS // (len(EVENTS) * max(self._cpus(), 1))
+        chosen: list[str] = []
+        containers = 0
+        while self._waiting:
+            one = pods.get(self._waiting[0])
+            containers += 0 if one is None else len(one.containers)
+            if chosen and containers > most:
+                break
+            chosen.append(self._waiting.pop(0))
+        return chosen
 
-    def _counted(self) -> dict[str, tuple[float]]:
+    def _open(self, chosen: Sequence[str], pods: Mapping[str, NodePod]) -> None:
+        for uid in chosen:
+            for name, group in pods[uid].containers.items() if uid in pods else ():
+                try:
+                    self._running[ContainerKey(uid, name)] = self._begin(group)
+                except NoSuchFile:
+                    continue  # it has ended, or begins only now
+                except KernelFileError as error:
+                    # What the kernel or the machine refuses for one container it refuses for all.
+                    self.failures = {"cpi": str(error)}
+                    self._waiting = []
+                    return
+
+    def _counted(self) -> dict[ContainerKey, tuple[int, int]]:
         found = {}
-        for uid, counting in self._running.items():
+        for key, counting in self._running.items():
             try:
                 counts = counting.read()
             except KernelFileError as error:
@@ -85,7 +102,15 @@ class CPICounting:
             finally:
                 counting.close()
             cycles, instructions = (counts[event].value for event in EVENTS)
-            if cycles > 0 and instructions > 0:
-                found[uid] = (cycles / instructions,)
+            found[key] = (cycles, instructions)
         self._running = {}
         return found
+
+
+def _of_pods(counts: Mapping[ContainerKey, tuple[int, int]]) -> dict[str, tuple[float]]:
+    """Cycles for each instruction of all containers of a pod together."""
+    sums: dict[str, tuple[int, int]] = {}
+    for key, (cycles, instructions) in counts.items():
+        before = sums.get(key.uid, (0, 0))
+        sums[key.uid] = (before[0] + cycles, before[1] + instructions)
+    return {uid: (cycles / done,) for uid, (cycles, done) in sums.items() if cycles > 0 and done > 0}

@@ -9,7 +9,7 @@ from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.host_root import HostRoot
 from koordpolicy.linux.readings.members import read_tasks
 from koordpolicy.linux.readings.perf import GroupCounters
-from koordpolicy.linux.readings.pressure import PressureResource, read_group_pressure
+from koordpolicy.linux.readings.pressure import PressureResource, PressureStall, read_group_pressure
 from koordpolicy.linux.readings.processes import read_cpu_ticks, read_schedule_stat
 from koordpolicy.linux.root import KernelRoot
 
@@ -21,11 +21,9 @@ class KernelSignals:
     root: KernelRoot
     hierarchy: Hierarchy
 
-    def pressure(self, group: str, resource: str) -> Mapping[str, float]:
+    def pressure(self, group: str, resource: str) -> PressureStall:
         """See `SignalReader.pressure`."""
-        found = read_group_pressure(self.root, self.hierarchy, group, PressureResource(resource))
-        said = {"some": found.some.average_10}
-        return said if found.full is None else {**said, "full": found.full.average_10}
+        return read_group_pressure(self.root, self.hierarchy, group, PressureResource(resource))
 
     def waited(self, group: str) -> Mapping[int, int]:
         """See `SignalReader.waited`."""

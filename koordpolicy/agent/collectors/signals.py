@@ -7,9 +7,17 @@ from typing import Final, Protocol
 from koordpolicy.agent.collectors.cpi import CPICounting
 from koordpolicy.agent.collectors.signal_pace import SignalPace
 from koordpolicy.agent.measurements.counters import RateMeter
-from koordpolicy.agent.measurements.levels import PRESSURES, SIGNALS, WAITING, Measurements, pressure_measure
+from koordpolicy.agent.measurements.levels import (
+    PRESSURES,
+    SIGNALS,
+    WAITING,
+    ContainerKey,
+    Measurements,
+    pressure_measure,
+)
 from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.linux.errors import KernelFileError, NoSuchFile
+from koordpolicy.linux.readings.pressure import PressureStall
 
 _PERCENT: Final = 100.0
 
@@ -17,8 +25,8 @@ _PERCENT: Final = 100.0
 class SignalReader(Protocol):
     """What the kernel says of groups. Every method raises `KernelFileError`; groups are paths below a hierarchy."""
 
-    def pressure(self, group: str, resource: str) -> Mapping[str, float]:
-        """Percent of the last ten seconds in which `some` or all (`full`) tasks waited; what is not told is absent."""
+    def pressure(self, group: str, resource: str) -> PressureStall:
+        """For how much of the last while tasks waited."""
         ...
 
     def waited(self, group: str) -> Mapping[int, int]:
@@ -34,8 +42,15 @@ class SignalCollector:
         self._cpi = cpi
         self._waited: RateMeter[tuple[str, int]] = RateMeter()
         self._due = 0
+        self.stalls: dict[ContainerKey, dict[str, PressureStall]] = {}
+        """What pods and their containers waited for when it was due last, by resource; a pod's own has no name."""
         self.failures: dict[str, str] = {}
         """What could not be read when it was due last, by part: one example of a reason."""
+
+    @property
+    def cycles(self) -> Mapping[ContainerKey, tuple[int, int]]:
+        """Cycles and instructions of containers, as last counted."""
+        return self._cpi.counts
 
     def collect(
         self, found: Measurements, pods: Mapping[str, NodePod], pace: SignalPace | None, now: int
@@ -48,12 +63,15 @@ class SignalCollector:
         if now < self._due:
             return
         self._due = now + pace.pressure
-        self.failures = dict(self._cpi.failures)
+        self.failures, self.stalls = dict(self._cpi.failures), {}
         values: dict[str, list[float]] = {}
         known: list[tuple[str, int]] = []
         for uid, one in pods.items():
-            row = self._pressures(one.group)
-            row[WAITING] = self._waiting(uid, one, now, pace.pressure, known)
+            row = dict.fromkeys(SIGNALS, nan)
+            if pace.presses:
+                row |= self._pressures(uid, one)
+            if pace.waits:
+                row[WAITING] = self._waiting(uid, one, now, pace.pressure, known)
             if not all(map(isnan, row.values())):
                 values[uid] = [row[name] for name in SIGNALS]
         self._waited.keep(known)
@@ -63,17 +81,24 @@ class SignalCollector:
         """Count no longer."""
         self._cpi.stop()
         self._waited.keep(())
-        self.failures, self._due = {}, 0
+        self.failures, self.stalls, self._due = {}, {}, 0
 
-    def _pressures(self, group: str) -> dict[str, float]:
-        row = dict.fromkeys(SIGNALS, nan)
-        for resource in dict.fromkeys(resource for resource, _kind in PRESSURES):
-            try:
-                said = self._reader.pressure(group, resource)
-            except KernelFileError as error:
-                self.failures.setdefault("pressure", str(error))
-                continue
-            row |= {pressure_measure(resource, kind): value for kind, value in said.items()}
+    def _pressures(self, uid: str, pod: NodePod) -> dict[str, float]:
+        """Those of a pod, in percent of the last ten seconds; those of its containers are kept beside."""
+        for name, group in (("", pod.group), *pod.containers.items()):
+            found = {}
+            for resource in dict.fromkeys(resource for resource, _kind in PRESSURES):
+                try:
+                    found[resource] = self._reader.pressure(group, resource)
+                except KernelFileError as error:
+                    self.failures.setdefault("pressure", str(error))
+            if found:
+                self.stalls[ContainerKey(uid, name)] = found
+        row = {}
+        for resource, stall in self.stalls.get(ContainerKey(uid, ""), {}).items():
+            row[pressure_measure(resource, "some")] = stall.some.average_10
+            if stall.full is not None:
+                row[pressure_measure(resource, "full")] = stall.full.average_10
         return row
 
     def _waiting(

@@ -20,9 +20,10 @@ from koordpolicy.model.protocol import (
     SCHEDULING_API,
 )
 from koordpolicy.model.quantity import amount
-from koordpolicy.model.reading import mapping, objects, text, texts
+from koordpolicy.model.reading import integer, mapping, objects, text, texts
 from koordpolicy.model.time import time_text
 
+_PLACE: Final = "spec.devices"
 _HEALTHY: Final = "Healthy"
 _REASON, _MESSAGE = "DeviceHealthy", "device is healthy"
 _UNKNOWN_REASON, _UNKNOWN_MESSAGE = "Unknown", "device is unhealthy"
@@ -73,11 +74,11 @@ def _devices(found: DeviceFindings, before: Sequence[Mapping[str, Any]], now: in
         told[GPU] = found.gpus.devices
     if found.cards is not None:
         told[RDMA_CARD] = found.cards
-    known = {(one.get("type"), one.get("id")): one for one in before}
-    listed = [dict(one) for one in before if one.get("type") not in told]
+    known = {(text(one, "type", _PLACE), text(one, "id", _PLACE)): one for one in before}
+    listed = [dict(one) for one in before if text(one, "type", _PLACE) not in told]
     for devices in told.values():
         listed += [_device(one, known.get((one.type, one.id), {}), now) for one in devices]
-    return sorted(listed, key=lambda one: (str(one.get("type")), int(one.get("minor", 0))))
+    return sorted(listed, key=lambda one: (text(one, "type", _PLACE), integer(one, "minor", _PLACE) or 0))
 
 
 def _device(found: FoundDevice, before: Mapping[str, Any], now: int) -> dict[str, Any]:
@@ -104,9 +105,8 @@ def _device(found: FoundDevice, before: Mapping[str, Any], now: int) -> dict[str
     if found.state is not None:
         state = found.state
         status = "True" if state.healthy else "False"
-        since = {one.get("type"): one for one in objects(before, "conditions", "spec.devices")}.get(
-            _HEALTHY, {}
-        )
+        conditions = {text(one, "type", _PLACE): one for one in objects(before, "conditions", _PLACE)}
+        since = conditions.get(_HEALTHY, {})
         changed = since.get("lastTransitionTime") if since.get("status") == status else None
         said["conditions"] = [
             {

@@ -29,6 +29,8 @@ class NodeMetricReporter:
         self._told = ""
         self.last: NodeMetric | None = None
         """What was reported last."""
+        self.zones: Mapping[int, tuple[Amounts, Amounts | None]] = {}
+        """What was reported last of NUMA zones, and of the system's part of them."""
         self.trouble = ""
         """Why the last report was not written; empty when it was."""
 
@@ -39,7 +41,7 @@ class NodeMetricReporter:
         devices: DevicesInUse = NONE_IN_USE,
     ) -> bool:
         """Write a report; whether it was written. Without such an object nobody wants one."""
-        self.last = metric
+        self.last, self.zones = metric, zones
         try:
             await self._write(status_of(metric, zones, devices))
             await self.tell()

@@ -8,6 +8,7 @@ from koordpolicy.agent.frame import NodeFrame
 from koordpolicy.agent.node_strategies import cpu_pools
 from koordpolicy.agent.reports.kubelet_settings import KubeletSettings, read_kubelet_settings
 from koordpolicy.agent.reports.topology import NodeLayout, says, topology_of
+from koordpolicy.algorithms.cpu_pools import CPUPools
 from koordpolicy.kube.errors import AlreadyExists, Conflict, KubeError
 from koordpolicy.kube.port import Cluster, Object
 from koordpolicy.kube.resources import NODE_RESOURCE_TOPOLOGIES
@@ -32,6 +33,8 @@ class TopologyReporter:
         self._configuration = configuration
         self.kubelet = KubeletSettings()
         """As the kubelet said last."""
+        self.pools: CPUPools | None = None
+        """The CPUs that pods share, as found last."""
         self.trouble = ""
         """Why the topology was not reported; empty when it was."""
 
@@ -46,6 +49,7 @@ class TopologyReporter:
                 )
                 return False
             layout = self._layout(frame)
+            self.pools = layout.pools
             wanted = topology_of(node, layout, standing)
             if says(standing, wanted):
                 self._say("")

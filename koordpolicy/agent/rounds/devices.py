@@ -48,12 +48,16 @@ class DeviceRounds:
         return otherwise if self.pace is None else self.pace.every
 
     @property
+    def listed(self) -> tuple[FoundDevice, ...]:
+        """The devices that were found last."""
+        return (*(self.found.gpus.devices if self.found.gpus else ()), *(self.found.cards or ()))
+
+    @property
     def words(self) -> str:
         """For `/statusz`: what is wrong, or what there is."""
         if self.pace is None:
             return "not wanted"
-        listed = [*(self.found.gpus.devices if self.found.gpus else ()), *(self.found.cards or ())]
-        return self.trouble or self._reporter.trouble or f"good, {len(listed)} of them"
+        return self.trouble or self._reporter.trouble or f"good, {len(self.listed)} of them"
 
     async def look(self, processors: Sequence[Processor]) -> bool:
         """Look at all devices that policy wants; whether drivers answered in time."""

@@ -10,9 +10,10 @@ from koordpolicy.agent.measurements.levels import CPU, MEMORY, NODE
 from koordpolicy.agent.measurements.table import MeasurementTable
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.strategies.peaks import Peaks, UseSample
-from koordpolicy.agent.strategies.prediction import NotPredicted, reclaimable
+from koordpolicy.agent.strategies.prediction import TOGETHER, NotPredicted, all_predictions
 from koordpolicy.agent.strategies.prediction_rules import KIND, SCALES, PredictionRules, prediction_rules
 from koordpolicy.algorithms.histogram import CheckpointError
+from koordpolicy.algorithms.peak import Prediction
 from koordpolicy.algorithms.recommended import LayoutError
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.pod import Pod
@@ -34,6 +35,8 @@ class PredictionRounds:
         self._rules: PredictionRules | None = None
         self._peaks = Peaks()
         self._restored = False
+        self.predicted: Mapping[str, Prediction] = {}
+        """What was predicted for the last report, by method."""
         self.trouble = ""
         """Why nothing is reclaimed; empty when something may be."""
 
@@ -67,14 +70,15 @@ class PredictionRounds:
         """A report with what may be reclaimed; nothing of it where nothing is predicted. `pods` are those of the frame's facts."""
         rules = self._rules
         if rules is None:
-            self.trouble = "no policy predicts peaks here"
+            self.predicted, self.trouble = {}, "no policy predicts peaks here"
             return metric
         try:
-            found = reclaimable(frame.record, pods, self._peaks, rules, frame.now)
+            self.predicted = all_predictions(frame.record, pods, self._peaks, rules, frame.now)
         except NotPredicted as problem:
-            self.trouble = str(problem)
+            self.predicted, self.trouble = {}, str(problem)
             return replace(metric, prod_reclaimable=NOTHING, prod_peak=None)
         self.trouble = ""
+        found = self.predicted.get(rules.method, self.predicted[TOGETHER])
         return replace(metric, prod_reclaimable=dict(found.reclaimable), prod_peak=dict(found.peak))
 
     def _decide(self, frame: NodeFrame) -> PredictionRules | None:

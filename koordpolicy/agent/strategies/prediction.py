@@ -1,8 +1,6 @@
 """What of the requests of a node's pods will stay unused, by their predicted peaks and by policy."""
 
 from collections.abc import Iterable, Sequence
-from typing import Final
-
 from koordpolicy.agent.strategies.peaks import SYSTEM, Peaks, band_key
 from koordpolicy.agent.strategies.prediction_rules import SCALES, PredictionRules
 from koordpolicy.algorithms.peak import (
@@ -16,8 +14,8 @@ from koordpolicy.algorithms.peak import (
 from koordpolicy.graph.graph import Facts
 from koordpolicy.model.pod import Pod
 
-_PODS: Final = "Pods"
-_BANDS: Final = "Bands"
+PODS, BANDS, TOGETHER = "Pods", "Bands", ""
+"""Methods of prediction; the last one stands for both."""
 
 
 class NotPredicted(Exception):
@@ -27,18 +25,27 @@ class NotPredicted(Exception):
 def reclaimable(
     node: Facts, pods: Sequence[Pod], peaks: Peaks, rules: PredictionRules, now: int
 ) -> Prediction:
-    """What will stay unused of requests of the policy's bands, and what will be used at most.
+    """What policy makes of all predictions: what will stay unused of requests of its bands, what will be used at most.
 
     `pods` are those of the node's record, in its order. Raises NotPredicted where a group is not known yet: then nothing
     should be reclaimed.
     """
+    found = all_predictions(node, pods, peaks, rules, now)
+    return found.get(rules.method, found[TOGETHER])
+
+
+def all_predictions(
+    node: Facts, pods: Sequence[Pod], peaks: Peaks, rules: PredictionRules, now: int
+) -> dict[str, Prediction]:
+    """By single pods, by bands, and the more careful of both, whichever policy chooses. Raises NotPredicted, too."""
     listed = [
         _predicted(facts, pod, peaks, rules, now)
         for facts, pod in zip(node["pods"], pods, strict=False)
         if facts["band"] in rules.bands
     ]
     groups = [_group(key, peaks, rules) for key in (SYSTEM, *map(band_key, sorted(rules.bands)))]
-    return predicted(listed, groups, node["resources.physical"], rules)
+    by_pods, by_bands = both_predictions(listed, groups, node["resources.physical"], rules)
+    return {PODS: by_pods, BANDS: by_bands, TOGETHER: combined(by_pods, by_bands)}
 
 
 def predicted(
@@ -46,7 +53,7 @@ def predicted(
 ) -> Prediction:
     """What policy makes of pods and of groups of them, of which the system is one."""
     by_pods, by_bands = both_predictions(pods, groups, allocatable, rules)
-    return {_PODS: by_pods, _BANDS: by_bands}.get(rules.method) or combined(by_pods, by_bands)
+    return {PODS: by_pods, BANDS: by_bands}.get(rules.method) or combined(by_pods, by_bands)
 
 
 def both_predictions(

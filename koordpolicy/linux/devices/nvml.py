@@ -4,6 +4,8 @@ Only what an agent needs of it is known here, by the names and structures of nvm
 """
 
 import ctypes
+import errno
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -102,7 +104,10 @@ class NvidiaLibrary:
         try:
             self._library = ctypes.CDLL(library)
         except OSError as error:
-            raise NoSuchFile(library, f"no such library: {error}") from error
+            problem = str(error).removeprefix(f"{library}: ")
+            if os.strerror(errno.ENOENT) in problem:
+                raise NoSuchFile(library, "there is no such library") from error
+            raise KernelFileError(library, problem) from error
         self._seen: dict[int, int] = {}
         self._events = ctypes.c_void_p()
         self._listens: set[str] = set()

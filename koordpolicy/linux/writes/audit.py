@@ -24,6 +24,8 @@ class WriteAudit:
     write: FileWrite
     outcome: FileOutcome
     problem: str = ""
+    took: int = 0
+    """Nanoseconds that the kernel took for it; 0 where it was not asked."""
 
 
 class WriteLog:
@@ -35,12 +37,18 @@ class WriteLog:
         self.counted = 0
 
     def add(
-        self, at: int, path: str, before: str | None, after: str, result: tuple[FileWrite, FileOutcome, str]
+        self,
+        at: int,
+        path: str,
+        before: str | None,
+        after: str,
+        result: tuple[FileWrite, FileOutcome, str],
+        took: int = 0,
     ) -> None:
         """Keep one write; the oldest is dropped where there are too many."""
         write, outcome, problem = result
         self.counted += 1
-        audit = WriteAudit(self.counted, at, path, before, after, write, outcome, problem)
+        audit = WriteAudit(self.counted, at, path, before, after, write, outcome, problem, took)
         self._kept.append(audit)
         if self._listener is not None:
             self._listener(audit)

@@ -82,6 +82,8 @@ class KernelDoor:
         self._limits = limits
         self._log = log
         self._plan_only = plan_only
+        self._took = 0
+        """Nanoseconds that the kernel took for the write that is told of next."""
         self._known: OrderedDict[_Key, _KnownFile] = OrderedDict()
         self._admitted: OrderedDict[FileWrite, tuple[LocatedFile, _Key, str]] = OrderedDict()
         """Writes that were admitted before: they are again, as table and hierarchy stay."""
@@ -329,6 +331,13 @@ class KernelDoor:
         return ""
 
     def _try(self, path: str, text: str) -> None:
+        began = self._clock()
+        try:
+            self._try_again(path, text)
+        finally:
+            self._took += max(self._clock() - began, 0)
+
+    def _try_again(self, path: str, text: str) -> None:
         for attempt in range(1, self._limits.attempts + 1):
             try:
                 self._root.write(path, text)
@@ -369,7 +378,8 @@ class KernelDoor:
         self, write: FileWrite, outcome: FileOutcome, path: str, after: str, said: tuple[str | None, str]
     ) -> FileWriteResult:
         before, problem = said
-        self._log.add(self._clock(), path, before, after, (write, outcome, problem))
+        took, self._took = self._took, 0
+        self._log.add(self._clock(), path, before, after, (write, outcome, problem), took)
         return FileWriteResult(write, outcome, path, before, problem)
 
 

@@ -6,7 +6,8 @@ from koordpolicy.runtime.metrics.table import METRICS
 _INTRODUCTION = """# Metrics
 
 Every process serves them under `/metrics`, in the format of Prometheus. A metric that has nothing to tell is absent.
-The metrics of the process itself (`process_cpu_seconds_total`, `process_resident_memory_bytes`, ...) come on top.
+The metrics of the process itself (`process_cpu_seconds_total`, `process_resident_memory_bytes`, ...) come on top. The agent shows
+gauges that dashboards made for koordlet know, such as `koordlet_pod_psi`, as `koordpolicy_pod_psi` too: a scrape may drop either.
 """
 
 

@@ -7,12 +7,13 @@ from typing import Final, Protocol
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
-from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
 from koordpolicy import __version__
 from koordpolicy.runtime.counting import Counted
-from koordpolicy.runtime.metrics.table import METRICS, Metric, MetricKind
+from koordpolicy.runtime.metrics.metric import Metric, MetricKind
+from koordpolicy.runtime.metrics.table import METRICS
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 
@@ -89,6 +90,10 @@ class Metrics:
         """Show a counter whose numbers somebody else keeps. Once a name."""
         self.registry.register(_Foreign(self._elsewhere(name, MetricKind.COUNTER), counted))
 
+    def show_elsewhere(self, name: str, counted: Counted) -> None:
+        """Show a gauge whose numbers somebody else has, under its other name too. Once a name."""
+        self.registry.register(_ForeignGauge(self._elsewhere(name, MetricKind.GAUGE), counted))
+
     def measure_elsewhere(self, name: str, measured: Measured) -> None:
         """Show a histogram whose numbers somebody else keeps. Once a name."""
         self.registry.register(_ForeignSizes(self._elsewhere(name, MetricKind.HISTOGRAM), measured))
@@ -157,6 +162,22 @@ class _Foreign(Collector):
         for labels, number in self._counted.samples():
             family.add_metric(labels, number)
         yield family
+
+
+class _ForeignGauge(Collector):
+    """A gauge of the table whose numbers somebody else has."""
+
+    def __init__(self, row: Metric, counted: Counted) -> None:
+        self._row = row
+        self._counted = counted
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        samples = list(self._counted.samples())
+        for name in filter(None, (self._row.name, self._row.also)):
+            family = GaugeMetricFamily(name, self._row.help, labels=self._row.labels)
+            for labels, number in samples:
+                family.add_metric(labels, number)
+            yield family
 
 
 class _ForeignSizes(Collector):

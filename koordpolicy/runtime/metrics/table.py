@@ -4,29 +4,10 @@ A new metric is a row here. Names say their unit; counters end in `_total`. Labe
 grows with pods or nodes.
 """
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-
-class MetricKind(StrEnum):
-    """What a number means: a counter only grows, a gauge is a state, a histogram counts by size."""
-
-    COUNTER = "counter"
-    GAUGE = "gauge"
-    HISTOGRAM = "histogram"
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One row: the name as scraped, what it counts, its labels; `buckets` are upper bounds in the name's unit."""
-
-    name: str
-    kind: MetricKind
-    help: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-
+from koordpolicy.runtime.metrics.koordlet import KOORDLET
+from koordpolicy.runtime.metrics.metric import Metric, MetricKind
 
 _QUICK: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _BRIEF: Final = (0.0001, 0.00025, 0.0005, *_QUICK)
@@ -415,27 +396,36 @@ METRICS: Final = (
         "Pods and groups of pods whose peaks the agent predicts.",
     ),
     Metric(
-        "koordlet_start_time", MetricKind.GAUGE, "When the agent began, in seconds since 1970.", ("node",)
-    ),
-    Metric(
-        "koordlet_node_used_cpu_cores",
+        "koordpolicy_node_cold_memory_bytes",
         MetricKind.GAUGE,
-        "Cores of the node in use, as last measured.",
+        "Memory of the node that nobody has looked at for long, where the kernel looks for it.",
         ("node",),
     ),
     Metric(
-        "koordlet_node_used_memory_bytes",
+        "koordpolicy_pod_cold_memory_bytes",
         MetricKind.GAUGE,
-        "Memory of the node in use, without page cache.",
-        ("node",),
+        "The same of a pod.",
+        ("node", "pod_namespace", "pod_name"),
     ),
     Metric(
-        "koordlet_be_suppress_cpu_cores",
+        "koordpolicy_device_healthy",
         MetricKind.GAUGE,
-        "Cores that suppression leaves to best-effort work, by mechanism (cpuset, cfsQuota).",
-        ("node", "type"),
+        "Whether a device of the node works, by its type (gpu, rdma), number and ID.",
+        ("node", "type", "minor", "id"),
     ),
-    Metric("koordlet_pod_eviction", MetricKind.GAUGE, "Pods evicted so far, by reason.", ("node", "reason")),
+    Metric(
+        "koordpolicy_device_busy_percent",
+        MetricKind.GAUGE,
+        "Percent of a device's cores in use, as last measured.",
+        ("node", "type", "minor", "id"),
+    ),
+    Metric(
+        "koordpolicy_device_used_memory_bytes",
+        MetricKind.GAUGE,
+        "Memory of a device in use, as last measured.",
+        ("node", "type", "minor", "id"),
+    ),
+    *KOORDLET,
     Metric(
         "koordpolicy_events_dropped_total",
         MetricKind.COUNTER,

@@ -16,7 +16,7 @@ from koordpolicy.language.cel.values import Timestamp
 from koordpolicy.model.policy_revision import InstanceState, revision_name
 from koordpolicy.runtime.logs import LoggedOnce
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.metrics.table import MetricKind
+from koordpolicy.runtime.metrics.metric import MetricKind
 from koordpolicy.runtime.policies.gating import Admission, GoesAhead, RolloutStage
 from koordpolicy.runtime.policies.revisions import ActiveRevision, CandidateRevision
 from koordpolicy.runtime.rollout.canary import goes_ahead, pod_goes_ahead

@@ -7,9 +7,11 @@ from typing import Any, cast
 
 from koordpolicy.agent.agent import NodeAgent
 from koordpolicy.agent.audit.log import AuditLog
+from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceSources
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import PodAnswers, PodSource
+from koordpolicy.agent.shown.agent_metrics import show_metrics
 from koordpolicy.agent.watch import NodeWatch
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.backoff import Backoff
@@ -83,6 +85,7 @@ async def whole_agent(
     capacity: dict[str, str],
     peaks: PeakFiles | None = None,
     dry_run: bool = False,
+    sources: DeviceSources = DEVICE_SOURCES,
     clock: Callable[[], int] = monotonic_ns,
 ) -> AsyncIterator[NodeAgent]:
     """An agent that has begun: its watches run, its rounds are the test's to make or to start."""
@@ -119,7 +122,9 @@ async def whole_agent(
         AuditLog(1 << 20, clock, lambda: "token"),
         dry_run=dry_run,
         peaks=peaks,
+        sources=sources,
     )
+    show_metrics(agent)
     async with Tasks() as tasks:
         watch.start(tasks)
         watch.pods.replace(pods, "")  # as a kubelet tells of them

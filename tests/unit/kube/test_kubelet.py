@@ -49,9 +49,12 @@ def url() -> Iterator[str]:
 
 
 def test_answers(url: str, tmp_path: Path) -> None:
+    heard: list[tuple[str, int]] = []
+
     async def story() -> None:
         token = tmp_path / "token"
-        async with connect_kubelet(KubeletAccess(url, token), "test") as kubelet:
+        access = KubeletAccess(url, token)
+        async with connect_kubelet(access, "test", lambda *told: heard.append(told[:2])) as kubelet:
             with pytest.raises(Unreachable, match="token"):
                 await kubelet.pods(10)
             token.write_text("good\n")
@@ -69,6 +72,8 @@ def test_answers(url: str, tmp_path: Path) -> None:
                     await kubelet.pods(10)
 
     asyncio.run(story())
+    assert heard[:3] == [("/pods", 0), ("/pods", 200), ("/configz", 200)]
+    assert heard[-1] == ("/pods", 403)
 
 
 def test_nobody_answers_or_nobody_is_trusted(url: str, tmp_path: Path) -> None:

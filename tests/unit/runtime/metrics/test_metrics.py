@@ -7,7 +7,8 @@ import pytest
 
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.metrics import Metrics
-from koordpolicy.runtime.metrics.table import METRICS, Metric, MetricKind
+from koordpolicy.runtime.metrics.metric import Metric, MetricKind
+from koordpolicy.runtime.metrics.table import METRICS
 from koordpolicy.runtime.requests import RequestCounts
 
 
