@@ -15,7 +15,7 @@ from koordpolicy.agent.collection import KIND as METRICS
 from koordpolicy.agent.collection import Collection, decide_collection
 from koordpolicy.agent.collectors.cold_memory import ColdMemoryCollector
 from koordpolicy.agent.collectors.cpi import CPICounting
-from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceCollector, DeviceSources
+from koordpolicy.agent.collectors.devices import DeviceCollector
 from koordpolicy.agent.collectors.kernel_reader import KernelUsage
 from koordpolicy.agent.collectors.kernel_signals import KernelSignals
 from koordpolicy.agent.collectors.machine import CPUS, MachineCollector
@@ -89,7 +89,6 @@ class NodeAgent:
         dry_run: bool = False,
         peaks: PeakFiles | None = None,
         terway: Path | None = None,
-        sources: DeviceSources = DEVICE_SOURCES,
     ) -> None:
         self.component = component
         self.watch = watch
@@ -112,7 +111,7 @@ class NodeAgent:
         self.reporter = NodeMetricReporter(component.cluster, watch.node, self.runs)
         self.topology = TopologyReporter(component.cluster)
         self.devices = DeviceRounds(
-            DeviceCollector(kernel.root, sources), DeviceReporter(component.cluster, now_ns)
+            DeviceCollector(kernel.root, kernel.sources), DeviceReporter(component.cluster, now_ns)
         )
         self.applications = HostApplications(kernel)
         self.strategies = node_strategies(lambda: component.draw(_CHANCES) / _CHANCES)
@@ -291,9 +290,7 @@ class NodeAgent:
         frame, sight = self.frame(), self.watch.objects.sight(self.watch.node)
         if frame is not None and sight is not None:
             metric = self.predictions.told(metric, frame, sight.pods)
-        used = self.devices.in_use(
-            self.measurements, self.pods(), view.now, self.collection().averages_over
-        )
+        used = self.devices.in_use(self.measurements, self.pods(), view.now, self.collection().averages_over)
         written = await self.reporter.report(metric, self._zones(view), used)
         self.component.process.metrics.add(
             "koordpolicy_node_reports_total", result="written" if written else "failed"

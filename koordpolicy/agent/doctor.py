@@ -5,7 +5,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from koordpolicy.agent.ability import Ability
-from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceSources
 from koordpolicy.agent.collectors.kernel_signals import KernelSignals
 from koordpolicy.agent.device_abilities import device_abilities
 from koordpolicy.agent.node_kernel import NodeKernel
@@ -29,7 +28,7 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "memory.limit_in_bytes": "memory limits of ContainerHook do nothing",
         "cpuacct.usage": "pods and containers are not measured: nothing is suppressed or evicted by their use of CPU",
         "memory.idle_page_stats": "MetricCollection.coldMemory finds none: what `memory: usageWithHotPageCache` asks for is not known",
-    "memory.stat": "pods and containers are not measured: nobody is evicted by their use of memory",
+        "memory.stat": "pods and containers are not measured: nobody is evicted by their use of memory",
         "cpu.stat": "throttling is not measured: quotas of CPUBurst do not grow",
         "cpu.bvt_warp_ns": "Isolation.cpu.identity does nothing",
         "cpu.idle": "Isolation.cpu.idle does nothing",
@@ -55,7 +54,7 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
 """What is not done where a file is missing."""
 
 
-def abilities(kernel: NodeKernel, sources: DeviceSources = DEVICE_SOURCES) -> Iterator[Ability]:
+def abilities(kernel: NodeKernel) -> Iterator[Ability]:
     """All of them, each looked at once."""
     hierarchy, root = kernel.hierarchy, kernel.root
     version = "1" if hierarchy.version is CgroupVersion.V1 else "2"
@@ -88,7 +87,7 @@ def abilities(kernel: NodeKernel, sources: DeviceSources = DEVICE_SOURCES) -> It
     yield _counters(kernel)
     yield _cookies()
     yield _traffic(kernel)
-    yield from device_abilities(root, sources)
+    yield from device_abilities(root, kernel.sources)
     target = "" if kubepods is None else kubepods.root
     for file, means in _FIELDS.items():
         row = KERNEL_FILES.get(file)
@@ -150,19 +149,17 @@ def _traffic(kernel: NodeKernel) -> Ability:
     return Ability(name, True, f"tc, on {device}")
 
 
-def doctor_record(kernel: NodeKernel, sources: DeviceSources = DEVICE_SOURCES) -> list[dict[str, Any]]:
+def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:
     """As JSON values."""
     return [
         {"name": one.name, "there": one.there, "why": one.why, "means": "" if one.there else one.means}
-        for one in abilities(kernel, sources)
+        for one in abilities(kernel)
     ]
 
 
-def doctor_text(
-    kernel: NodeKernel, sources: DeviceSources = DEVICE_SOURCES, width: int = 80
-) -> str:
+def doctor_text(kernel: NodeKernel, width: int = 80) -> str:
     """For people: what there is, then what is not done without the rest, in lines of that width where words allow it."""
-    found = list(abilities(kernel, sources))
+    found = list(abilities(kernel))
     names = max(len(one.name) for one in found)
     lines = ["this node's kernel has"]
     for one in found:

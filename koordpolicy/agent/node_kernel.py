@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
 
+from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceSources
 from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.agent.plan import Group, Level
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
@@ -28,12 +29,15 @@ class NoSuchGroup(LookupError):
 
 @dataclass(slots=True)
 class NodeKernel:
-    """The kernel's files, where groups are, and the door for writes. `parent` is the kubelet's `--cgroup-root`."""
+    """The kernel's files, where groups are, and the door for writes. `parent` is the kubelet's `--cgroup-root`, `sources` where
+    devices are told of beside.
+    """
 
     root: KernelRoot
     hierarchy: Hierarchy
     door: WriteDoor
     parent: str = ""
+    sources: DeviceSources = DEVICE_SOURCES
     _kubepods: Kubepods | None = None
     files: HeldFiles = field(init=False)
     """What is read in every round."""

@@ -115,15 +115,7 @@ async def run_agent(process: Process, settings: Settings, agent: AgentSettings) 
         answers = PodAnswers(agent.pods_from, began=monotonic_ns())
         peaks = PeakFiles(settings.state_directory) if settings.state_directory else None
         node = NodeAgent(
-            component,
-            watch,
-            kernel,
-            answers,
-            audit,
-            dry_run=agent.dry_run,
-            peaks=peaks,
-            terway=agent.terway,
-            sources=agent.devices,
+            component, watch, kernel, answers, audit, dry_run=agent.dry_run, peaks=peaks, terway=agent.terway
         )
         process.status.add(node.status)
         show_metrics(node)
@@ -165,7 +157,7 @@ def node_kernel(
         plan_only=agent.dry_run or agent.once,
         journal=undo_journal(state_directory, root),
     )
-    return NodeKernel(root, hierarchy, door, agent.parent)
+    return NodeKernel(root, hierarchy, door, agent.parent, agent.devices)
 
 
 def _explained(node: NodeAgent) -> Mapping[str, Any] | None:

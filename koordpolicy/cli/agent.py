@@ -108,8 +108,6 @@ def _doctor(agent: AgentSettings, terminal: Terminal) -> int:
     except CannotStart as error:
         raise CannotRunError(str(error)) from None
     terminal.print(
-        json_text(doctor_record(kernel, agent.devices), indent=2)
-        if agent.json
-        else doctor_text(kernel, agent.devices, terminal.width)
+        json_text(doctor_record(kernel), indent=2) if agent.json else doctor_text(kernel, terminal.width)
     )
     return OK

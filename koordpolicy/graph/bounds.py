@@ -199,7 +199,9 @@ RANGES: tuple[Range, ...] = (
             *("coldMemory.every", "devices.every"),
         )
     ),
-    _time("MetricCollection", "coldMemory.scanEvery", "the kernel counts whole seconds", low=1e9, low_fits=True),
+    _time(
+        "MetricCollection", "coldMemory.scanEvery", "the kernel counts whole seconds", low=1e9, low_fits=True
+    ),
     _time("MetricCollection", "cpi.window", "no time is shorter than none", low_fits=True),
     _time("MetricCollection", "pods.timeout", "no answer would be in time"),
     _time("MetricCollection", "pods.staleAfter", "everything would be stale"),

@@ -150,9 +150,7 @@ class DevicesInUse:
 NONE_IN_USE: Final = DevicesInUse()
 
 
-def used_devices(
-    devices: Sequence[FoundDevice], use: Mapping[str, DeviceUse]
-) -> Iterator[Mapping[str, Any]]:
+def used_devices(devices: Sequence[FoundDevice], use: Mapping[str, DeviceUse]) -> Iterator[Mapping[str, Any]]:
     """Those of the devices of which something is in use, or known to be free: cores in percent, bytes, percent of the memory."""
     for one in devices:
         used = use.get(one.id)

@@ -74,9 +74,7 @@ class DeviceRounds:
         self.found, self.trouble = ended.result(), ""
         return True
 
-    def measure(
-        self, found: Measurements, kernel: NodeKernel, pods: Mapping[str, NodePod], now: int
-    ) -> None:
+    def measure(self, found: Measurements, kernel: NodeKernel, pods: Mapping[str, NodePod], now: int) -> None:
         """Keep what the last look found of use, of the node and of its pods by UID; `now` of the measurements' clock."""
         gpus = self.found.gpus
         if gpus is None:
@@ -88,9 +86,7 @@ class DeviceRounds:
         """Write the Device object where it says something else; whether it was written."""
         return await self._reporter.report(node, self.found, standing)
 
-    def in_use(
-        self, found: Measurements, pods: Mapping[str, NodePod], now: int, window: int
-    ) -> DevicesInUse:
+    def in_use(self, found: Measurements, pods: Mapping[str, NodePod], now: int, window: int) -> DevicesInUse:
         """What a report says: averages over a window, in nanoseconds."""
         gpus = self.found.gpus
         if self.pace is None or gpus is None or not gpus.devices:
@@ -101,7 +97,11 @@ class DeviceRounds:
         listed: Sequence[FoundDevice] = gpus.devices
         return DevicesInUse(
             tuple(used_devices(listed, _averages(found.devices, now, window))),
-            {pods[uid].pod.key: tuple(used_devices(listed, use)) for uid, use in by_pod.items() if uid in pods},
+            {
+                pods[uid].pod.key: tuple(used_devices(listed, use))
+                for uid, use in by_pod.items()
+                if uid in pods
+            },
         )
 
     def stop(self) -> None:

@@ -12,7 +12,14 @@ from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.readings.resctrl import read_cache_use
 from koordpolicy.model.cpuset import parse_cpuset
 from koordpolicy.model.metric import NodeMetric
-from koordpolicy.model.protocol import BATCH_CPU, BATCH_MEMORY, MID_CPU, MID_MEMORY, QOS_BEST_EFFORT, QOS_CLASS
+from koordpolicy.model.protocol import (
+    BATCH_CPU,
+    BATCH_MEMORY,
+    MID_CPU,
+    MID_MEMORY,
+    QOS_BEST_EFFORT,
+    QOS_CLASS,
+)
 from koordpolicy.model.time import NANOSECONDS
 from koordpolicy.runtime.clock import monotonic_ns
 from koordpolicy.runtime.counting import Sample

@@ -1,6 +1,7 @@
 """What of the requests of a node's pods will stay unused, by their predicted peaks and by policy."""
 
 from collections.abc import Iterable, Sequence
+
 from koordpolicy.agent.strategies.peaks import SYSTEM, Peaks, band_key
 from koordpolicy.agent.strategies.prediction_rules import SCALES, PredictionRules
 from koordpolicy.algorithms.peak import (

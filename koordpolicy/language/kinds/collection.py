@@ -131,7 +131,10 @@ class DeviceMeasuring(PolicyModel):
     every: Annotated[
         Value,
         Slot(
-            DURATION, "How often is looked which there are, how they are and what is used.", roots=_NODE, default="3s"
+            DURATION,
+            "How often is looked which there are, how they are and what is used.",
+            roots=_NODE,
+            default="3s",
         ),
     ] = None
     harmless_errors: Annotated[

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -117,7 +118,7 @@ class NvidiaLibrary:
 
     def close(self) -> None:
         """Be done with it."""
-        if self._events:
+        if self._events.value is not None:
             self._library.nvmlEventSetFree(self._events)
             self._events = ctypes.c_void_p()
         self._library.nvmlShutdown()
@@ -154,10 +155,11 @@ class NvidiaLibrary:
 
     def errors(self) -> Sequence[tuple[str, int]]:
         """The errors that GPUs had since the last call: a UUID ("" for all of them), and NVIDIA's number (Xid)."""
-        if not self._events:
+        if self._events.value is None:
             self._call("nvmlEventSetCreate", ctypes.byref(self._events))
         for index in range(self.count()):
-            self._listen(index)
+            with suppress(KernelFileError):  # one that is lost has told of it already
+                self._listen(index)
         found = []
         for _ in range(_MOST_EVENTS):
             event = _Event()

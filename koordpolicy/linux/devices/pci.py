@@ -53,9 +53,7 @@ class PciBuses:
             names = self._root.names(directory) if directory else ()
         except KernelFileError:
             return ()
-        found = (
-            address_of(self._root, f"{directory}/{name}") for name in names if _FUNCTION.fullmatch(name)
-        )
+        found = (address_of(self._root, f"{directory}/{name}") for name in names if _FUNCTION.fullmatch(name))
         return tuple(sorted(filter(None, found)))
 
     def is_function(self, address: str) -> bool:

@@ -48,9 +48,7 @@ KOORDLET: Final = (
         "Cores that suppression leaves to best-effort work, by mechanism (cpuset, cfsQuota).",
         "type",
     ),
-    _gauge(
-        "koordlet_be_suppress_ls_used_cpu_cores", "Cores in use by pods that are no best-effort work."
-    ),
+    _gauge("koordlet_be_suppress_ls_used_cpu_cores", "Cores in use by pods that are no best-effort work."),
     _gauge("koordlet_be_suppress_be_used_cpu_cores", "Cores in use by best-effort pods."),
     _gauge("koordlet_pod_eviction", "Pods evicted so far, by reason.", "reason"),
     _gauge(
@@ -132,7 +130,10 @@ KOORDLET: Final = (
     _gauge("koordlet_node_metric_node_usage", "Use of the node, as reported last.", *_AMOUNT),
     _gauge("koordlet_node_metric_system_usage", "Use beside pods, as reported last.", *_AMOUNT),
     _gauge(
-        "koordlet_node_metric_numa_node_usage", "Use of a NUMA zone, as reported last.", "numa_node_id", *_AMOUNT
+        "koordlet_node_metric_numa_node_usage",
+        "Use of a NUMA zone, as reported last.",
+        "numa_node_id",
+        *_AMOUNT,
     ),
     _gauge(
         "koordlet_node_metric_numa_system_usage",

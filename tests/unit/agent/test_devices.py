@@ -303,7 +303,7 @@ def test_the_doctor_names_each_source(tmp_path: Path) -> None:
         "none.so: there is no such library",
         "MetricCollection.devices.gpus tells of none of NVIDIA's",
     )
-    text = doctor_text(kernel()[0], NOWHERE)
+    text = doctor_text(kernel()[0])
     missing = text.partition("it does not have")[2]
     for name in (*there, "memory.idle_page_stats"):
         if name != "block devices":
@@ -329,7 +329,8 @@ def found(tmp_path: Path) -> DeviceFindings:
 
 
 def test_the_object_is_what_others_read_and_what_is_others_stays(tmp_path: Path) -> None:
-    said = device_object(OBJECT, found(tmp_path), None, NOW)
+    told = found(tmp_path)
+    said = device_object(OBJECT, told, None, NOW)
     jsonschema.validate(said, crd())
     assert [one.type for one in read_devices(said).devices] == ["gpu", "rdma", "rdma", "rdma"]
     assert read_devices(said).devices[1] == Device("rdma", True, {"koordinator.sh/rdma": 100}, {})
@@ -353,11 +354,11 @@ def test_the_object_is_what_others_read_and_what_is_others_stays(tmp_path: Path)
         "spec": {"devices": [*said["spec"]["devices"], fpga]},
         "status": {"allocations": []},
     }
-    again = device_object(OBJECT, found(tmp_path), standing, NOW + 60 * SECOND)
+    again = device_object(OBJECT, told, standing, NOW + 60 * SECOND)
     assert (again["metadata"]["labels"]["mine"], again["status"]) == ("yes", {"allocations": []})
     assert {one["type"] for one in again["spec"]["devices"]} == {"gpu", "rdma", "fpga"}
     assert again["spec"]["devices"][1]["conditions"] == [condition]
-    assert says_devices(again, device_object(OBJECT, found(tmp_path), again, NOW + 90 * SECOND))
+    assert says_devices(again, device_object(OBJECT, told, again, NOW + 90 * SECOND))
     # What could not be told stays; what was looked for and is not there goes.
     kept = device_object(OBJECT, DeviceFindings(None, ()), again, NOW)
     assert [one["type"] for one in kept["spec"]["devices"]] == ["fpga", "gpu"]
@@ -374,19 +375,18 @@ BUS = {
 WANTED = document("MetricCollection", "ours", {"devices": {"gpus": True, "rdma": True}})
 
 
-def kernel() -> tuple[NodeKernel, FakeMachine]:
+def kernel(sources: DeviceSources = NOWHERE) -> tuple[NodeKernel, FakeMachine]:
     root = FakeRoot(CgroupVersion.V1, extra={**PLAIN, **BUS})
     machine = FakeMachine(root, MachineSettings(memory=8 * GIB, reserve=1 << 20, step=100_000_000))
     for pid, name in enumerate(GROUPS, 7):
         appear(root, machine, name, pid)
     hierarchy = discover_hierarchy(root)
-    return NodeKernel(root, hierarchy, KernelDoor(root, hierarchy, lambda: 0, LIMITS, WriteLog(10))), machine
+    door = KernelDoor(root, hierarchy, lambda: 0, LIMITS, WriteLog(10))
+    return NodeKernel(root, hierarchy, door, sources=sources), machine
 
 
-def test_an_agent_tells_of_gpus_and_who_uses_them(
-    built: Path, nvidia: ctypes.CDLL, tmp_path: Path
-) -> None:
-    node, machine = kernel()
+def test_an_agent_tells_of_gpus_and_who_uses_them(built: Path, nvidia: ctypes.CDLL, tmp_path: Path) -> None:
+    node, machine = kernel(DeviceSources(tmp_path, str(built)))
     cluster = MemoryCluster(Store(lambda: NOW / SECOND))
 
     async def story() -> None:
@@ -396,7 +396,6 @@ def test_an_agent_tells_of_gpus_and_who_uses_them(
             cluster,
             list(PODS_OF.values()),
             capacity={"cpu": "4", "memory": "8Gi", "pods": "110"},
-            sources=DeviceSources(tmp_path, str(built)),
         ) as agent:
             for _ in range(2):  # a rate takes two counts
                 agent.collect()
@@ -459,7 +458,7 @@ def test_an_agent_tells_of_gpus_and_who_uses_them(
 async def heard(agent: Any) -> None:
     """Until the watch has told of the object."""
     async with asyncio.timeout(30):
-        while agent.watch.own(DEVICES) is None:
+        while agent.watch.own(DEVICES) is None:  # noqa: ASYNC110 - a mirror has no event to wait for
             await asyncio.sleep(0.01)
 
 
@@ -475,7 +474,6 @@ def test_a_node_without_devices_gets_no_object(wanted: bool) -> None:
             cluster,
             [],
             capacity={"cpu": "4"},
-            sources=NOWHERE,
         ) as agent:
             assert not await agent.look_at_devices()
             await agent.stop()

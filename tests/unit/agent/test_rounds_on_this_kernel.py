@@ -73,6 +73,6 @@ def test_pressure_and_waiting_are_told_of_groups_with_work(node: FakeNode) -> No
             assert set(waited) == {process.pid}
             if not Path(CGROUPS, "unified", group, "cpu.pressure").exists():
                 pytest.skip("this kernel tells no pressure of groups")
-            assert 0 <= signals.pressure(group, "cpu")["some"] <= 100
+            assert 0 <= signals.pressure(group, "cpu").some.average_10 <= 100
         finally:
             process.kill()

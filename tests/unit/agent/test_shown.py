@@ -213,7 +213,10 @@ WANTED = graph(
     document(
         "MetricCollection",
         "ours",
-        {"coldMemory": {"enabled": True, "scanEvery": "10s", "fromBucket": 5}, "memory": "usageWithHotPageCache"},
+        {
+            "coldMemory": {"enabled": True, "scanEvery": "10s", "fromBucket": 5},
+            "memory": "usageWithHotPageCache",
+        },
     )
 )
 PACE = ColdMemoryPace(5 * SECOND, 10 * SECOND, 5)

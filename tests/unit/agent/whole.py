@@ -7,7 +7,6 @@ from typing import Any, cast
 
 from koordpolicy.agent.agent import NodeAgent
 from koordpolicy.agent.audit.log import AuditLog
-from koordpolicy.agent.collectors.devices import DEVICE_SOURCES, DeviceSources
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.peak_files import PeakFiles
 from koordpolicy.agent.pods import PodAnswers, PodSource
@@ -85,7 +84,6 @@ async def whole_agent(
     capacity: dict[str, str],
     peaks: PeakFiles | None = None,
     dry_run: bool = False,
-    sources: DeviceSources = DEVICE_SOURCES,
     clock: Callable[[], int] = monotonic_ns,
 ) -> AsyncIterator[NodeAgent]:
     """An agent that has begun: its watches run, its rounds are the test's to make or to start."""
@@ -122,7 +120,6 @@ async def whole_agent(
         AuditLog(1 << 20, clock, lambda: "token"),
         dry_run=dry_run,
         peaks=peaks,
-        sources=sources,
     )
     show_metrics(agent)
     async with Tasks() as tasks:
