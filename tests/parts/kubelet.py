@@ -3,11 +3,9 @@
 import json
 import os
 import subprocess
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -15,6 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from koordpolicy.linux.root import CGROUPS
 from koordpolicy.model.quantity import amount
+from tests.parts.http_answers import answering
 
 CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory")
 _CLASSES = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}
@@ -84,34 +83,20 @@ class OwnKubelet:
         self._node = node
         self._answer = b'{"items": []}'
         self._stack = ExitStack()
-        kubelet = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                said = _CONFIGURATION if self.path == "/configz" else kubelet._answer
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(said)))
-                self.end_headers()
-                self.wfile.write(said)
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Say nothing."""
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self.url = ""
 
     def __enter__(self) -> Self:
         self._stack.callback(self.groups.clean)
-        self._stack.callback(self._server.server_close)
-        self._stack.callback(self._server.shutdown)
-        self._thread.start()
+        self.url = self._stack.enter_context(answering(self._said))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.close()
+
+    def _said(self, path: str, _headers: Mapping[str, str]) -> tuple[int, bytes]:
+        return 200, _CONFIGURATION if path == "/configz" else self._answer
 
     def run(self, pod: Mapping[str, Any], *, sleeps: bool = True) -> Sequence[str]:
         """Make a pod's groups and begin to tell of it. Gives the groups of its containers, below the test's own."""

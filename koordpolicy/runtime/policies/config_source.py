@@ -7,13 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from koordpolicy.kube.backoff import Backoff
-from koordpolicy.kube.errors import KubeError
-from koordpolicy.kube.informer import Informer
-from koordpolicy.kube.mirror import Mirror
 from koordpolicy.kube.port import Cluster, Object
-from koordpolicy.kube.resources import CONFIG_MAPS
 from koordpolicy.model.reading import ObjectError, texts
 from koordpolicy.model.slo_config import CONFIG_MAP
+from koordpolicy.runtime.policies.config_map import FollowedConfigMap
 from koordpolicy.runtime.policies.live_config import Check, ConfigReader, LiveConfig
 from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.runtime.policies.packs import bare_graph
@@ -54,25 +51,13 @@ class ConfigSource:
         before: Mapping[str, str] | None = None,
     ) -> None:
         self.origin = below.origin
-        self.place = f"ConfigMap/{namespace}/{CONFIG_MAP}"
+        self._map = FollowedConfigMap(cluster, namespace, CONFIG_MAP, backoff)
+        self.place = self._map.place
         self._source = below
-        self._namespace = namespace
         self._check = check
         self._told = told
         self._config = LiveConfig(dict(before or {}))
         self._version: str | None = None
-        self._changed = asyncio.Event()
-        self._mirror = Mirror(handlers=[lambda _: self._changed.set()])
-        self._failed: KubeError | None = None
-        self._informer = Informer(
-            cluster,
-            CONFIG_MAPS,
-            self._mirror,
-            backoff,
-            namespace=namespace,
-            field_selector=f"metadata.name={CONFIG_MAP}",
-            on_trouble=self._heard,
-        )
         self._below = _Below()
         self._given: Revision | None = None
         self._trouble: SourceTrouble | None = None
@@ -80,7 +65,7 @@ class ConfigSource:
 
     def data(self) -> Mapping[str, str]:
         """The documents of the ConfigMap as it stands, good or not; none where there is none."""
-        found = self._mirror.get(CONFIG_MAP, self._namespace)
+        found = self._map.get()
         try:
             return {} if found is None else texts(found, "data")
         except ObjectError:
@@ -88,28 +73,26 @@ class ConfigSource:
 
     async def revisions(self) -> AsyncGenerator[Revision | SourceTrouble, None]:
         """See `Source.revisions`."""
-        watching = asyncio.create_task(self._informer.run(), name=f"follow {self.place}")
-        synced = asyncio.create_task(self._informer.wait_synced())
-        synced.add_done_callback(lambda _: self._changed.set())
-        feeding = asyncio.create_task(self._feed(), name=f"follow {self.origin}")
-        try:
-            compiler = await asyncio.to_thread(pack_remembering)
-            pack = await asyncio.to_thread(bare_graph, compiler)
-            reader = ConfigReader(pack, self._check, self.place)
-            while True:
-                await until_changed(self._changed, [watching, feeding])
-                self._changed.clear()
-                if not self._informer.synced:
-                    for trouble in self._unknown():
-                        yield trouble
-                    continue
-                await self._read(reader)
-                for item in self._now():
-                    yield item
-        finally:
-            for task in (watching, synced, feeding):
-                task.cancel()
-            await asyncio.gather(watching, synced, feeding, return_exceptions=True)
+        changed = self._map.changed
+        async with self._map.followed() as watching:
+            feeding = asyncio.create_task(self._feed(), name=f"follow {self.origin}")
+            try:
+                compiler = await asyncio.to_thread(pack_remembering)
+                pack = await asyncio.to_thread(bare_graph, compiler)
+                reader = ConfigReader(pack, self._check, self.place)
+                while True:
+                    await until_changed(changed, [watching, feeding])
+                    changed.clear()
+                    if not self._map.synced:
+                        for trouble in self._unknown():
+                            yield trouble
+                        continue
+                    await self._read(reader)
+                    for item in self._now():
+                        yield item
+            finally:
+                feeding.cancel()
+                await asyncio.gather(feeding, return_exceptions=True)
 
     async def _feed(self) -> None:
         async for item in self._source.revisions():
@@ -117,13 +100,14 @@ class ConfigSource:
                 self._below.trouble = item
             else:
                 self._below = _Below(item)
-            self._changed.set()
+            self._map.changed.set()
 
     def _unknown(self) -> list[SourceTrouble]:
         """Why there is nothing to give before the ConfigMap could be read; once."""
-        if self._failed is None:
+        failed = self._map.trouble
+        if failed is None:
             return []
-        trouble = SourceTrouble(type(self._failed).__name__, f"{self.place}: {self._failed.message}")
+        trouble = SourceTrouble(type(failed).__name__, f"{self.place}: {failed.message}")
         if trouble == self._trouble:
             return []
         self._trouble = trouble
@@ -131,7 +115,7 @@ class ConfigSource:
 
     async def _read(self, reader: ConfigReader) -> None:
         """See what the ConfigMap says, where it is another than last time."""
-        found = self._mirror.get(CONFIG_MAP, self._namespace)
+        found = self._map.get()
         version = "" if found is None else str(found["metadata"].get("resourceVersion", ""))
         if version == self._version:
             return
@@ -161,7 +145,3 @@ class ConfigSource:
             self._trouble = below.trouble
             items.append(below.trouble)
         return items
-
-    def _heard(self, error: KubeError, _failures: int) -> None:
-        self._failed = error
-        self._changed.set()

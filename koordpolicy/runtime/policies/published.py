@@ -20,10 +20,9 @@ from typing import Any, Final
 
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import AlreadyExists, KubeError, NotFound
-from koordpolicy.kube.informer import Informer
-from koordpolicy.kube.mirror import Mirror
 from koordpolicy.kube.port import Cluster, MergePatch, Object
 from koordpolicy.kube.resources import CONFIG_MAPS
+from koordpolicy.runtime.policies.config_map import FollowedConfigMap
 from koordpolicy.runtime.watching import until_changed
 from koordpolicy.source.revision import Revision, SourceTrouble, digest_of
 
@@ -135,55 +134,38 @@ class PublishedSource:
     def __init__(
         self, cluster: Cluster, namespace: str, backoff: Backoff, *, spread: float = _SPREAD
     ) -> None:
-        self.origin = f"ConfigMap/{namespace}/{POINTER}"
+        self._pointer = FollowedConfigMap(cluster, namespace, POINTER, backoff)
+        self.origin = self._pointer.place
         self._cluster = cluster
         self._namespace = namespace
         self._spread = spread
-        self._changed = asyncio.Event()
-        self._mirror = Mirror(handlers=[lambda _: self._changed.set()])
-        self._trouble: KubeError | None = None
-        self._informer = Informer(
-            cluster,
-            CONFIG_MAPS,
-            self._mirror,
-            backoff,
-            namespace=namespace,
-            field_selector=f"metadata.name={POINTER}",
-            on_trouble=self._heard,
-        )
         self._backoff = backoff
 
     async def revisions(self) -> AsyncGenerator[Revision | SourceTrouble, None]:
         """See `Source.revisions`."""
-        watching = asyncio.create_task(self._informer.run(), name=f"follow {self.origin}")
-        synced = asyncio.create_task(self._informer.wait_synced())
-        synced.add_done_callback(lambda _: self._changed.set())
+        changed = self._pointer.changed
         last: Revision | SourceTrouble | None = None
         failures = 0
-        try:
+        async with self._pointer.followed() as watching:
             while True:
-                await until_changed(self._changed, [watching])
-                self._changed.clear()
+                await until_changed(changed, [watching])
+                changed.clear()
                 item = await self._now(last)
                 if isinstance(item, SourceTrouble) and item.reason != _NOTHING_YET:
                     failures += 1
-                    asyncio.get_running_loop().call_later(self._backoff.delay(failures), self._changed.set)
+                    asyncio.get_running_loop().call_later(self._backoff.delay(failures), changed.set)
                 elif item is not None:
                     failures = 0
                 if item is not None and item != last:
                     last = item
                     yield item
-        finally:
-            for task in (watching, synced):
-                task.cancel()
-            await asyncio.gather(watching, synced, return_exceptions=True)
 
     async def _now(self, last: Revision | SourceTrouble | None) -> Revision | SourceTrouble | None:
-        pointer = self._mirror.get(POINTER, self._namespace)
+        pointer = self._pointer.get()
         if pointer is None:
-            if self._informer.synced:
+            if self._pointer.synced:
                 return SourceTrouble(_NOTHING_YET, "no manager has published policies for agents yet")
-            return None if self._trouble is None else _trouble(self._trouble)
+            return None if self._pointer.trouble is None else _trouble(self._pointer.trouble)
         try:
             name = pointed_at(pointer)
             if isinstance(last, Revision) and (last.digest, last.commit) == (name.digest, name.commit):
@@ -199,10 +181,6 @@ class PublishedSource:
         except NotAsNamed as error:
             return SourceTrouble("NotAsNamed", str(error))
         return Revision(files, name.digest, name.commit, above=above)
-
-    def _heard(self, error: KubeError, _failures: int) -> None:
-        self._trouble = error
-        self._changed.set()
 
 
 def _trouble(error: KubeError) -> SourceTrouble:

@@ -1,13 +1,11 @@
 """A kubelet's /pods for an agent to ask: the pods that are there, over HTTP on loopback."""
 
 import json
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from tests.benchmarks.colocation.pods import BenchPod
+from tests.parts.http_answers import answering
 
 
 @contextmanager
@@ -16,26 +14,8 @@ def serving(pods: Sequence[BenchPod], node: str) -> Iterator[str]:
     items = [pod.object(node) for pod in pods]
     body = json.dumps({"apiVersion": "v1", "kind": "PodList", "metadata": {}, "items": items}).encode()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            found = self.path.split("?")[0].rstrip("/") == "/pods"
-            self.send_response(200 if found else 404)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body) if found else 0))
-            self.end_headers()
-            if found:
-                with suppress(ConnectionError):  # the agent was stopped
-                    self.wfile.write(body)
+    def said(path: str, _headers: Mapping[str, str]) -> tuple[int, bytes]:
+        return (200, body) if path.split("?", maxsplit=1)[0].rstrip("/") == "/pods" else (404, b"")
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Nothing: the agent says what goes wrong."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join(10)
-        server.server_close()
+    with answering(said) as url:
+        yield url

@@ -9,16 +9,15 @@ import gzip
 import hashlib
 import io
 import tarfile
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from tests.integration.gitops.site import Site
 from tests.parts.deployed import DEPLOY, apply, manifests
+from tests.parts.http_answers import answering
 from tests.parts.processes import free_port
 
 NAMESPACE = "flux-system"
@@ -67,10 +66,10 @@ def shipped(kind: str) -> dict[str, Any]:
 class Flux:
     """The running controller, and a source whose content the test sets."""
 
-    def __init__(self, site: Site, artifacts: dict[str, bytes], port: int) -> None:
+    def __init__(self, site: Site, artifacts: dict[str, bytes], url: str) -> None:
         self.site = site
         self._artifacts = artifacts
-        self._port = port
+        self._url = url
 
     def publish(self, name: str, files: Mapping[str, str]) -> str:
         """Let a source have these files; gives the revision. What a commit and a fetch do elsewhere."""
@@ -84,7 +83,7 @@ class Flux:
         if self.site.get(f"{SOURCES}/{name}") is None:
             self.site.send("POST", SOURCES, {**shipped("GitRepository"), "metadata": {"name": name}})
         artifact = {
-            "url": f"http://127.0.0.1:{self._port}{path}",
+            "url": f"{self._url}{path}",
             "path": path,
             "revision": revision,
             "digest": f"sha256:{digest}",
@@ -127,7 +126,7 @@ def flux(site: Site, program: Path) -> Iterator[Flux]:
         [*DEFINITIONS, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}],
     )
     artifacts: dict[str, bytes] = {}
-    with _served(artifacts) as port:
+    with answering(lambda path, _: (200 if path in artifacts else 404, artifacts.get(path, b""))) as url:
         command: list[str | Path] = [
             program,
             "--watch-all-namespaces",
@@ -142,7 +141,7 @@ def flux(site: Site, program: Path) -> Iterator[Flux]:
             "PATH": "/usr/bin:/bin",
         }
         with site.run(command, "kustomize-controller", **environment) as running:
-            yield Flux(site, artifacts, port)
+            yield Flux(site, artifacts, url)
         site.programs.remove(running)
 
 
@@ -154,26 +153,3 @@ def _archive(files: Mapping[str, str]) -> bytes:
             entry.size = len(text.encode())
             archive.addfile(entry, io.BytesIO(text.encode()))
     return gzip.compress(out.getvalue(), mtime=0)
-
-
-@contextmanager
-def _served(artifacts: Mapping[str, bytes]) -> Iterator[int]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = artifacts.get(self.path)
-            self.send_response(404 if body is None else 200)
-            self.send_header("Content-Length", str(len(body or b"")))
-            self.end_headers()
-            self.wfile.write(body or b"")
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Requests are nobody's news."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server.server_port
-        finally:
-            server.shutdown()
-            thread.join()

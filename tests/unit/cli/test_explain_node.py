@@ -2,9 +2,7 @@
 
 import io
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import pytest
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.terminal import Terminal
+from tests.parts.http_answers import answering
 
 GROUP = f"kubepods/besteffort/pod{'0' * 36}/{'c' * 64}"
 RULE = {
@@ -87,22 +86,9 @@ def explain(*words: str) -> tuple[int, str, str]:
 
 @pytest.fixture
 def agent() -> Iterator[str]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200 if self.path == "/node" else 404)
-            self.end_headers()
-            self.wfile.write(json.dumps(RECORD).encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    said = json.dumps(RECORD).encode()
+    with answering(lambda path, _: (200 if path == "/node" else 404, said)) as url:
+        yield url
 
 
 def test_a_saved_record_and_an_agent_tell_the_same_in_80_columns(agent: str, tmp_path: Path) -> None:

@@ -1,15 +1,14 @@
 """A kubelet's answers, good and bad, over HTTP."""
 
 import asyncio
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from koordpolicy.kube.errors import Forbidden, KubeError, Unreachable
 from koordpolicy.kube.kubelet import KubeletAccess, connect_kubelet
+from tests.parts.http_answers import answering
 
 ANSWERS = {
     "good": (200, '{"items": [{"metadata": {"name": "a"}}]}'),
@@ -21,31 +20,18 @@ ANSWERS = {
 }
 
 
-class Handler(BaseHTTPRequestHandler):
+def by_token(path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
     """Answers by the bearer token."""
-
-    def do_GET(self) -> None:
-        code, body = ANSWERS[self.headers["Authorization"].removeprefix("Bearer ")]
-        if self.path == "/configz":
-            body = '{"kubeletconfig": {"cpuManagerPolicy": "static"}}'
-        self.send_response(code)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body.encode())
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+    code, body = ANSWERS[headers["Authorization"].removeprefix("Bearer ")]
+    if path == "/configz":
+        body = '{"kubeletconfig": {"cpuManagerPolicy": "static"}}'
+    return code, body.encode()
 
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with answering(by_token) as found:
+        yield found
 
 
 def test_answers(url: str, tmp_path: Path) -> None:
