@@ -31,7 +31,6 @@ from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_pods import NodePod, node_pods
 from koordpolicy.agent.node_strategies import NodeStrategy, node_strategies
 from koordpolicy.agent.peak_files import PeakFiles
-from koordpolicy.agent.plan import Plan
 from koordpolicy.agent.pods import PodAnswers
 from koordpolicy.agent.reports.node_devices import DeviceReporter
 from koordpolicy.agent.reports.node_metrics import NodeMetricReporter
@@ -41,7 +40,6 @@ from koordpolicy.agent.rounds.devices import DeviceRounds
 from koordpolicy.agent.rounds.interference import add_signals, signals_of
 from koordpolicy.agent.rounds.prediction import PredictionRounds
 from koordpolicy.agent.stopping import PodStops
-from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
 from koordpolicy.agent.strategies.cold_memory import ColdMemoryPace, decide_cold_memory
 from koordpolicy.agent.strategies.host_applications import KIND as APPLICATIONS
 from koordpolicy.agent.strategies.prediction_rules import KIND as PREDICTION
@@ -55,6 +53,7 @@ from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import resources
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.linux.signals import HostSignals
+from koordpolicy.model.agent_runs import AgentRuns
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import node_reservation
 from koordpolicy.model.protocol import QOS_BEST_EFFORT
@@ -332,17 +331,7 @@ class NodeAgent:
 
     async def carry_out(self, strategies: Sequence[NodeStrategy], frame: NodeFrame) -> None:
         """One round of some strategies. What policy cannot decide changes nothing."""
-        self.doing.end_stopped(frame.now, frame.monotonic)
-        plans: dict[str, Plan] = {}
-        for strategy in strategies:
-            with self._told(strategy.kind, frame):
-                if strategy.plan is not None:
-                    plans[strategy.kind] = strategy.plan(frame)
-                elif strategy.needs is not None and frame.trusted:
-                    await self.doing.evict(strategy, strategy.needs(frame), frame)
-        if plans:
-            with self._told(ARBITRATION, frame):
-                self.doing.write(plans, frame)
+        await self.doing.round(strategies, frame, self._told)
 
     @contextmanager
     def _told(self, kind: str, frame: NodeFrame) -> Iterator[None]:
@@ -451,15 +440,20 @@ class NodeAgent:
 
     # --- what is told -----------------------------------------------------------------------------
 
-    def runs(self) -> Mapping[str, Any]:
+    def runs(self) -> AgentRuns:
         """Which policies this agent runs, as its NodeMetric says it."""
         live = self.component.live
-        told: dict[str, Any] = {"state": "Active" if live.active is not None else "None"}
-        if live.active is not None:
-            told |= {"revision": live.active.revision.name, "digest": live.active.revision.digest}
-        if live.rejected is not None:
-            told |= {"rejected": live.rejected.revision.name, "reason": str(live.rejected.reason)}
-        return told
+        active, candidate, stage, rejected = live.active, live.candidate, live.stage, live.rejected
+        return AgentRuns(
+            "" if active is None else active.revision.name,
+            "" if active is None else active.revision.digest,
+            "" if candidate is None else candidate.revision.name,
+            "" if candidate is None or stage is None else str(stage.state),
+            "" if rejected is None else rejected.revision.name,
+            "" if rejected is None else str(rejected.reason),
+            "" if rejected is None else rejected.message,
+            live.origin,
+        )
 
     def status(self) -> dict[str, Any]:
         """What `/statusz` shows."""

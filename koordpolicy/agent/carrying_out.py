@@ -1,7 +1,8 @@
 """Carries out what strategies want: writes through the door, evictions through the API; tells of both."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from operator import is_
 from typing import Any, Final
@@ -19,12 +20,12 @@ from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
 from koordpolicy.agent.unchanged import read_facts
 from koordpolicy.kube.errors import KubeError, NotFound, Unreachable
-from koordpolicy.kube.events import Recorder
+from koordpolicy.kube.event_correlator import EventRecorder
 from koordpolicy.kube.port import Cluster, Preconditions
 from koordpolicy.linux.files.kernel_file import FileWriter
 from koordpolicy.linux.writes.write import FileOutcome, FileWriteResult
 from koordpolicy.model.cpuset import cpuset_text
-from koordpolicy.runtime.metrics import Metrics
+from koordpolicy.runtime.counting import Counters
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -39,6 +40,10 @@ _MOST_TOLD: Final = 1000
 """Evicted pods that are remembered by name."""
 _MOST_ROUNDS: Final = 1000
 """Pods that are asked to go in one round: each asks the API server."""
+
+
+Told = Callable[[str, NodeFrame], AbstractContextManager[None]]
+"""What hears of the decisions of a kind, and lets none that fails get further."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +72,9 @@ class CarryingOut:
     """
 
     cluster: Cluster
-    recorder: Recorder
+    recorder: EventRecorder
     audit: AuditLog
-    metrics: Metrics
+    metrics: Counters
     began: int
     node: str = ""
     dry_run: bool = False
@@ -89,6 +94,20 @@ class CarryingOut:
     makers: Mapping[str, Maker] = field(default_factory=dict)
     """Who makes what no kernel file takes."""
     stops: PodStops | None = None
+
+    async def round(self, strategies: Sequence[NodeStrategy], frame: NodeFrame, told: Told) -> None:
+        """One round of some strategies, `told` around the decisions of each kind. What policy cannot decide changes nothing."""
+        self.end_stopped(frame.now, frame.monotonic)
+        plans: dict[str, Plan] = {}
+        for strategy in strategies:
+            with told(strategy.kind, frame):
+                if strategy.plan is not None:
+                    plans[strategy.kind] = strategy.plan(frame)
+                elif strategy.needs is not None and frame.trusted:
+                    await self.evict(strategy, strategy.needs(frame), frame)
+        if plans:
+            with told(ARBITRATION, frame):
+                self.write(plans, frame)
 
     def write(self, kinds: Mapping[str, Plan], frame: NodeFrame) -> None:
         """Make what some kinds want now, of what the others hold nothing. Raises `CelError` where policy cannot settle it.

@@ -34,6 +34,8 @@ _UPDATES_A_SECOND = 10
 
 def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Simulate a workload and report on it."""
+    if arguments.agents and arguments.without_colocation:
+        raise CannotRunError("--agents and --without-colocation exclude each other: there agents do nothing")
     paths = arguments.policies or [str(resources.examples() / EXAMPLE)]
     graph = graph_of(paths)
     start = EPOCH
@@ -46,6 +48,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
         colocation=not arguments.without_colocation,
         explain=tuple(arguments.explain),
         start=start,
+        agents=arguments.agents,
     )
     try:
         workload = read_workload(Path(arguments.nodes), Path(arguments.pods))

@@ -206,6 +206,8 @@ RANGES: tuple[Range, ...] = (
     _time("MetricCollection", "pods.timeout", "no answer would be in time"),
     _time("MetricCollection", "pods.staleAfter", "everything would be stale"),
     _time("MetricCollection", "systemInputsWithin", "everything would be too old"),
+    _time("MetricCollection", "summary.every", "the manager would do nothing else"),
+    _time("MetricCollection", "summary.silentAfter", "every agent would count as silent"),
     _time("QuotaTree", "admission.timeout", "every pod would be refused"),
     _time("QuotaTree", "admission.retryJitter", "no pause is shorter than none", low_fits=True),
     _time("QuotaTree", "admission.longestJitter", "no pause is shorter than none", low_fits=True),

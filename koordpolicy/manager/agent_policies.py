@@ -7,12 +7,16 @@ from typing import Any, Final
 
 from koordpolicy.kube.errors import KubeError
 from koordpolicy.language.facts.table import Component
+from koordpolicy.model.policy_revision import revision_name
 from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.policies.live import ActiveRevision
 from koordpolicy.runtime.policies.parts import kinds_for, part_of
 from koordpolicy.runtime.policies.published import NotPublishable, PolicyPublisher, PublishedName
 
 LOG: Final = logging.getLogger(__name__)
+
+_REMEMBERED: Final = 20
+"""As many revisions as have objects."""
 
 
 class AgentPolicies:
@@ -23,6 +27,8 @@ class AgentPolicies:
         self._publisher = PolicyPublisher(component.cluster, namespace)
         self._changed = asyncio.Event()
         self.published: PublishedName | None = None
+        self.names: dict[str, str] = {}
+        """The PolicyRevision objects of what was published, by what agents call its part where it has no commit."""
         self.trouble = ""
 
     async def lead(self) -> None:
@@ -56,7 +62,15 @@ class AgentPolicies:
             return False
         else:
             self.trouble = ""
+            self._remember(f"sha256:{self.published.digest}", active)
         return True
+
+    def _remember(self, called: str, active: ActiveRevision) -> None:
+        revision = active.revision
+        self.names.pop(called, None)
+        self.names[called] = revision_name(active.bundle, revision.commit or revision.digest)
+        while len(self.names) > _REMEMBERED:
+            del self.names[next(iter(self.names))]
 
     def _failed(self, why: str) -> None:
         if self.trouble != why:

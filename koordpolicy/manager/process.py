@@ -15,6 +15,7 @@ from koordpolicy.kube.mirror import ObjectChange
 from koordpolicy.kube.port import Object
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.agent_policies import AgentPolicies
+from koordpolicy.manager.agent_sums import AgentSums
 from koordpolicy.manager.controllers.controller import OvercommitController
 from koordpolicy.manager.controllers.node_change import NodeChange
 from koordpolicy.manager.controllers.overcommit import KIND, Calculation, PublishAction, roots_of
@@ -119,6 +120,12 @@ class Manager:
         self.node_metrics = NodeMetrics(
             component, self.objects, handlers.mirrors[resources.NODE_METRICS], pace.slo_resync
         )
+        self.agent_sums = AgentSums(
+            component,
+            self.objects,
+            handlers.mirrors[resources.NODE_METRICS],
+            lambda: self.agent_policies.names,
+        )
         self.quota_profiles = QuotaProfiles(component, self.objects)
         self.profile_pods = ProfilePods(component, handlers.mirrors)
 
@@ -151,6 +158,7 @@ class Manager:
             "priorityClassTroubles": self.priority_classes.troubles,
             **self.recommendations.status(),
             **self.agent_policies.status(),
+            **self.agent_sums.status(),
         }
 
     # --- what only the leader does ----------------------------------------------------------------
@@ -184,6 +192,7 @@ class Manager:
                 tasks.start("pods and profiles", self.profile_pods.lead())
                 tasks.start("priority classes", self.priority_classes.run())
                 tasks.start("agent policies", self.agent_policies.lead())
+                tasks.start("agent sums", self.agent_sums.lead())
                 tasks.start("recommendations", self.recommendations.lead())
                 await self.queue.run(self._reconcile, self._pace.workers)
             finally:

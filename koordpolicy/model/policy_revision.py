@@ -17,6 +17,9 @@ KIND: Final = "PolicyRevision"
 MOST_DIAGNOSTICS: Final = 20
 """How many diagnostics a status shows; their number stands beside them."""
 
+MOST_LAGGING: Final = 100
+"""How many agents a status names at most."""
+
 MOST_HISTORY: Final = 50
 """How many entries the history of a rollout keeps, the newest."""
 
@@ -72,6 +75,62 @@ class Instance:
     since: str = ""
 
 
+class LaggingState(StrEnum):
+    """Why an agent does not run a revision that it should.
+
+    REJECTED cannot take it, BEHIND runs another one or none, SILENT has not reported for too long to say what it runs.
+    """
+
+    REJECTED = "Rejected"
+    SILENT = "Silent"
+    BEHIND = "Behind"
+
+
+@dataclass(frozen=True, slots=True)
+class LaggingAgent:
+    """The agent of one node that does not run the revision. `revision` is what it runs, empty for nothing."""
+
+    node: str
+    state: LaggingState
+    revision: str = ""
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionAgents:
+    """What the agents of all nodes make of a revision, added up.
+
+    `running` decide by it, `shadow` and `canary` hold it at a stage of its rollout, `rejected` cannot take it. Of the
+    revision that all are to run `total` are all agents, `behind` those with another one, `silent` those that do not report;
+    of any other they are None and 0. `lagging` are the first of those that do not run it, the worst first.
+    """
+
+    running: int = 0
+    shadow: int = 0
+    canary: int = 0
+    rejected: int = 0
+    behind: int = 0
+    silent: int = 0
+    total: int | None = None
+    lagging: tuple[LaggingAgent, ...] = ()
+
+    @property
+    def seen(self) -> int:
+        """How many have got it."""
+        return self.running + self.shadow + self.canary + self.rejected
+
+    @property
+    def words(self) -> str:
+        """For a column of a table: `118/120`, `2`; empty for none."""
+        if self.total is None:
+            return str(self.running) if self.running else ""
+        return f"{self.running}/{self.total}"
+
+
+NO_AGENTS: Final = RevisionAgents()
+
+
 @dataclass(frozen=True, slots=True)
 class RolloutState:
     """How the revision goes live."""
@@ -92,6 +151,7 @@ class RevisionStatus:
     rules: int | None = None
     instances: tuple[Instance, ...] = ()
     rollout: RolloutState | None = None
+    agents: RevisionAgents = NO_AGENTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +208,33 @@ def status_to_json(status: RevisionStatus) -> dict[str, Any]:
         rules=_filled(total=status.rules),
         instances=[_instance_to_json(one) for one in status.instances],
         rollout=rollout and _filled(phase=rollout.phase, step=rollout.step, message=rollout.message),
+        agents=agents_to_json(status.agents),
+    )
+
+
+def agents_to_json(agents: RevisionAgents) -> dict[str, Any]:
+    """What agents make of a revision; nothing where none has anything to do with it."""
+    if agents == NO_AGENTS:
+        return {}
+    return _filled(
+        summary=agents.words,
+        total=agents.total,
+        running=agents.running,
+        shadow=agents.shadow,
+        canary=agents.canary,
+        rejected=agents.rejected,
+        behind=agents.behind,
+        silent=agents.silent,
+        lagging=[
+            _filled(
+                node=one.node,
+                state=str(one.state),
+                revision=one.revision,
+                reason=one.reason,
+                message=one.message,
+            )
+            for one in agents.lagging[:MOST_LAGGING]
+        ],
     )
 
 
@@ -217,6 +304,41 @@ def _status(status: Json) -> RevisionStatus:
         )
         if rollout
         else None,
+        agents_of(status),
+    )
+
+
+def agents_of(status: Json) -> RevisionAgents:
+    """What a status says of agents. Raises `ObjectError`."""
+    at = "status.agents"
+    said = mapping(status, "agents", "status")
+
+    def count(key: str) -> int:
+        return integer(said, key, at) or 0
+
+    return RevisionAgents(
+        count("running"),
+        count("shadow"),
+        count("canary"),
+        count("rejected"),
+        count("behind"),
+        count("silent"),
+        integer(said, "total", at),
+        tuple(_lagging(one) for one in objects(said, "lagging", at)),
+    )
+
+
+def _lagging(one: Json) -> LaggingAgent:
+    at = "status.agents.lagging"
+    written = text(one, "state", at)
+    if written not in tuple(LaggingState):
+        raise ObjectError(f"{at}.state: `{written}` is none of {', '.join(LaggingState)}")
+    return LaggingAgent(
+        text(one, "node", at),
+        LaggingState(written),
+        text(one, "revision", at),
+        text(one, "reason", at),
+        text(one, "message", at),
     )
 
 

@@ -245,6 +245,7 @@ async def running_component(
                 node=settings.node,
                 leads=leads_rollouts,
                 stands_in=stands_in,
+                publishes=not options.one_per_node,
             ),
             options=Options(
                 options.packs,

@@ -25,6 +25,10 @@ class Counters(Protocol):
         """Count."""
         ...
 
+    def set(self, name: str, value: float, /, **labels: str) -> None:
+        """Set a gauge."""
+        ...
+
     def count_elsewhere(self, name: str, counted: Counted) -> None:
         """Show a counter whose numbers somebody else keeps. Once a name."""
         ...
@@ -34,6 +38,9 @@ class Unscraped:
     """`Counters` of a run that nobody scrapes."""
 
     def add(self, name: str, amount: float = 1, /, **labels: str) -> None:
+        """Nobody will ask."""
+
+    def set(self, name: str, value: float, /, **labels: str) -> None:
         """Nobody will ask."""
 
     def count_elsewhere(self, name: str, counted: Counted) -> None:

@@ -207,6 +207,11 @@ class SimulatedCluster:
         self.deliver()
         return read_pod(running)
 
+    @property
+    def client(self) -> MemoryCluster:
+        """How components write into this cluster; `deliver` lets all hear of it."""
+        return self._client
+
     def delete(self, pod: PodKey) -> bool:
         """A pod is over, and goes; whether it does. One that admission keeps takes nothing any more."""
         namespace, name = pod

@@ -102,6 +102,12 @@ class SimulatedFailures:
             if found is not None:
                 self._failed.add(found[1], found[0], NODES, node, reason)
 
+    def decided(self, kind: str, record: Record, reason: str, now: int) -> None:
+        """An agent's strategy could not decide, for this reason."""
+        node = str(record["name"])
+        self._failed.note(NODES, node)
+        self._value(kind, reason, NODES, node, [{"node": record, "now": TIMES.timestamp(now)}])
+
     def _value(
         self, target: str, reason: str, things: str, name: str, situations: Iterable[Mapping[str, Any]]
     ) -> None:

@@ -88,6 +88,8 @@ class Journal:
     finished: int = 0
     placed: int = 0
     preempted: int = 0
+    evicted: dict[str, int] = field(default_factory=dict)
+    """Pods that agents let go, by reason."""
     late: list[float] = field(default_factory=list)
     batch_work: float = 0.0
     lowest: Held | None = None

@@ -10,6 +10,7 @@ from koordpolicy.model.pod import PodKey
 from koordpolicy.model.protocol import CPU
 from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.explanation import explanation
+from koordpolicy.simulator.agents import KINDS
 from koordpolicy.simulator.clock import SECOND
 from koordpolicy.simulator.events import CollectedEvents
 from koordpolicy.simulator.explanation import suppression
@@ -84,6 +85,7 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "utilisation": _utilisation(journal.samples, cpu, memory),
         "overcommit": _overcommit(journal.samples, cpu),
         "suppression": _suppression(simulation, cpu),
+        "agents": _agents(simulation),
         "series": _series(simulation, cpu),
         "explained": [_explained(simulation, one) for one in journal.explained.values()],
         "untried": [_untried(simulation, name, one) for name, one in journal.untried.items()],
@@ -240,6 +242,24 @@ def _suppression(simulation: Simulation, cpu: int) -> dict[str, Any]:
         "givenCoreHours": given / 3_600_000,
         "lowest": None if journal.lowest is None else suppression(simulation.graph, journal.lowest),
         "worst": None if journal.worst is None else suppression(simulation.graph, journal.worst),
+    }
+
+
+def _agents(simulation: Simulation) -> dict[str, Any] | None:
+    """What agents did that ran on models of kernels; None where none did."""
+    agents = simulation.agents
+    if agents is None:
+        return None
+    counts = agents.counts
+    return {
+        "nodes": len(agents),
+        "rounds": counts.rounds,
+        "fileWrites": counts.writes,
+        "refusedWrites": counts.refused,
+        "evictions": dict(sorted(simulation.journal.evicted.items())),
+        "oomKills": counts.killed,
+        "throttledContainerHours": counts.throttled / HOUR,
+        "strategies": sorted(KINDS),
     }
 
 

@@ -7,9 +7,9 @@ Events are taken in order of time, and everything that is decided is decided by 
 in production. What is simplified: the agents of all nodes report together, once an interval, although
 they decide each second. Between reports nothing changes in them, so the scheduler is told that they are
 fresh; how old a report may be stays policy. A round of suppression takes as many of the agent's rounds
-as the interval has, until nothing changes. Pods that wait are tried again when something happens, and when the
-scheduler's driver says so (see `rim.py`). Who has to go for another pod works on until its time to stop is over; then
-its owner makes it anew, under its name.
+as the interval has, until nothing changes; `agents.py` has whole agents in place of it. Pods that wait are tried
+again when something happens, and when the scheduler's driver says so (see `rim.py`). Who has to go for another pod,
+or is evicted, works on until its time to stop is over; then its owner makes it anew, under its name.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,6 +36,7 @@ from koordpolicy.scheduler import PodDecision
 from koordpolicy.scheduler.binder import Binding, Preempt
 from koordpolicy.scheduler.driver import Action, Driver
 from koordpolicy.scheduler.role import ALONE, Role
+from koordpolicy.simulator.agents import AgentSite, SimulatedAgents
 from koordpolicy.simulator.chance import Chance
 from koordpolicy.simulator.clock import SECOND, Agenda
 from koordpolicy.simulator.cluster import Refusal, SimulatedCluster
@@ -71,7 +72,8 @@ class SimulationSettings:
     """How to simulate: nanoseconds between reports and to the end (None: what suits the workload).
 
     `start` is the moment at which it begins, in nanoseconds since 1970. `explain` names pods, `name` or `namespace/name`, whose placement is to be explained. `role` is the scheduler's,
-    with the plugins that policy may name.
+    with the plugins that policy may name. With `agents` the agents of nodes run with all their strategies that the model of
+    a kernel knows (see `agents.py`).
     """
 
     interval: int | None = None
@@ -81,6 +83,7 @@ class SimulationSettings:
     start: int = EPOCH
     shape: UsageShape = SHAPE
     role: Role = ALONE
+    agents: bool = False
 
 
 def interval_for(span: int) -> int:
@@ -136,6 +139,19 @@ class Simulation:
         self._running: dict[PodKey, RunningPod] = {}
         self._rims = [self._rim(one) for one in self.cluster.schedulers]
         self._reported_at = -1
+        self.agents = SimulatedAgents(self._site(chance)) if settings.agents else None
+        """The agents of nodes that have had pods, where they run."""
+
+    def _site(self, chance: Chance) -> AgentSite:
+        cluster = self.cluster
+        return AgentSite(
+            self.graph,
+            cluster.client,
+            cluster.objects.sight,
+            cluster.events,
+            cluster.failures.decided,
+            lambda: float(chance.random()),
+        )
 
     def _rim(self, one: SimulatedScheduler) -> VirtualRim:
         rim = VirtualRim(
@@ -247,6 +263,8 @@ class Simulation:
         running.rate = machine.rate(running)
         machine.pods[key] = self._running[key] = running
         machine.awake = True
+        if self.agents is not None:
+            self.agents.start(machine, pod, running.memory, arrival.growth, now)
         self._plan_end(running)
 
     def _wave(self, qos: str) -> Wave:
@@ -262,19 +280,33 @@ class Simulation:
         if running.ticket != ticket:
             return  # its speed has changed since this end was planned
         key = running.key
-        del self._arrivals[key], self._running[key], running.machine.pods[key]
-        self._population.remove(running.slot)
+        del self._arrivals[key]
+        self._leave(running)
         self.journal.finished += 1
         if not self.cluster.delete(key):
             self.journal.kept += 1
         self._wake()
 
-    def _ask_to_stop(self, key: PodKey) -> None:
-        """A pod was deleted for another one: it is gone when its time to stop is over, at once where it has none."""
+    def _leave(self, running: RunningPod) -> None:
+        """A pod is on its node no more."""
+        key = running.key
+        del self._running[key], running.machine.pods[key]
+        self._population.remove(running.slot)
+        if self.agents is not None:
+            self.agents.stop(running.machine, key)
+
+    def _ask_to_stop(self, key: PodKey, reason: str = "") -> None:
+        """A pod was deleted for another one, or evicted for a reason.
+
+        It is gone when its time to stop is over, at once where it has none.
+        """
         running = self._running.get(key)
         if running is not None and running.stopping:
             return
-        self.journal.preempted += 1
+        if reason:
+            self.journal.evicted[reason] = self.journal.evicted.get(reason, 0) + 1
+        else:
+            self.journal.preempted += 1
         if running is None:  # it had not been bound yet
             self._submit_anew(key)
             return
@@ -290,9 +322,8 @@ class Simulation:
         key = running.key
         if self._running.get(key) is not running:
             return
-        del self._running[key], running.machine.pods[key]
+        self._leave(running)
         running.ticket += 1
-        self._population.remove(running.slot)
         self.journal.placed -= 1
         if key in self.cluster.objects.pods and not self.cluster.delete(key):
             self.journal.kept += 1
@@ -349,6 +380,9 @@ class Simulation:
         return min(self.interval, max(self.start + self.span - now, 0)) / SECOND
 
     def _look_at(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
+        if self.agents is not None and machine.name in self.agents:
+            self._look_at_agent(self.agents, machine, wishes, now)
+            return
         machine.share(wishes)
         self.cluster.hear(machine.report(now))
         if self.settings.colocation:
@@ -360,6 +394,37 @@ class Simulation:
                 self._plan_end(pod)
         # An empty node has reported that it is; what it reports from now on is the same again.
         machine.awake = bool(machine.pods) or machine.limit() < machine.cpu
+
+    def _look_at_agent(
+        self, agents: SimulatedAgents, machine: Machine, wishes: NDArray[np.float64], now: int
+    ) -> None:
+        """The node's agent has worked since it was looked at: what it reports, whom it let go, how fast work is."""
+        agent = agents[machine.name]
+        agent.look({key: float(wishes[pod.slot]) for key, pod in machine.pods.items()}, now)
+        self.cluster.deliver()
+        if machine.metric is not None:
+            self.cluster.hear(machine.metric)
+        for key in agent.take_killed():
+            self._begin_anew(self._running[key], now)
+        self.cluster.settle(machine.name)
+        for key, pod in machine.pods.items():
+            if pod.advance(now, agent.rate(key)):
+                self._plan_end(pod)
+        for key, reason in agent.take_evicted():
+            self._ask_to_stop(key, reason)
+        machine.awake = bool(machine.pods) or machine.shares.limit < machine.cpu
+        if machine.shares.withheld:
+            decision = agent.decision()
+            self.cluster.failures.suppressed(machine.name, agent.record, decision.reason, now)
+            if decision.outcome is SuppressionAction.SUPPRESS:
+                self.journal.held(now - self.start, machine, decision, agent.record)
+
+    def _begin_anew(self, running: RunningPod, now: int) -> None:
+        """The OOM killer has ended a container of a pod: its work begins from the beginning."""
+        duration = self._arrivals[running.key].duration
+        if duration is not None:
+            running.remaining, running.since = float(duration), now
+            self._plan_end(running)
 
     def _suppress(self, machine: Machine, wishes: NDArray[np.float64], now: int) -> None:
         sight = self.cluster.objects.sight(machine.name)

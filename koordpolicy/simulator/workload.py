@@ -37,13 +37,15 @@ class Arrival:
     """A pod object with the nanoseconds at which it is created and, once placed, how long it runs.
 
     `time` counts from the beginning of the simulation. `duration` is what the pod needs at full speed, None
-    for the whole of the simulation. `wave` None takes what the pod's QoS class does by default.
+    for the whole of the simulation. `wave` None takes what the pod's QoS class does by default. `growth` are the bytes of
+    memory that it takes more an hour; they count where agents run.
     """
 
     time: int
     pod: Json
     duration: int | None = None
     wave: Wave | None = None
+    growth: int = 0
 
 
 @dataclass(frozen=True, slots=True)

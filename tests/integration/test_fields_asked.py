@@ -14,6 +14,7 @@ from koordpolicy.kube.port import MergePatch
 from koordpolicy.language.facts import TIMES
 from koordpolicy.language.kinds import KINDS, slots
 from koordpolicy.language.kinds.actors import ACTORS, Part
+from koordpolicy.manager.controllers.agent_sum import summary_pace
 from koordpolicy.manager.controllers.node_metric import NodeMetricController
 from koordpolicy.manager.controllers.node_slo import NodeSLOController
 from koordpolicy.manager.controllers.profile_reconciliation import PatchClock, ProfileReconciler
@@ -150,6 +151,7 @@ def _work(policies: RuleGraph) -> None:
     NodeMetricController(
         lambda node, labels: policies, small.objects, lambda name: None, lambda: small.nanoseconds
     ).decide("n")
+    summary_pace(policies)
     suppression = CPUSuppression(policies)
     suppression.decide(record, small.nanoseconds)
     suppression.decide({}, small.nanoseconds)

@@ -1,6 +1,5 @@
 """Writes the NodeMetric object of this node, at the times that policy says."""
 
-import json
 import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -10,6 +9,7 @@ from koordpolicy.agent.reports.node_metric import status_of
 from koordpolicy.kube.errors import Conflict, KubeError, NotFound
 from koordpolicy.kube.port import Cluster, MergePatch
 from koordpolicy.kube.resources import NODE_METRICS
+from koordpolicy.model.agent_runs import AgentRuns, runs_text
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.protocol import RUNS_ANNOTATION
 from koordpolicy.model.reading import Amounts
@@ -20,9 +20,9 @@ _ATTEMPTS: Final = 3
 
 
 class NodeMetricReporter:
-    """Reports for one node. `runs` is what is said of the policies that are run, as JSON values."""
+    """Reports for one node. `runs` is what is said of the policies that are run."""
 
-    def __init__(self, cluster: Cluster, node: str, runs: Callable[[], Mapping[str, Any]]) -> None:
+    def __init__(self, cluster: Cluster, node: str, runs: Callable[[], AgentRuns]) -> None:
         self._cluster = cluster
         self._node = node
         self._runs = runs
@@ -56,7 +56,7 @@ class NodeMetricReporter:
 
     async def tell(self) -> None:
         """Say which policies are run, in an annotation of the object, when that has changed. Raises KubeError."""
-        said = json.dumps(self._runs(), sort_keys=True)
+        said = runs_text(self._runs())
         if said != self._told:
             patch = MergePatch({"metadata": {"annotations": {RUNS_ANNOTATION: said}}})
             await self._cluster.patch(NODE_METRICS, self._node, patch)

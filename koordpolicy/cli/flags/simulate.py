@@ -49,6 +49,11 @@ def _add(parser: argparse.ArgumentParser) -> None:
         help="explain the placement of this pod, or why it is pending at the end; repeatable",
     )
     parser.add_argument(
+        "--agents",
+        action="store_true",
+        help="run the agents of nodes with pods on models of their kernels: evictions, bursts, the OOM killer too; slow",
+    )
+    parser.add_argument(
         "--without-colocation",
         action="store_true",
         help="the same workload without profiles, overcommit, suppression",

@@ -7,6 +7,7 @@ from koordpolicy.cli.counted import counted
 from koordpolicy.cli.rollouts.found import FoundRollout
 from koordpolicy.graph.describe.layout import labelled, paragraph
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
+from koordpolicy.model.policy_revision import RevisionAgents, agents_to_json
 from koordpolicy.model.time import time_text
 from koordpolicy.runtime.rollout.plan import RolloutPlan, RolloutStep
 from koordpolicy.runtime.rollout.state import Phase, RolloutProgress, to_json
@@ -56,8 +57,12 @@ def details(one: FoundRollout, now: int, width: int) -> Iterator[str]:
     yield from labelled("after", _named(subject.previous) or "nothing", width)
     yield from labelled("began", time_text(state.began), width)
     if gathered.instances:
+        agents = f", {gathered.agents.seen:,} of them agents" if gathered.agents.seen else ""
         rejected = f", {gathered.rejected} of them cannot take it" if gathered.rejected else ""
-        yield from labelled("seen by", counted(gathered.instances, "process", "es") + rejected, width)
+        yield from labelled(
+            "seen by", counted(gathered.instances, "process", "es") + agents + rejected, width
+        )
+    yield from _agents(gathered.agents, width)
     if total.compared:
         yield from labelled("compared", f"{counted(total.compared, 'decision')}, {_share(one)} differ", width)
         for kind, tally in sorted(gathered.counts.kinds.items()):
@@ -74,6 +79,28 @@ def details(one: FoundRollout, now: int, width: int) -> Iterator[str]:
     for entry in state.history:
         by = "" if entry.by in ("koordpolicy", "") or entry.by in entry.message else f" ({entry.by})"
         yield from paragraph(f"{time_text(entry.at)} {entry.message}{by}", width, 2, 21)
+
+
+def _agents(agents: RevisionAgents, width: int) -> Iterator[str]:
+    """Which agents run it, and of those that do not, which and why."""
+    if agents.words:
+        parts = [f"{agents.words} run it"]
+        parts += [
+            f"{number:,} {words}"
+            for number, words in (
+                (agents.rejected, "cannot take it"),
+                (agents.behind, "behind"),
+                (agents.silent, "silent"),
+            )
+            if number
+        ]
+        yield from labelled("agents", ", ".join(parts), width)
+    for one in agents.lagging:
+        why = ": ".join(part for part in (one.reason, one.message) if part)
+        runs = f"runs {_named(one.revision)}" if one.revision else "runs nothing"
+        yield from labelled(
+            "", f"{one.node} {one.state.lower()}, {runs}" + (f"; {why}" if why else ""), width
+        )
 
 
 def as_data(one: FoundRollout) -> dict[str, Any]:
@@ -93,6 +120,7 @@ def as_data(one: FoundRollout) -> dict[str, Any]:
             "rejected": gathered.rejected,
             "canary": gathered.canary,
         },
+        "agents": agents_to_json(gathered.agents) or None,
         "kinds": {
             kind: {"compared": tally.compared, "different": tally.different, "failed": tally.failed}
             for kind, tally in sorted(gathered.counts.kinds.items())

@@ -26,6 +26,7 @@ def render(report: Report, page: Page) -> str:
         _series,
         _overcommit,
         _suppression,
+        _agents,
     )
     lines: list[str] = []
     for section in sections:
@@ -230,6 +231,26 @@ def _suppression(report: Report, page: Page) -> Iterator[str]:
         19,
         "  lowest target",
     )
+
+
+def _agents(report: Report, page: Page) -> Iterator[str]:
+    one = report["agents"]
+    if one is None:
+        return
+    yield page.heading(
+        "Agents", f"{counted(one['rounds'], 'round')} on models of {counted(one['nodes'], 'kernel')}"
+    )
+    evictions: Mapping[str, int] = one["evictions"]
+    told = ", ".join(f"{number(pods)} for {reason}" for reason, pods in evictions.items()) or "none"
+    refused = f", {number(one['refusedWrites'])} refused" if one["refusedWrites"] else ""
+    for label, text in (
+        ("kernel files", f"written {number(one['fileWrites'])} times{refused}"),
+        ("evictions", told),
+        ("OOM killer", f"{counted(one['oomKills'], 'container')} ended"),
+        ("throttled", f"{counted(one['throttledContainerHours'], 'container hour')}"),
+        ("at work", f"{', '.join(one['strategies'])}; no others"),
+    ):
+        yield from page.wrapped(text, 19, f"  {label}")
 
 
 def _policies(report: Report, page: Page) -> Iterator[str]:

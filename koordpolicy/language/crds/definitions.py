@@ -35,6 +35,7 @@ _REVISION_COLUMNS: tuple[Column, ...] = (
     {"name": "Reason", "type": "string", "jsonPath": f"{_READY}.reason"},
     {"name": "Revision", "type": "string", "jsonPath": ".spec.revision"},
     {"name": "Phase", "type": "string", "jsonPath": ".status.rollout.phase"},
+    {"name": "Agents", "type": "string", "jsonPath": ".status.agents.summary"},
     {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
     {"name": "Message", "type": "string", "jsonPath": f"{_READY}.message", "priority": 1},
 )

@@ -3,7 +3,13 @@
 from typing import Any
 
 from koordpolicy.language.crds.structural import Schema
-from koordpolicy.model.policy_revision import MOST_DIAGNOSTICS, MOST_HISTORY, InstanceState
+from koordpolicy.model.policy_revision import (
+    MOST_DIAGNOSTICS,
+    MOST_HISTORY,
+    MOST_LAGGING,
+    InstanceState,
+    LaggingState,
+)
 
 _MOST_MESSAGE = 32_768
 _MOST_REASON = 1024
@@ -183,6 +189,36 @@ _INSTANCE: Schema = {
 }
 
 
+_LAGGING: Schema = _object(
+    "The agent of one node that does not run the revision.",
+    "node",
+    "state",
+    node=_text("The node.", 253, minLength=1),
+    state={
+        "description": "Rejected: it cannot take the revision. Silent: it has not reported for too long to say. "
+        "Behind: it runs another one, or none.",
+        "type": "string",
+        "enum": [str(state) for state in LaggingState],
+    },
+    revision=_text("What it runs; absent for nothing.", 256),
+    reason=_text("Why, in one word for programs.", _MOST_REASON),
+    message=_text("Why, for people.", _MOST_REASON),
+)
+
+_AGENTS: Schema = _object(
+    "What the agents of all nodes make of it, added up by the manager that leads.",
+    summary=_text("How many run it, of how many, for a column of a table.", 63),
+    total=_whole("All agents; only of the revision that all are to run."),
+    running=_whole("How many decide by it."),
+    shadow=_whole("How many compare their answers with it, in its rollout."),
+    canary=_whole("How many decide by it, in its rollout."),
+    rejected=_whole("How many cannot take it."),
+    behind=_whole("How many run another one, or none."),
+    silent=_whole("How many have not reported for too long to say."),
+    lagging=_list("The first of those that do not run it, the worst first.", _LAGGING, MOST_LAGGING),
+)
+
+
 def revision_schema() -> Schema:
     """The schema of PolicyRevision: one revision of a bundle, and which processes run it."""
     spec = {
@@ -210,13 +246,14 @@ def revision_schema() -> Schema:
                 "properties": {"total": _whole("Number of rules.")},
             },
             "instances": {
-                "description": "The processes that have seen it; each writes its own entry.",
+                "description": "The processes that have seen it, each in its own entry; agents of nodes are added up under `agents`.",
                 "type": "array",
                 "items": _INSTANCE,
                 "maxItems": _MOST_INSTANCES,
                 "x-kubernetes-list-type": "map",
                 "x-kubernetes-list-map-keys": ["name", "component"],
             },
+            "agents": _AGENTS,
             "rollout": {
                 "description": "How it goes live.",
                 "type": "object",

@@ -46,9 +46,21 @@ ROLLOUT = Record(
             EVERYWHERE,
             may_be_missing=True,
         ),
-        Fact("instances.total", INT, "Processes that have seen the new revision.", EVERYWHERE),
-        Fact("instances.rejected", INT, "Processes that cannot take it.", EVERYWHERE),
-        Fact("instances.canary", INT, "Processes that decide by it for a part.", EVERYWHERE),
+        Fact(
+            "instances.total",
+            INT,
+            "Processes that have seen the new revision, agents of nodes included.",
+            EVERYWHERE,
+        ),
+        Fact(
+            "instances.rejected", INT, "Processes that cannot take it, agents of nodes included.", EVERYWHERE
+        ),
+        Fact(
+            "instances.canary",
+            INT,
+            "Processes that decide by it for a part; of agents each for its node.",
+            EVERYWHERE,
+        ),
         Fact(
             "metrics",
             map_of(STRING, DOUBLE),

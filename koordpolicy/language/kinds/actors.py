@@ -188,7 +188,11 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         ),
     ),
     ("MetricCollection", _COMPILED, _RULES),
-    ("MetricCollection", _by(Part.MANAGER), "enabled"),
+    (
+        "MetricCollection",
+        _by(Part.MANAGER),
+        "enabled summary summary.every summary.silentAfter summary.mostNamed",
+    ),
     ("MetricCollection", _by(Part.MANAGER, Part.AGENT), "every averagesOver percentilesOver memory"),
     (
         "MetricCollection",

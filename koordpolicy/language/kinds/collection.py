@@ -6,8 +6,10 @@ from koordpolicy.language.cel.types import BOOL, DURATION, INT, STRING, list_of
 from koordpolicy.language.kinds.base import PolicySpec
 from koordpolicy.language.kinds.fields import Given, PolicyModel
 from koordpolicy.language.kinds.slots import Slot, Value
+from koordpolicy.model.policy_revision import MOST_LAGGING
 
 _NODE = frozenset({"node", "now"})
+_ALONE: frozenset[str] = frozenset()
 
 
 class PodDiscovery(PolicyModel):
@@ -148,6 +150,40 @@ class DeviceMeasuring(PolicyModel):
     ] = None
 
 
+class AgentSummary(PolicyModel):
+    """How the manager adds up, in the status of PolicyRevision objects, which policies agents run. The same for all nodes."""
+
+    every: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "How often agents are counted; written is what has changed.",
+            roots=_ALONE,
+            default="30s",
+        ),
+    ] = None
+    silent_after: Annotated[
+        Value,
+        Slot(
+            DURATION,
+            "Time without a report after which what an agent said it runs counts no more.",
+            roots=_ALONE,
+            default="5m",
+        ),
+    ] = None
+    most_named: Annotated[
+        Value,
+        Slot(
+            INT,
+            "How many of the agents that do not run a revision are named.",
+            minimum=0,
+            maximum=MOST_LAGGING,
+            roots=_ALONE,
+            default=20,
+        ),
+    ] = None
+
+
 class MetricCollectionSpec(PolicySpec):
     """What a node's agent measures, and how often it reports."""
 
@@ -219,3 +255,5 @@ class MetricCollectionSpec(PolicySpec):
     """How it is found out which memory nobody uses; `memory: usageWithHotPageCache` needs it."""
     devices: Given[DeviceMeasuring] = None
     """Which devices of the node its Device object tells of."""
+    summary: Given[AgentSummary] = None
+    """How the manager adds up which policies agents run."""

@@ -6,7 +6,7 @@ what was left of it adds up to `burst` (Documentation/scheduler/sched-bwc.rst). 
 slices, the latency of one wake-up.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final, Protocol
 
 from koordpolicy.linux.fake.group import UNLIMITED, Group, GroupTree
@@ -59,27 +59,28 @@ def divide(
 
     `running` are tasks with their groups and the CPUs that they may use. Each spreads what it wants over its CPUs so that
     they are equally loaded, who has the least choice first; what a CPU has not for it is asked of those that have some
-    left.
+    left. CPUs that the same tasks may use are alike, and divided as one of so many times the time.
     """
     running = sorted(running, key=lambda one: len(one[2]))
     got = {task.pid: 0.0 for task, _, _ in running}
-    free = {cpu: float(step) for cpu in tree.all_cpus}
+    sizes, places_of = _alike(tree.all_cpus, {cpus for _, _, cpus in running})
+    free = {place: float(step) * size for place, size in sizes.items()}
     for _ in range(_ROUNDS):
         asks: dict[int, list[tuple[Runs, Group, float]]] = {}
-        loads = {cpu: step - left for cpu, left in free.items()}
+        loads = {place: step - left / sizes[place] for place, left in free.items()}
         for task, group, cpus in running:
             left = min(task.wants * step - got[task.pid], _allowed(group))
-            places = [cpu for cpu in cpus if free[cpu] > _NOTHING]
+            places = [place for place in places_of[cpus] if free[place] > _NOTHING]
             if left > _NOTHING and places:
-                for cpu, ask in _spread(left, {cpu: loads[cpu] for cpu in places}).items():
-                    loads[cpu] += ask
-                    asks.setdefault(cpu, []).append((task, group, ask))
+                for place, ask in _spread(left, {place: loads[place] for place in places}, sizes).items():
+                    loads[place] += ask / sizes[place]
+                    asks.setdefault(place, []).append((task, group, ask))
         if not asks:
             break
-        for cpu, wanted in asks.items():
-            for pid, share in _share(tree, wanted, free[cpu]).items():
+        for place, wanted in asks.items():
+            for pid, share in _share(tree, wanted, free[place]).items():
                 got[pid] += share
-                free[cpu] -= share
+                free[place] -= share
     for task, group, _ in running:
         if task.wants * step - got[task.pid] > _NOTHING:
             for one in group.above():
@@ -88,15 +89,37 @@ def divide(
     return got
 
 
-def _spread(amount: float, loads: Mapping[int, float]) -> dict[int, float]:
-    """An amount over CPUs so that those which take of it are equally loaded, the least loaded first."""
+def _alike(
+    everywhere: frozenset[int], sets: Collection[frozenset[int]]
+) -> tuple[dict[int, int], dict[frozenset[int], list[int]]]:
+    """CPUs that stand in the same ones of some sets: how many, by the first of them, and of each set the first ones."""
+    firsts: dict[tuple[bool, ...], int] = {}
+    sizes: dict[int, int] = {}
+    places: dict[frozenset[int], list[int]] = {one: [] for one in sets}
+    for cpu in sorted(everywhere):
+        where = tuple(cpu in one for one in sets)
+        first = firsts.setdefault(where, cpu)
+        sizes[first] = sizes.get(first, 0) + 1
+        if first == cpu:
+            for one, inside in zip(sets, where, strict=True):
+                if inside:
+                    places[one].append(cpu)
+    return sizes, places
+
+
+def _spread(amount: float, loads: Mapping[int, float], sizes: Mapping[int, int]) -> dict[int, float]:
+    """An amount over CPUs so that those which take of it are equally loaded, the least loaded first.
+
+    `loads` are of one CPU each, by the first of `sizes` that are alike.
+    """
     ordered = sorted(loads, key=lambda cpu: (loads[cpu], cpu))
-    total = 0.0
-    for count, cpu in enumerate(ordered, start=1):
-        total += loads[cpu]
+    total, count = 0.0, 0
+    for at, cpu in enumerate(ordered, start=1):
+        total += loads[cpu] * sizes[cpu]
+        count += sizes[cpu]
         level = (total + amount) / count
-        if count == len(ordered) or level <= loads[ordered[count]]:
-            return {one: level - loads[one] for one in ordered[:count] if level - loads[one] > 0}
+        if at == len(ordered) or level <= loads[ordered[at]]:
+            return {one: (level - loads[one]) * sizes[one] for one in ordered[:at] if level > loads[one]}
     return {}
 
 

@@ -344,6 +344,13 @@ METRICS: Final = (
         "Writes of the status of policy objects and revisions, by result (written, failed).",
         ("kind", "result"),
     ),
+    Metric(
+        "koordpolicy_agents",
+        MetricKind.GAUGE,
+        "Agents of nodes by what they make of the active revision (running, rejected, behind, silent), as the manager that "
+        "leads counts them.",
+        ("state",),
+    ),
     # --- the agent of a node; those of koordlet are for dashboards that know its names
     Metric(
         "koordpolicy_kernel_writes_total",

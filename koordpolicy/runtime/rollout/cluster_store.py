@@ -7,9 +7,10 @@ from typing import Any, Final
 from koordpolicy.kube.errors import KubeError, NotFound
 from koordpolicy.kube.port import Cluster, MergePatch, Object
 from koordpolicy.kube.resources import POLICY_REVISIONS
-from koordpolicy.model.policy_revision import InstanceState, PolicyRevision
+from koordpolicy.model.policy_revision import NO_AGENTS, InstanceState, PolicyRevision, agents_of
 from koordpolicy.model.protocol import ROLLOUT, ROLLOUT_BY, ROLLOUT_ID
 from koordpolicy.model.reading import ObjectError
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.runtime.reports.revision_objects import ensured, found
 from koordpolicy.runtime.reports.status_patches import apply_status, field_manager
 from koordpolicy.runtime.rollout.counts import ComparisonCounts, counts_from_json, counts_to_json, sum_of
@@ -32,7 +33,8 @@ _PUBLISH: Final = 30.0
 class ClusterStore:
     """The PolicyRevision objects, asked and written through `cluster`. `instance` names this process.
 
-    `monotonic` gives seconds that never run backwards.
+    `monotonic` gives seconds that never run backwards. Without `publishes` nothing is told of what this process counts: of
+    a component that is on every node, what all of them wrote would not fit into one object.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class ClusterStore:
         monotonic: Callable[[], float],
         publish_every: float = _PUBLISH,
         poll: float = 5.0,
+        publishes: bool = True,
     ) -> None:
         self._cluster = cluster
         self._instance = instance
@@ -50,6 +53,7 @@ class ClusterStore:
         self._monotonic = monotonic
         self._publish_every = publish_every
         self._poll = poll
+        self._publishes = publishes
         self._told: tuple[str, str, ComparisonCounts, bool] | None = None
         self._latest: tuple[str, str, ComparisonCounts, bool] | None = None
         self._told_at = 0.0
@@ -100,7 +104,7 @@ class ClusterStore:
         """See `RolloutStore.publish`. Written when it differs, not more often than twice a minute but for first troubles."""
         told = self._latest = (subject.name, step, counts, canary)
         before = self._told
-        if told == before:
+        if told == before or not self._publishes:
             return
         soon = before is not None and self._monotonic() - self._told_at < self._publish_every
         if before is not None and soon and before[:2] == told[:2] and not _worse(before[2], counts):
@@ -178,7 +182,7 @@ def _worse(before: ComparisonCounts, counts: ComparisonCounts) -> bool:
 
 
 def gathered_of(obj: Object, step: str, own: tuple[str, ComparisonCounts, bool] | None = None) -> Gathered:
-    """The observations of a step in an object, added up, and the processes that have seen the revision.
+    """The observations of a step in an object, added up, and the processes that have seen the revision, agents included.
 
     `own` is the asking process, what it has counted by now, and whether it has canaries: newer than its own entry.
     """
@@ -198,4 +202,12 @@ def gathered_of(obj: Object, step: str, own: tuple[str, ComparisonCounts, bool] 
         canary += bool(one.get("canary"))
     instances = status.get("instances") or ()
     rejected = sum(1 for one in instances if one.get("state") == InstanceState.REJECTED)
-    return Gathered(sum_of(counts), max(len(instances), len(counts)), rejected, canary)
+    said = readable(agents_of, status)
+    agents = NO_AGENTS if isinstance(said, Unreadable) else said
+    return Gathered(
+        sum_of(counts),
+        max(len(instances), len(counts)) + agents.seen,
+        rejected + agents.rejected,
+        canary + agents.canary,
+        agents,
+    )

@@ -8,6 +8,7 @@ from typing import Any
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.language.cel.values import Duration, Timestamp
+from koordpolicy.model.policy_revision import NO_AGENTS, RevisionAgents
 from koordpolicy.runtime.rollout.counts import ComparisonCounts
 from koordpolicy.runtime.rollout.machine import Judged
 from koordpolicy.runtime.rollout.plan import KIND, RolloutPlan
@@ -16,12 +17,13 @@ from koordpolicy.runtime.rollout.state import RolloutProgress
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What all processes report of the present step, and how many of them there are."""
+    """What all processes report of the present step, and how many of them there are; `agents` are among them."""
 
     counts: ComparisonCounts = field(default_factory=ComparisonCounts)
     instances: int = 0
     rejected: int = 0
     canary: int = 0
+    agents: RevisionAgents = NO_AGENTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,11 @@ def cluster_gate(
     node: str,
     leads: Callable[[], bool],
     stands_in: Callable[[], bool],
+    publishes: bool = True,
 ) -> RolloutGate:
     """The gate of a component. `leads` says whether it is the one that advances rollouts; it keeps the audit trail.
 
-    `stands_in` says the same of one that does so only as long as nobody is there who leads.
+    `stands_in` says the same of one that does so only as long as nobody is there who leads. For `publishes` see `ClusterStore`.
     """
 
     def notify(state: RolloutProgress, entry: Entry) -> None:
@@ -39,5 +40,5 @@ def cluster_gate(
             action="Rollout",
         )
 
-    store = ClusterStore(cluster, instance, monotonic=monotonic)
+    store = ClusterStore(cluster, instance, monotonic=monotonic, publishes=publishes)
     return RolloutGate(store, metrics, GateContext(now_ns, leads, notify, node, stands_in=stands_in))

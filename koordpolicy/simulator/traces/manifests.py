@@ -5,7 +5,7 @@ services, controllers, topologies. Of a snapshot the rest is passed over.
 
 Pods arrive at the simulation's beginning, highest first in the file, and stay. An annotation may say more
 of a pod: `koordpolicy.io/arrives` when it is created, `koordpolicy.io/runs` how long it runs, each as a
-duration such as `90s` or `1h30m`.
+duration such as `90s` or `1h30m`; `koordpolicy.io/memory-growth` how much memory it takes more an hour, such as `2Gi`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,13 +20,15 @@ from koordpolicy.kube.snapshot import FORMAT, SnapshotError, read_snapshot
 from koordpolicy.language.documents import read_manifests
 from koordpolicy.model.node import read_node
 from koordpolicy.model.pod import read_pod
-from koordpolicy.model.protocol import PHASE_FAILED, PHASE_SUCCEEDED
+from koordpolicy.model.protocol import MEMORY, PHASE_FAILED, PHASE_SUCCEEDED
+from koordpolicy.model.quantity import QuantityError, amount
 from koordpolicy.model.reading import ObjectError, mapping, parse_json
 from koordpolicy.model.time import parse_duration
 from koordpolicy.simulator.workload import Arrival, Json, WorkloadError
 
 ARRIVES = "koordpolicy.io/arrives"
 RUNS = "koordpolicy.io/runs"
+GROWS = "koordpolicy.io/memory-growth"
 MAX_BYTES = 1 << 30
 MAX_OBJECTS = 1_000_000
 SPAN = 3600 * 1_000_000_000
@@ -86,7 +88,18 @@ def _arrival(obj: Json, at: str) -> Arrival | None:
     if pod.phase in (PHASE_SUCCEEDED, PHASE_FAILED):
         return None
     arrives, runs = (_duration(pod.annotations, name, at) for name in (ARRIVES, RUNS))
-    return Arrival(arrives or 0, obj, runs)
+    return Arrival(arrives or 0, obj, runs, growth=_growth(pod.annotations, at))
+
+
+def _growth(annotations: Mapping[str, str], at: str) -> int:
+    written = annotations.get(GROWS, "0")
+    try:
+        growth = amount(MEMORY, written)
+    except QuantityError as error:
+        raise WorkloadError(f"{at}: annotation `{GROWS}`: {error}") from None
+    if growth < 0:
+        raise WorkloadError(f"{at}: annotation `{GROWS}`: `{written}` is negative")
+    return growth
 
 
 def _duration(annotations: Mapping[str, str], name: str, at: str) -> int | None:

@@ -31,6 +31,7 @@ BUNDLE = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: PolicyBundle\n"
     "metadata: {name: fleet}\nspec: {extends: [koordinator]}\n"
 )
+COLLECTION = "apiVersion: koordpolicy.io/v1alpha1\nkind: MetricCollection\nmetadata: {name: fleet}\nspec: {summary: {every: 1s}}\n"
 PREDICTION = (
     "apiVersion: koordpolicy.io/v1alpha1\nkind: Prediction\nmetadata: {name: soon}\n"
     "spec: {coldStart: 1s, interval: 1s, method: Pods}\n"
@@ -162,6 +163,12 @@ class Node:
         status, found = self.access.request("GET", path)
         return found if status == 200 else None
 
+    def agents(self) -> list[Any]:
+        """What is said of agents in PolicyRevisions: the column of a table, how many run it, and who does not."""
+        _, listed = self.access.request("GET", "/apis/koordpolicy.io/v1alpha1/policyrevisions")
+        found = [one.get("status", {}).get("agents") for one in listed["items"]]
+        return [(one["summary"], one["running"], one.get("lagging", [])) for one in found if one]
+
     def report(self) -> Any:
         _, metric = self.access.request("GET", f"/apis/slo.koordinator.sh/v1alpha1/nodemetrics/{NODE}")
         return metric
@@ -191,6 +198,7 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
     policies.mkdir()
     (policies / "koordpolicy.yaml").write_text(BUNDLE)
     (policies / "prediction.yaml").write_text(PREDICTION)
+    (policies / "collection.yaml").write_text(COLLECTION)
     node.pod("service", "LS")
 
     planned = subprocess.run(
@@ -230,6 +238,8 @@ def test_an_agent_sizes_containers_reports_and_follows_what_the_manager_publishe
         until(lambda: int(node.status()["allocatable"].get("kubernetes.io/mid-cpu", "0")) > 0, agent)
         runs = json.loads(report["metadata"]["annotations"]["koordpolicy.io/runs"])
         assert runs["state"] == "Active"
+        # What the agent runs is a part; the manager knows of which revision, and adds agents up there.
+        until(lambda: node.agents() == [("1/1", 1, [])], agent)
         topology = until(node.topology, agent)
         zones = read_zones(topology)
         assert sum(zone.allocatable["cpu"] for zone in zones) == 1000 * (os.cpu_count() or 0)

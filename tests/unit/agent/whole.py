@@ -34,7 +34,8 @@ NODE = "n"
 class CompiledPolicies:
     """Policies that were compiled before, and stay."""
 
-    active = rejected = candidate = None
+    active = rejected = candidate = stage = None
+    origin = "compiled before"
 
     def __init__(self, graph: RuleGraph) -> None:
         self.graph = graph

@@ -2,14 +2,16 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from koordpolicy.cli.main import main
 from koordpolicy.cli.rollouts.found import FoundRollout, chosen
-from koordpolicy.cli.rollouts.text import details, span, table
+from koordpolicy.cli.rollouts.text import as_data, details, span, table
 from koordpolicy.cli.terminal import Terminal
+from koordpolicy.model.policy_revision import LaggingAgent, LaggingState, RevisionAgents
 from koordpolicy.runtime.clock import now_ns
 from koordpolicy.runtime.rollout.counts import ComparisonCounts, ComparisonTally
 from koordpolicy.runtime.rollout.judging import Gathered
@@ -143,6 +145,29 @@ def test_everything_fits_into_eighty_columns() -> None:
         "2027-01-15T08:01:00Z paused by ada@example",
     ):
         assert part in whole, part
+
+
+def test_agents_are_added_up_and_those_that_lag_are_named() -> None:
+    lagging = (
+        LaggingAgent(
+            "n7", LaggingState.REJECTED, "0" * 40, "CompileFailed", "all.yaml:5:3: KP203 no such fact"
+        ),
+        LaggingAgent("n8", LaggingState.SILENT),
+    )
+    agents = RevisionAgents(117, rejected=1, behind=1, silent=1, total=120, lagging=lagging)
+    found, now = full()
+    found = replace(found, gathered=Gathered(instances=130, rejected=1, agents=agents))
+    text = list(details(found, now, 80))
+    assert max(map(len, text)) <= 80
+    whole = " ".join(" ".join(text).split())
+    for part in (
+        "130 processes, 118 of them agents, 1 of them cannot take it",
+        "117/120 run it, 1 cannot take it, 1 behind, 1 silent",
+        "n7 rejected, runs 0000000000000000000000000000000000000000; CompileFailed: all.yaml:5:3: KP203",
+        "n8 silent, runs nothing",
+    ):
+        assert part in whole, part
+    assert as_data(found)["agents"]["summary"] == "117/120"
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,38 @@ def test_what_was_saved_may_be_used_in_a_burst(site: Site) -> None:
     assert used[1] == pytest.approx(200_000_000, rel=0.02)
 
 
+def test_time_that_is_passed_over_goes_on_as_the_last_step(site: Site) -> None:
+    """Whoever wishes for the same all the time has used and grown as much as in steps."""
+    used = []
+    for whole in (False, True):
+        for name, shares in (("ls", 3072), ("be", 1024)):
+            site.group(f"{name}{whole}")
+            site.weight(f"{name}{whole}", shares)
+        tasks = [
+            site.start(f"ls{whole}", demand=3, threads=4, growth=10 * MIB),
+            site.start(f"be{whole}", demand=4, threads=4),
+        ]
+        site.machine.advance(SECOND)
+        if whole:
+            site.machine.go_on(9 * SECOND)
+        else:
+            site.machine.advance(9 * SECOND)
+        used.append([(task.used, task.memory) for task in tasks])
+        for task in tasks:
+            site.machine.end(task.pid)
+    (ls, be), (ls_whole, be_whole) = used
+    assert ls_whole == pytest.approx(ls, rel=0.01)
+    assert be_whole == pytest.approx(be, rel=0.01)
+
+
+def test_memory_runs_short_in_time_that_is_passed_over(site: Site) -> None:
+    site.group("be")
+    greedy = site.start("be", demand=1, growth=50 * MIB)
+    site.machine.advance(SECOND)
+    site.machine.go_on(60 * SECOND)
+    assert site.machine.killed == [greedy.pid]
+
+
 def test_page_cache_is_reclaimed_before_anybody_ends(site: Site) -> None:
     site.group("ls")
     site.start("ls", demand=1, reads=200 * MIB)

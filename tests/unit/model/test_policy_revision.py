@@ -3,7 +3,10 @@ import pytest
 from koordpolicy.model.policy_revision import (
     Instance,
     InstanceState,
+    LaggingAgent,
+    LaggingState,
     PolicyRevision,
+    RevisionAgents,
     RevisionStatus,
     RolloutState,
     ShownDiagnostic,
@@ -28,6 +31,9 @@ WHOLE = PolicyRevision(
         0,
         (Instance("agent-1", "agent", InstanceState.ACTIVE, "node-1", "2026-01-01T00:00:00Z"),),
         RolloutState("Shadow", 0, "comparing"),
+        RevisionAgents(
+            1, 2, 3, 4, 5, 6, 21, (LaggingAgent("n", LaggingState.REJECTED, "r", "CompileFailed", "why"),)
+        ),
     ),
 )
 
@@ -77,6 +83,7 @@ def test_names_are_names_of_objects(bundle: str, of: str, name: str) -> None:
         ({"spec": {"bundle": 1}}, "bundle"),
         ({"spec": {}, "status": {"instances": [{"state": "Lost"}]}}, "Lost"),
         ({"spec": {}, "status": {"conditions": "none"}}, "conditions"),
+        ({"spec": {}, "status": {"agents": {"lagging": [{"state": "Lost"}]}}}, "Lost"),
     ],
 )
 def test_a_wrong_shape_is_an_error_with_its_place(obj: dict[str, object], words: str) -> None:
