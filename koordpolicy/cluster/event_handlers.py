@@ -308,7 +308,7 @@ class EventHandlers:
         def without_name(obj: Object, why: Unreadable) -> None:
             self._unreadable.found(handler.resource, _NAMELESS, obj, why)
 
-        return Mirror(handlers=(self._told(handler),), on_unreadable=without_name)
+        return Mirror(handlers=(self._told(handler),), on_unreadable=without_name, in_steps=True)
 
     def _told(self, handler: EventHandler) -> Callable[[ObjectChange], None]:
         listener, noted, resource = self._listener, self._unreadable, handler.resource

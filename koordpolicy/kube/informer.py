@@ -1,18 +1,18 @@
 """Keeps a mirror of one resource up to date over any cluster: list, watch, resume, list again.
 
 It never gives up: a cluster that cannot be reached leaves the mirror as it was (stale, but whole) until it
-answers again.
+answers again. While a page of a list is worked on, the next one is on its way.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from koordpolicy.diagnostics.wording import worded
 from koordpolicy.kube.backoff import Backoff
 from koordpolicy.kube.errors import Forbidden, Gone, KubeError, Rejected, TooManyRequests, Unreachable
-from koordpolicy.kube.mirror import Mirror
+from koordpolicy.kube.mirror import Key, Mirror
 from koordpolicy.kube.port import Cluster, Object, ObjectList
 from koordpolicy.kube.resources import Resource
 
@@ -21,6 +21,9 @@ LOG: Final = logging.getLogger(__name__)
 _PAGE: Final = 500
 """Objects a request while listing."""
 
+_STEP: Final = 100
+"""Objects that a mirror is told of before others get their turn: some milliseconds."""
+
 _STEADY: Final = 30.0
 """Seconds after which a stream counts as a success, though nothing happened meanwhile."""
 
@@ -28,7 +31,8 @@ _STEADY: Final = 30.0
 class Informer:
     """Feeds `mirror` with the selected objects of a resource for as long as `run` runs.
 
-    `on_trouble` hears of every failed request, with the number of failures in a row.
+    `on_trouble` hears of every failed request, with the number of failures in a row. A mirror that takes lists `in_steps` is
+    shown one as its pages come, and others get their turn in between.
     """
 
     def __init__(
@@ -141,21 +145,21 @@ class Informer:
                     self._failures = self._waited_for = 0
 
     async def _list(self) -> None:
-        items: list[Object] = []
-        token = ""
-        while True:
+        taking = _InSteps(self.mirror) if self.mirror.in_steps else _AtOnce(self.mirror)
+        page = await self._page("")
+        while page.continue_token:
+            coming = asyncio.create_task(self._page(page.continue_token))
+            coming.add_done_callback(_heard)
             try:
-                page = await self._page(token)
+                await taking.page(page.items)
+                page = await coming
             except Gone:
-                if not token:
-                    raise
                 page = await self._page("", limit=0)  # the pages outlived the history: all at once
-                items = []
-            items.extend(page.items)
-            token = page.continue_token
-            if not token:
-                break
-        self.mirror.replace(items, page.resource_version)
+                taking.begin_anew()
+            finally:
+                coming.cancel()
+        await taking.page(page.items)
+        taking.end(page.resource_version)
         self._resumable = True
         self._synced.set()
 
@@ -168,3 +172,51 @@ class Informer:
             limit=limit,
             continue_token=token,
         )
+
+
+def _heard(request: "asyncio.Task[ObjectList]") -> None:
+    """Who is stopped amid a list asks for no answer any more, whatever it is."""
+    if not request.cancelled():
+        request.exception()
+
+
+class _AtOnce:
+    """Shows a mirror a list that has come in whole."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._items: list[Object] = []
+
+    def begin_anew(self) -> None:
+        """What has come so far is no part of the list any more."""
+        self._items.clear()
+
+    async def page(self, items: Sequence[Object]) -> None:
+        """The next part."""
+        self._items.extend(items)
+
+    def end(self, resource_version: str) -> None:
+        """There are no more."""
+        self._mirror.replace(self._items, resource_version)
+
+
+class _InSteps:
+    """Shows a mirror the parts of a list as they come."""
+
+    def __init__(self, mirror: Mirror) -> None:
+        self._mirror = mirror
+        self._listed: set[Key] = set()
+
+    def begin_anew(self) -> None:
+        """What has come so far is no part of the list any more."""
+        self._listed.clear()
+
+    async def page(self, items: Sequence[Object]) -> None:
+        """The next part."""
+        for begin in range(0, len(items), _STEP):
+            self._listed.update(self._mirror.take(items[begin : begin + _STEP]))
+            await asyncio.sleep(0)
+
+    def end(self, resource_version: str) -> None:
+        """There are no more."""
+        self._mirror.keep_only(self._listed, resource_version)

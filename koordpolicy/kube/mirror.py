@@ -7,7 +7,7 @@ over an object concerns that object alone. Of both `on_unreadable` is told.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, TypeAlias
@@ -49,7 +49,11 @@ def _say(obj: Object, why: Unreadable) -> None:
 
 
 class Mirror:
-    """The objects as last heard of. `indexes` are functions by name; `handlers` are called in order."""
+    """The objects as last heard of. `indexes` are functions by name; `handlers` are called in order.
+
+    With `in_steps` a list may be taken part by part, what is gone at its end: for those who need nothing of the first list
+    before it is whole, and of a later one may see new objects beside ones that are gone.
+    """
 
     def __init__(
         self,
@@ -57,7 +61,9 @@ class Mirror:
         indexes: Mapping[str, Index] | None = None,
         handlers: Sequence[Handler] = (),
         on_unreadable: OnUnreadable = _say,
+        in_steps: bool = False,
     ) -> None:
+        self.in_steps = in_steps
         self.resource_version = ""
         """How far this copy has come; "" before the first list."""
         self._objects: dict[Key, Object] = {}
@@ -96,6 +102,22 @@ class Mirror:
             self._set(key, None)
         for key, item in present.items():
             self._take(key, item)
+        self.resource_version = resource_version
+
+    def take(self, items: Iterable[Object]) -> list[Key]:
+        """Know a part of a list; gives under what its objects are known. What the part does not have stays."""
+        taken = []
+        for item in items:
+            key = self._named(item)
+            if key is not None:
+                self._take(key, item)
+                taken.append(key)
+        return taken
+
+    def keep_only(self, listed: Collection[Key], resource_version: str) -> None:
+        """All parts of a list were taken: what is not among its keys is gone."""
+        for key in [key for key in self._objects if key not in listed]:
+            self._set(key, None)
         self.resource_version = resource_version
 
     def apply(self, event: WatchEvent) -> None:

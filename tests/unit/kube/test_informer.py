@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -30,13 +31,20 @@ class Scene:
     the waits, `heard` the troubles; a wait whose number is in `woken` was cut short. The scene ends after `waits` waits.
     """
 
-    def __init__(self, script: dict[int, Callable[[], None]], *, waits: int = 50, handlers: Any = ()) -> None:
+    def __init__(
+        self,
+        script: dict[int, Callable[[], None]],
+        *,
+        waits: int = 50,
+        handlers: Any = (),
+        in_steps: bool = False,
+    ) -> None:
         self.store: Store = store()
         self.asked: list[str] = []
         self.slept: list[float] = []
         self.heard: list[tuple[str, int]] = []
         self.woken: set[int] = set()
-        self.mirror = Mirror(handlers=handlers)
+        self.mirror = Mirror(handlers=handlers, in_steps=in_steps)
         self._script = script
         self._waits = waits
         backoff = Backoff(jitter=lambda: 0.0, sleep=self._sleep, initial=1.0, longest=8.0)
@@ -230,8 +238,9 @@ def test_who_is_woken_from_a_wait_is_as_patient_as_at_first() -> None:
     assert [failures for _, failures in scene.heard] == [1, 2, 3, 4, 5, 6, 7, 2]
 
 
-def test_pages_that_outlive_the_history_are_listed_all_at_once() -> None:
-    scene = Scene({})
+@pytest.mark.parametrize("in_steps", [False, True])
+def test_pages_that_outlive_the_history_are_listed_all_at_once(in_steps: bool) -> None:
+    scene = Scene({}, in_steps=in_steps)
     for index in range(501):
         scene.store.create(PODS, pod(f"p{index}"))
 
@@ -244,6 +253,70 @@ def test_pages_that_outlive_the_history_are_listed_all_at_once() -> None:
     assert scene.asked == ["list", "list", "list", "watch"]
     assert len(scene.mirror.objects) == 500
     assert scene.informer.synced
+
+
+def test_in_steps_others_get_their_turn_and_the_next_page_is_on_its_way() -> None:
+    asked: list[int] = []
+    scene = Scene({}, in_steps=True, handlers=[lambda change: asked.append(len(scene.asked))])
+    for index in range(1201):
+        scene.store.create(PODS, pod(f"p{index:04}"))
+
+    async def story() -> list[int]:
+        task, sizes = asyncio.create_task(scene.informer.run()), [0]
+        while not scene.informer.synced:
+            await asyncio.sleep(0)
+            sizes.append(len(scene.mirror.objects))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return sizes
+
+    sizes = asyncio.run(story())
+    assert sizes[-1] == 1201
+    assert max(after - before for before, after in pairwise(sizes)) == 100
+    assert [asked[at] for at in (0, 100, 499, 500, 600, 1200)] == [1, 2, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize(("in_steps", "order"), [(False, ["-a", "+c"]), (True, ["+c", "-a"])])
+def test_of_a_later_list_the_differences_are_told(in_steps: bool, order: list[str]) -> None:
+    told: list[str] = []
+    scene = Scene(
+        {},
+        in_steps=in_steps,
+        handlers=[lambda change: told.append(("-" if change.new is None else "+") + change.key[1])],
+    )
+    for name in "ab":
+        scene.store.create(PODS, pod(name))
+
+    def away() -> None:
+        told.clear()
+        scene.store.disconnect()
+        scene.store.delete(PODS, "a")
+        scene.store.create(PODS, pod("c"))
+        scene.store.compact()
+
+    scene.play(away)
+    assert told == order
+    assert scene.names() == ["b", "c"]
+
+
+def test_who_is_stopped_amid_a_list_leaves_no_request_behind() -> None:
+    amid = asyncio.Event()
+    scene = Scene(
+        {2: failing(Unreachable("no route"))},
+        in_steps=True,
+        handlers=[lambda change: amid.set() if change.key[1] == "p300" else None],
+    )
+    for index in range(501):
+        scene.store.create(PODS, pod(f"p{index:03}"))
+
+    async def story() -> int:
+        task = asyncio.create_task(scene.informer.run())
+        await amid.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return len(asyncio.all_tasks())
+
+    assert asyncio.run(story()) == 1
 
 
 def test_what_a_handler_raises_is_told_of_and_the_informer_goes_on(caplog: pytest.LogCaptureFixture) -> None:

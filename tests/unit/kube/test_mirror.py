@@ -167,6 +167,29 @@ def test_indexes_always_show_what_the_objects_say(todo: list[tuple[str, str, str
             assert sorted(map(key_of, copy.indexed("app", value))) == sorted(map(key_of, expected))
 
 
+_LISTS = st.lists(
+    st.builds(obj, st.sampled_from("abcd"), st.integers(1, 3), uid=st.sampled_from(("", "other"))), max_size=6
+)
+
+
+@given(_LISTS, _LISTS, st.integers(1, 3))
+def test_a_list_in_parts_comes_to_the_same(
+    before: list[dict[str, Any]], after: list[dict[str, Any]], size: int
+) -> None:
+    whole, _ = mirror()
+    parts, heard = mirror()
+    for listed in (before, after):
+        whole.replace(listed, "9")
+        heard.taken()
+        keys = {key for at in range(0, len(listed), size) for key in parts.take(listed[at : at + size])}
+        parts.keep_only(keys, "9")
+        assert dict(parts.objects) == dict(whole.objects)
+    assert parts.resource_version == "9"
+    whole.replace([], "10")
+    parts.keep_only((), "10")
+    assert not parts.objects
+
+
 def fed(cluster: Store) -> tuple[Mirror, Any]:
     """A mirror fed without an event loop, as a simulation does."""
     copy, _ = mirror()
