@@ -58,6 +58,10 @@ class ClusterObjects:
             self.state.devices.get(name, NO_DEVICES),
         )
 
+    def has_reported(self, name: str) -> bool:
+        """Whether there is a report of a node that can be read."""
+        return name in self._metrics
+
     def cluster_facts(self) -> Record:
         """The cluster as a whole: how many nodes there are, how many pods that are not over, and their sums."""
         return self._totals.facts(len(self._pods) - len(self._over))

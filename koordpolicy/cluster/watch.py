@@ -1,10 +1,11 @@
 """A component's picture of a cluster, kept up to date: one watch for each resource that it hears of."""
 
+from collections.abc import Collection
 from typing import Final
 
 from koordpolicy.cluster.event_handlers import EventHandlers
 from koordpolicy.kube import Object
-from koordpolicy.kube.resources import PODS
+from koordpolicy.kube.resources import PODS, Resource
 from koordpolicy.runtime.collector import hold_back, keep_what_is_there, look_again
 from koordpolicy.runtime.component import RunningComponent
 from koordpolicy.runtime.process import Tasks
@@ -39,10 +40,11 @@ class ClusterWatch:
             tasks.start(f"watch {watching.resource}", watching.run())
         tasks.start("ready", self._ready())
 
-    async def synced(self) -> None:
-        """Wait until everything there is was heard of once."""
+    async def synced(self, besides: Collection[Resource] = ()) -> None:
+        """Wait until everything there is was heard of once, `besides` what is of some resources."""
         for watching in self._watching:
-            await watching.settled.wait()
+            if watching.resource not in besides:
+                await watching.settled.wait()
 
     def pod(self, namespace: str, name: str) -> Object | None:
         """A pod as last heard of; None when there is none that is not over."""

@@ -134,6 +134,7 @@ class Manager:
         )
         self.recommendations = Recommendations(component, self.objects)
         self._leading = False
+        self._all_reports = False
         self._looked: dict[str, float] = {}
         """When each node was looked at last, the longest ago first; those that wait to be looked at are not there."""
 
@@ -180,26 +181,42 @@ class Manager:
             await component.live.ready.wait()
             if self.webhooks is not None:
                 self.webhooks.lead(tasks)
-            await self._watch.synced()
+            # A node is decided about as soon as its own report is known, while those of others come in.
+            await self._watch.synced(besides=(resources.NODE_METRICS,))
             self._leading = True
             self.controller.begin()
             end = component.live.subscribe(self._changed)
             try:
                 tasks.start("resync", self._resync())
-                tasks.start("node slos", self.node_slos.lead())
-                tasks.start("node metrics", self.node_metrics.lead())
-                tasks.start("quota profiles", self.quota_profiles.lead())
-                tasks.start("pods and profiles", self.profile_pods.lead())
-                tasks.start("priority classes", self.priority_classes.run())
-                tasks.start("agent policies", self.agent_policies.lead())
-                tasks.start("agent sums", self.agent_sums.lead())
-                tasks.start("recommendations", self.recommendations.lead())
+                tasks.start("all else", self._lead_all_else(tasks))
                 await self.queue.run(self._reconcile, self._pace.workers)
             finally:
                 self._leading = False
                 end()
 
+    async def _lead_all_else(self, tasks: Tasks) -> None:
+        """Once all reports are known: nodes that have none, and what other controllers keep."""
+        await self._watch.synced()
+        self._all_reports = True
+        for name in self.objects.nodes:
+            if not self.objects.has_reported(name):
+                self.queue.add(name)
+        tasks.start("node slos", self.node_slos.lead())
+        tasks.start("node metrics", self.node_metrics.lead())
+        tasks.start("quota profiles", self.quota_profiles.lead())
+        tasks.start("pods and profiles", self.profile_pods.lead())
+        tasks.start("priority classes", self.priority_classes.run())
+        tasks.start("agent policies", self.agent_policies.lead())
+        tasks.start("agent sums", self.agent_sums.lead())
+        tasks.start("recommendations", self.recommendations.lead())
+
+    def _is_known(self, node: str) -> bool:
+        """Whether all is known that decisions on a node depend on: a report that is still to come is not none."""
+        return self._all_reports or self.objects.has_reported(node)
+
     async def _reconcile(self, node: str) -> bool:
+        if not self._is_known(node):
+            return False  # it comes again with its report, or once all reports are known
         self._looked.pop(node, None)
         decided = await self.controller.reconcile(self._component.cluster, node, self._changed_by_others)
         if decided is None:
@@ -216,7 +233,8 @@ class Manager:
 
     def _all_nodes(self) -> None:
         for name in tuple(self.objects.nodes):
-            self.queue.add(name)
+            if self._is_known(name):
+                self.queue.add(name)
         self.node_slos.nodes.all_nodes()
         self.node_metrics.nodes.all_nodes()
         self.quota_profiles.all_profiles()

@@ -23,16 +23,23 @@ REQUESTS = 64
 _METRICS = "/apis/slo.koordinator.sh/v1alpha1/nodemetrics"
 _PATCH = {"Content-Type": "application/merge-patch+json"}
 _OFFERED = b'"kubernetes.io/batch-cpu":"'
+_WRITTEN = tuple(
+    f"kubernetes.io/{band}-{amount}" for band in ("batch", "mid") for amount in ("cpu", "memory")
+)
+_STILL = 2.0
 _USED = (2_000, 6_000)
 """Millicores that the prod pods of a node use, by turns."""
 
 
 @dataclass(slots=True)
 class ReportedNodes:
-    """`count` nodes on a server. `offered` is the batch CPU of each by name, as a watch of all nodes has seen it last."""
+    """`count` nodes on a server, with so many `pods` each. `offered` is the batch CPU of each by name, as a watch of all nodes
+    has seen it last.
+    """
 
     session: aiohttp.ClientSession
     count: int
+    pods: int = PODS_A_NODE
     offered: dict[str, bytes] = field(default_factory=dict)
     times: list[float] = field(default_factory=list)
     """Seconds from when a report was due until its node offered something else."""
@@ -65,16 +72,38 @@ class ReportedNodes:
 
         async def one(at: int) -> None:
             await self.call("POST", "/api/v1/nodes", _node(at))
-            for number in range(PODS_A_NODE):
-                await self.call("POST", "/api/v1/namespaces/default/pods", _pod(at, number))
+            await self._add_pods(at, 0)
             await self.call("POST", _METRICS, {**_METRIC, "metadata": {"name": name_of(at)}, "spec": {}})
             await self.report(at)
 
         await self.each(one)
 
+    async def fill(self, pods: int) -> None:
+        """More pods on each node, and reports that speak of them."""
+        known, self.pods = self.pods, pods
+
+        async def one(at: int) -> None:
+            await self._add_pods(at, known)
+            await self.report(at)
+
+        await self.each(one)
+
+    async def _add_pods(self, at: int, known: int) -> None:
+        for number in range(known, self.pods):
+            await self.call("POST", "/api/v1/namespaces/default/pods", _pod(at, number))
+
+    async def take_back(self) -> None:
+        """Let no node offer anything any more. Nobody may write meanwhile."""
+        nothing = dict.fromkeys(_WRITTEN)
+        patch = {"status": {"capacity": nothing, "allocatable": nothing}}
+        await self.each(lambda at: self.call("PATCH", f"/api/v1/nodes/{name_of(at)}/status", patch))
+        await asyncio.sleep(_STILL)  # until the watch has seen what was offered before
+        self.offered.clear()
+
     async def report(self, at: int) -> None:
         """What the agent of a node says now."""
-        await self.call("PATCH", f"{_METRICS}/{name_of(at)}/status", {"status": _report(at, self._round)})
+        report = _report(at, self._round, self.pods)
+        await self.call("PATCH", f"{_METRICS}/{name_of(at)}/status", {"status": report})
 
     async def reports(self, period: float, seconds: float) -> int:
         """Reports of all nodes, each at its time in the period whether earlier ones are answered or not; their number.
@@ -145,7 +174,7 @@ class ReportedNodes:
 
 
 @asynccontextmanager
-async def reported_nodes(access: Access, count: int) -> AsyncIterator[ReportedNodes]:
+async def reported_nodes(access: Access, count: int, pods: int = PODS_A_NODE) -> AsyncIterator[ReportedNodes]:
     """Nodes to make on a server, watched."""
     tls = ssl.create_default_context(cafile=str(access.authority))
     headers = {"Authorization": f"Bearer {access.token('admin')}"}
@@ -153,7 +182,7 @@ async def reported_nodes(access: Access, count: int) -> AsyncIterator[ReportedNo
     async with aiohttp.ClientSession(
         access.url, connector=connector, headers=headers, read_bufsize=1 << 20
     ) as session:
-        nodes = ReportedNodes(session, count)
+        nodes = ReportedNodes(session, count, pods)
         async with nodes.watched():
             yield nodes
 
@@ -202,7 +231,7 @@ def _pod(at: int, number: int) -> dict[str, Any]:
     }
 
 
-def _report(at: int, turn: int) -> dict[str, Any]:
+def _report(at: int, turn: int, count: int) -> dict[str, Any]:
     used = _USED[(at + turn) % 2] + at % 97
 
     def usage(cpu: int, memory: int) -> dict[str, Any]:
@@ -214,7 +243,7 @@ def _report(at: int, turn: int) -> dict[str, Any]:
             "name": f"{name_of(at)}-{number}",
             "podUsage": usage(500, 512) if _is_batch(number) else usage(used // 2, 2048),
         }
-        for number in range(PODS_A_NODE)
+        for number in range(count)
     ]
     return {
         "updateTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

@@ -1,7 +1,10 @@
-"""How soon something is there: help, a check of a small bundle, the first binding of a scheduler on a real API server.
+"""How soon something is there: help, a check of a small bundle, the first binding of a scheduler on a real API server, the
+first node that a manager has written.
 
 Of commands the best of several runs counts, since whatever else the machine does only adds to it. Schedulers start on a
-cluster that has its nodes and a few pods already; kube-scheduler does the same on the same server.
+cluster that has its nodes and a few pods already; kube-scheduler does the same on the same server. Managers start where all
+nodes have reported and none offers batch resources; CPU is what they have taken by their first write, of schedulers it is that of the
+whole run.
 """
 
 import asyncio
@@ -15,8 +18,12 @@ from pathlib import Path
 
 from tests.benchmarks.drain import SERVER_ARGUMENTS, backlog_on, contenders, drained
 from tests.benchmarks.measure import Row, as_installed
+from tests.benchmarks.processes import cpu_of
+from tests.benchmarks.reported_nodes import PODS_A_NODE, ReportedNodes, reported_nodes
 from tests.parts import Missing, find
 from tests.parts.apiserver import ApiServer
+from tests.parts.deployed import install
+from tests.parts.processes import Running
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 COMMANDS: tuple[tuple[str, Sequence[str]], ...] = (
@@ -28,6 +35,8 @@ COMMANDS: tuple[tuple[str, Sequence[str]], ...] = (
 )
 RUNS = 10
 NODES, PODS = 5_000, 100
+PATIENCE = 60.0
+"""Seconds after which a start is given up."""
 
 
 def run() -> Iterator[Row]:
@@ -49,6 +58,12 @@ def run() -> Iterator[Row]:
         ApiServer(Path(folder), arguments=SERVER_ARGUMENTS) as server,
     ):
         yield from asyncio.run(_schedulers(server, Path(folder)))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ApiServer(Path(folder), arguments=SERVER_ARGUMENTS) as server,
+    ):
+        install(server.access)
+        yield from asyncio.run(_managers(server, Path(folder)))
 
 
 async def _schedulers(server: ApiServer, folder: Path) -> list[Row]:
@@ -65,6 +80,35 @@ async def _schedulers(server: ApiServer, folder: Path) -> list[Row]:
                 }
             )
     return rows
+
+
+async def _managers(server: ApiServer, folder: Path) -> list[Row]:
+    rows: list[Row] = []
+    async with reported_nodes(server.access, NODES, pods=0) as nodes:
+        await nodes.make()
+        await _written(server, nodes, folder)  # with cold caches
+        for pods in (0, PODS_A_NODE):
+            await nodes.fill(pods)
+            await nodes.take_back()
+            seconds, cpu = await _written(server, nodes, folder)
+            what = f"koordpolicy manager: start to first node written, {NODES:,} nodes, {NODES * pods:,} pods"
+            rows.append({"what": what, "s": round(seconds, 2), "CPU s": round(cpu, 2)})
+    return rows
+
+
+async def _written(server: ApiServer, nodes: ReportedNodes, folder: Path) -> tuple[float, float]:
+    """Seconds from the start of a manager until the first node offers something, and what CPU it has taken by then."""
+    command = [
+        sys.executable, "-m", "koordpolicy.cli", "manager", "--no-leader-elect", "--http", "127.0.0.1:0",
+        "--kubeconfig", str(server.kubeconfig("koordpolicy-manager")),
+    ]  # fmt: skip
+    began = time.perf_counter()
+    running = Running(command, folder / "manager.log", environment=as_installed())
+    try:
+        await nodes.settled(lambda: bool(nodes.offered), PATIENCE)
+        return time.perf_counter() - began, cpu_of(running.pid)
+    finally:
+        await asyncio.to_thread(running.stop)
 
 
 def _best(name: str, words: Sequence[str], environment: dict[str, str]) -> Row:
