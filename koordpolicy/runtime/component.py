@@ -254,6 +254,8 @@ async def running_component(
                 quiet=True,
                 trials=settings.trials,
                 max_cost=settings.max_cost,
+                # Where revisions are tried beforehand, that is where the pack is compiled.
+                kept=options.packs is find_pack and settings.trials is None,
             ),
         )
         live.subscribe(lambda _: process.readiness.reached("policies"))

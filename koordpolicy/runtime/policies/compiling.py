@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
+from functools import partial
 from typing import Final
 
 from koordpolicy.diagnostics import Diagnostics
@@ -18,6 +19,7 @@ from koordpolicy.graph.testing.run import every_case
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.policies.layers import compile_layers
+from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.runtime.policies.revisions import (
     CandidateRevision,
     Reason,
@@ -52,10 +54,13 @@ class BackgroundCompiler:
         quiet: bool = False,
         trials: Trials | None = None,
         max_cost: int = DEFAULT_BUDGET,
+        kept: bool = False,
     ) -> None:
-        self._packs = packs
-        self._max_cost = max_cost
-        self._compiler = Compiler(packs, max_cost)
+        """With `kept`, what compiling the built-in pack made is kept on disk from one start to the next."""
+        self._new: Callable[[], Compiler] = (
+            partial(pack_remembering, max_cost) if kept else partial(Compiler, packs, max_cost)
+        )
+        self._compiler = self._new()
         self._now = now
         self._prepare = prepare
         self._tests = tests
@@ -123,9 +128,7 @@ class BackgroundCompiler:
             return self._reject(revision, Reason.UNFIT, compilation, str(error))
         except Exception as error:
             LOG.exception("the compiler failed on revision %s", revision.name)
-            self._compiler = Compiler(
-                self._packs, self._max_cost
-            )  # what it remembered may be half of something
+            self._compiler = self._new()  # what it remembered may be half of something
             message = f"the compiler failed ({type(error).__name__}: {error}); please report this"
             return self._reject(
                 revision, Reason.INTERNAL_ERROR, Compilation(None, Diagnostics(), (), {}), message

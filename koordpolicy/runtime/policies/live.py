@@ -54,7 +54,8 @@ class Options:
     `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
     bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `trials`
     tries each revision before this process takes it, `max_cost` is what a decision may cost at most, `patience` is how
-    many seconds a start waits for the source before it takes the kept tree.
+    many seconds a start waits for the source before it takes the kept tree. With `kept`, what compiling the built-in pack made
+    is kept on disk from one start to the next.
     """
 
     packs: PackFinder = find_pack
@@ -65,6 +66,7 @@ class Options:
     max_cost: int = DEFAULT_BUDGET
     patience: float = 5.0
     now: Callable[[], int] = now_ns
+    kept: bool = False
 
 
 USUAL: Final = Options()
@@ -129,6 +131,7 @@ class LivePolicies:
             quiet=options.quiet,
             trials=options.trials,
             max_cost=options.max_cost,
+            kept=options.kept,
         )
         self._store = store
         self._gate = gate

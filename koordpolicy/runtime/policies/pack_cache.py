@@ -36,10 +36,12 @@ _OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 def pack_remembering(max_cost: int | None = None) -> Compiler:
     """A compiler that need not compile the built-in pack; `max_cost` as its own, in units."""
+    learned: set[str] = set()
 
     def find(name: str) -> Layer | None:
         layer = find_pack(name)
-        if layer is not None:
+        if layer is not None and name not in learned:
+            learned.add(name)  # from then on it is the compiler that remembers
             compiler.learn(results_of(layer, cache_directory()))
         return layer
 
