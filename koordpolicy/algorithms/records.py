@@ -5,6 +5,7 @@ parts anew. Here the classes and bands still arrive as an argument.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.pod_request import pod_demand
@@ -18,6 +19,7 @@ from koordpolicy.model.facts.pod import (
     pod_usage_facts,
     unknown_pod_facts,
 )
+from koordpolicy.model.facts.pod_spec import container_specs, submitted_pod_facts
 from koordpolicy.model.metric import NodeMetric, PodMetric
 from koordpolicy.model.pod import Pod
 from koordpolicy.model.protocol import PRIORITY_CLASS, QOS_CLASS
@@ -29,6 +31,16 @@ def pod_record(pod: Pod, catalogue: Catalogue, times: Times) -> Record:
     found = catalogue.resolve(label, pod.labels.get(PRIORITY_CLASS), pod.priority, pod.kubernetes_qos)
     record = pod_facts(pod, pod_demand(pod), times)
     record.update(class_facts(found.qos, catalogue.labelled_qos(label), found.band, found.raw_band))
+    return record
+
+
+def submitted_pod_record(pod: Pod, catalogue: Catalogue, times: Times) -> Record:
+    """The same, with what only the object says that the pod was read from. Raises ObjectError."""
+    record = pod_record(pod, catalogue, times)
+    containers = cast(Sequence[Record], record["containers"])
+    record.update(submitted_pod_facts(pod))
+    specs = zip(containers, container_specs(pod), strict=True)
+    record["containers"] = [{**container, **spec} for container, spec in specs]
     return record
 
 

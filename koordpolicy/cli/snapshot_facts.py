@@ -8,7 +8,7 @@ from koordpolicy.agent.facts import agent_record
 from koordpolicy.agent.strategies.suppression import KIND as SUPPRESS
 from koordpolicy.agent.strategies.suppression import CPUSuppression
 from koordpolicy.algorithms.node_record import NodeSight, node_record
-from koordpolicy.algorithms.records import pod_record, usage_of
+from koordpolicy.algorithms.records import pod_record, submitted_pod_record, usage_of
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.cache_listener import CacheListener
 from koordpolicy.cluster.event_handlers import ClusterListener, replay
@@ -33,6 +33,7 @@ from koordpolicy.model.amounts import add_to
 from koordpolicy.model.facts import Record
 from koordpolicy.model.facts.node import amount_facts, cluster_facts
 from koordpolicy.model.pod import Pod
+from koordpolicy.model.unreadable import Unreadable, readable
 from koordpolicy.scheduler.profile import KIND as PROFILE
 
 _READ: Final = frozenset({NAMESPACES, NODES, NODE_METRICS, NODE_RESOURCE_TOPOLOGIES, PODS})
@@ -139,8 +140,12 @@ class SnapshotFacts:
         return cache
 
     def _of(self, pod: Pod, graph: RuleGraph) -> dict[str, Any]:
+        record = readable(lambda one: submitted_pod_record(one, graph.catalogue, TIMES), pod)
+        if isinstance(record, Unreadable):
+            self.unreadable.setdefault(f"{PODS} {'/'.join(pod.key)}", record.reason)
+            record = pod_record(pod, graph.catalogue, TIMES)
         return {
-            "pod": pod_record(pod, graph.catalogue, TIMES),
+            "pod": record,
             "namespaceObject": self._objects.state.namespaces.get(pod.key[0], {}),
             "operation": "CREATE",
         }

@@ -21,20 +21,25 @@ from koordpolicy.kube.resources import (
 )
 
 _CONTAINER_LISTS: Final = frozenset({"containers", "initContainers", "ephemeralContainers"})
-_CONTAINER_KEYS: Final = frozenset({"name", "image", "resources", "ports", "restartPolicy", "resizePolicy"})
+_CONTAINER_KEYS: Final = frozenset(
+    {
+        "name", "image", "imagePullPolicy", "resources", "ports", "restartPolicy", "resizePolicy", "securityContext",
+    }
+)  # fmt: skip
 _DROPPED: Final = frozenset({"managedFields", "volumesAttached", "volumesInUse", "selfLink"})
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 _VOLUME_PARTS: Final[Mapping[str, Sequence[str]]] = MappingProxyType(
     {
         "persistentVolumeClaim": ("claimName", "readOnly"),
+        "hostPath": ("path",),
         "gcePersistentDisk": ("pdName", "readOnly"),
         "awsElasticBlockStore": ("volumeID", "readOnly"),
         "iscsi": ("iqn", "readOnly"),
         "rbd": ("pool", "image", "monitors", "readOnly"),
     }
 )
-"""What stays of a pod's volume, by its kind: which claim or disk it is, since placement depends on it."""
+"""What stays of a pod's volume, by its kind: which claim, disk or path it is, since placement and admission depend on it."""
 
 _SELECTOR: Final = ("apiVersion", "kind", "metadata", "spec.selector")
 _PARTS: Final[Mapping[Resource, Sequence[str]]] = MappingProxyType(
@@ -90,7 +95,7 @@ def _is_objects(value: Any) -> bool:
 
 
 def _volume(volume: Mapping[str, Any]) -> dict[str, Any]:
-    """A volume's name and kind, and which claim or disk it is."""
+    """A volume's name and kind, and which claim, disk or path it is."""
     return {
         key: scrubbed(value if key == "name" else _only(value, _VOLUME_PARTS.get(key, ())))
         for key, value in volume.items()

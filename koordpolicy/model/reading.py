@@ -114,6 +114,19 @@ def texts(parent: Json, key: str, at: str = "") -> Mapping[str, str]:
     return value  # type: ignore[return-value]  # just checked
 
 
+def text_list(parent: Json, key: str, at: str = "") -> list[str]:
+    """The texts of the list under a key, in order; empty when unset."""
+    found = []
+    for index, item in enumerate(sequence(parent, key, at)):
+        place = f"{key}[{index}]"
+        if not isinstance(item, str):
+            raise _wrong(at, place, "text", item)
+        if not item.isascii():
+            _check_text(item, at, place)
+        found.append(item)
+    return found
+
+
 def integer(parent: Json, key: str, at: str = "") -> int | None:
     """The whole number of 64 bits under a key; None when unset."""
     value = parent.get(key)

@@ -11,6 +11,7 @@ from typing import Final
 from koordpolicy.language.cel.types import Type, Unit
 from koordpolicy.language.cel.values import INT_MAX, INT_MIN
 from koordpolicy.language.facts import FACTS, ROOTS, Fact
+from koordpolicy.model.facts.pod_spec import EMPTY_DIR, VOLUME_SOURCES
 
 _INT32: Final = (-(2**31), 2**31 - 1)
 _COUNT: Final = (0, INT_MAX)
@@ -62,6 +63,7 @@ _CHOICES: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
     {
         ("operation", ""): ("CREATE", "UPDATE", "DELETE"),
         ("pod", "kubernetesQoS"): ("Guaranteed", "Burstable", "BestEffort"),
+        ("volume", "source"): (*VOLUME_SOURCES, ""),
     }
 )
 """Facts that have no other values, whatever stands in an object."""
@@ -73,6 +75,11 @@ USUAL_TEXTS: Mapping[tuple[str, str], tuple[str, ...]] = MappingProxyType(
         ("pod", "preemptionPolicy"): ("", "Never", "PreemptLowerPriority"),
         ("pod", "ownerKind"): ("", "ReplicaSet", "DaemonSet", "Job", "StatefulSet"),
         ("pod", "schedulerName"): ("koord-scheduler", "default-scheduler"),
+        ("volume", "source"): (EMPTY_DIR, "hostPath", "persistentVolumeClaim"),
+        ("toleration", "operator"): ("Equal", "Exists"),
+        ("toleration", "effect"): ("", "NoSchedule", "NoExecute"),
+        ("containerPort", "protocol"): ("TCP", "UDP", "SCTP"),
+        ("container", "imagePullPolicy"): ("IfNotPresent", "Always", "Never"),
     }
 )
 """Values that examples take first."""

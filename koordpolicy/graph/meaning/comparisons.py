@@ -10,10 +10,18 @@ from koordpolicy.graph.state import State, Unit, texts_of
 from koordpolicy.language.cel import ast
 from koordpolicy.language.cel.parser import parse
 from koordpolicy.language.cel.syntax import SyntaxProblem
+from koordpolicy.model.facts.pod_spec import VOLUME_SOURCES
 
 _COMPARED = frozenset(("_==_", "_!=_", "@in"))
 _KUBERNETES = ("Guaranteed", "Burstable", "BestEffort")
 _OPERATIONS = ("CREATE", "UPDATE", "DELETE")
+_ELEMENT = "*."
+_OF_ELEMENTS = {
+    f"{_ELEMENT}source": ("volume source", (*VOLUME_SOURCES, "")),
+    f"{_ELEMENT}operator": ("operator of tolerations", ("Equal", "Exists", "Lt", "Gt")),
+    f"{_ELEMENT}effect": ("effect of taints", ("NoSchedule", "PreferNoSchedule", "NoExecute", "")),
+}
+"""Facts of what stands in lists of pods."""
 _OTHERS = frozenset(("parameters", "variables", "constants", "catalogue"))
 
 
@@ -24,6 +32,7 @@ def comparisons(state: State) -> None:
     known: dict[str, tuple[str, tuple[str, ...]]] = {
         "kubernetesQoS": ("Kubernetes QoS class", (*_KUBERNETES, "")),
         "operation": ("operation", _OPERATIONS),
+        **_OF_ELEMENTS,
     }
     if state.classes.bands:
         known.update(dict.fromkeys(("band", "rawBand"), ("priority band", tuple(bands))))
@@ -56,7 +65,7 @@ def _strange(unit: Unit, known: Mapping[str, tuple[str, tuple[str, ...]]]) -> li
 
 
 def compared_texts(tree: ast.Expr) -> Iterator[tuple[str, ast.Literal]]:
-    """Each text compared with a fact, with the last name of the fact."""
+    """Each text compared with a fact, with the last name of the fact; of `v.source` besides with `*.source`."""
     for node in walk(tree):
         if not isinstance(node, ast.CallExpr) or node.function not in _COMPARED or len(node.args) != 2:
             continue
@@ -66,6 +75,8 @@ def compared_texts(tree: ast.Expr) -> Iterator[tuple[str, ast.Literal]]:
             for literal in _alternatives(other) if fact else ():
                 if isinstance(literal, ast.Literal) and isinstance(literal.value, str):
                     yield fact, literal
+                    if isinstance(one, ast.SelectExpr) and isinstance(one.operand, ast.Ident):
+                        yield f"{_ELEMENT}{fact}", literal
 
 
 def _alternatives(side: ast.Expr) -> Iterable[ast.Expr]:

@@ -6,9 +6,11 @@ from typing import Final
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.graph.native.amounts import amount_of, amounts_of, total
+from koordpolicy.graph.native.fields import ELEMENTS, POD_LISTS, field_text, field_there, volume_source
 from koordpolicy.graph.native.kubernetes_qos import computed_qos
 from koordpolicy.graph.native.reasons import NotNative
 from koordpolicy.language.cel.escapes import quote_string
+from koordpolicy.model.facts.pod_spec import POD_FIELDS
 from koordpolicy.model.facts.record import REQUESTABLE
 from koordpolicy.model.protocol import (
     CPU,
@@ -29,6 +31,7 @@ from koordpolicy.model.protocol import (
 PODS: Final[Mapping[str, str]] = MappingProxyType({"pod": "object", "oldPod": "oldObject"})
 """Roots that are pods, by what an API server calls them."""
 NAMESPACE: Final = "namespaceObject"
+CONTAINER: Final = "container"
 PLAIN: Final[Mapping[str, str]] = MappingProxyType(
     {"operation": "request.operation", "user": "request.userInfo.?username.orValue('')"}
 )
@@ -106,6 +109,11 @@ class NativeObjects:
         where, _, step = path.partition(".")
         if where in AMOUNTS and step in REQUESTABLE:
             return self.amount(root, where, REQUESTABLE[step])
+        field = POD_FIELDS.get(path)
+        if field is not None:
+            return field_text(f"{PODS[root]}.spec", path, field)
+        if path in POD_LISTS:
+            return f"{PODS[root]}.spec.?{path}.orValue([])"
         make = self._plain.get(path)
         if make is None:
             raise NotNative(f"it reads `{root}.{path}`, which the object does not say")
@@ -117,7 +125,10 @@ class NativeObjects:
             return "true"
         if root not in PODS:
             raise NotNative(f"it reads `{root}.{path}`, which the object does not say")
-        there = f"has({PODS[root]}.spec.priority)" if path == "priority" else ""
+        field, spec = POD_FIELDS.get(path), f"{PODS[root]}.spec"
+        there = f"has({spec}.priority)" if path == "priority" else ""
+        if field is not None and field.unset is None:
+            there = field_there(spec, path)
         if root == "pod":
             return there or "true"
         return f"({PODS[root]} != null && {there})" if there else f"({PODS[root]} != null)"
@@ -237,13 +248,30 @@ class NativeObjects:
         found = f"{_stated(f'{container}.?resources.?{AMOUNTS[where]}', resource)}.orValue('0')"
         return amount_of(found, resource)
 
-    def container_fact(self, container: str, path: str) -> str:
-        """A fact of a container, which the text stands for."""
+    def element_fact(self, record: str, element: str, path: str) -> str:
+        """A fact of a record in a list of a pod, which the text stands for."""
+        field = ELEMENTS[record].get(path)
+        if field is not None:
+            return field_text(element, path, field)
+        if (record, path) == ("volume", "source"):
+            return volume_source(element)
+        if record == CONTAINER:
+            return self._container_fact(element, path)
+        raise NotNative(f"it reads `{path}` of a `{record}`, which the object does not say")
+
+    def element_present(self, record: str, element: str, path: str) -> str:
+        """Whether such a fact is there."""
+        field = ELEMENTS[record].get(path)
+        return field_there(element, path) if field is not None and field.unset is None else "true"
+
+    def _container_fact(self, container: str, path: str) -> str:
         where, _, step = path.partition(".")
         if where in AMOUNTS and step in REQUESTABLE:
             return self.container_amount(container, where, REQUESTABLE[step])
         if path in ("name", "image"):
             return f"{container}.?{path}.orValue('')"
+        if path == "ports":
+            return f"{container}.?ports.orValue([])"
         raise NotNative(f"it reads `{path}` of containers, which one of them alone does not say")
 
 

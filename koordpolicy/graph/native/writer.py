@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeGuard
 
 from koordpolicy.graph.conditions import can_fail, forgiving
+from koordpolicy.graph.native.amounts import cpu_text, memory_text
+from koordpolicy.graph.native.fields import ELEMENTS
 from koordpolicy.graph.native.functions import (
     FUNCTIONS,
     LEVELS,
@@ -14,6 +16,7 @@ from koordpolicy.graph.native.functions import (
     missing,
 )
 from koordpolicy.graph.native.objects import (
+    CONTAINER,
     PLAIN,
     NativeObjects,
     container_states,
@@ -23,13 +26,15 @@ from koordpolicy.graph.native.reasons import NotNative
 from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.escapes import quote_string
 from koordpolicy.language.cel.ir_walk import inline_binds
+from koordpolicy.language.cel.types import Unit
 from koordpolicy.language.cel.values import INT_MIN
 
 _LONGEST: Final = 20_000
 """Characters of one expression."""
 _CONDITIONAL, _UNARY, _MEMBER = 0, 6, 7
+_TEXTS: Final = {Unit.CPU: cpu_text, Unit.BYTES: memory_text}
+"""How amounts are written for people, by their unit."""
 _MACROS: Final = frozenset(("all", "exists", "exists_one", "map", "filter"))
-_CONTAINER: Final = "container"
 
 _Text = tuple[str, int]
 """An expression with how tightly its outermost operator binds."""
@@ -108,25 +113,34 @@ class _Writer:
             raise NotNative(f"it reads all of `{node.path}`, not one resource by its name")
         if _is_root(node.base):
             return self._objects.fact(node.base.name, node.path), _MEMBER
-        return self._objects.container_fact(self._container(node.base), node.path), _MEMBER
+        return self._objects.element_fact(*self._element(node.base), node.path), _MEMBER
 
-    def _container(self, node: ir.Node) -> str:
-        """A container that an expression has at hand."""
-        if node.type.record != _CONTAINER or not isinstance(node, (ir.Var, ir.Index)):
+    def _element(self, node: ir.Node) -> tuple[str, str]:
+        """The record and the text of an element of a list, such as a container, that an expression has at hand."""
+        record = node.type.record
+        if record is None or record not in ELEMENTS or not isinstance(node, (ir.Var, ir.Index)):
             raise NotNative(f"it reads a `{node.type}`, which the object does not say")
-        return self._at(node, _MEMBER)
+        return record, self._at(node, _MEMBER)
 
     def _has_field(self, node: ir.HasField) -> _Text:
-        if not _is_root(node.base):
-            self._container(node.base)
-            return "true", _MEMBER
-        return " || ".join(self._objects.present(node.base.name, path) for path in node.paths), 1
+        if _is_root(node.base):
+            there = [self._objects.present(node.base.name, path) for path in node.paths]
+        else:
+            element = self._element(node.base)
+            there = [self._objects.element_present(*element, path) for path in node.paths]
+        return " || ".join(there), 1
 
     def _opt_field(self, node: ir.OptField) -> _Text:
-        if not _is_root(node.base):
+        if _is_root(node.base):
+            there = self._objects.present(node.base.name, node.path)
+            fact = self._objects.fact(node.base.name, node.path)
+        elif node.base.type.record in ELEMENTS:
+            element = self._element(node.base)
+            there = self._objects.element_present(*element, node.path)
+            fact = self._objects.element_fact(*element, node.path)
+        else:
             raise NotNative("it reads facts of what may be absent")
-        there = self._objects.present(node.base.name, node.path)
-        fact = f"optional.of({self._objects.fact(node.base.name, node.path)})"
+        fact = f"optional.of({fact})"
         return (fact, _MEMBER) if there == "true" else (f"{there} ? {fact} : optional.none()", _CONDITIONAL)
 
     def _key(self, operand: ir.Node, key: str, *, optional: bool, test: bool) -> _Text:
@@ -153,7 +167,9 @@ class _Writer:
             raise NotNative(f"it reads all of `{operand.path}`, not one resource by its name")
         if _is_root(operand.base):
             raise NotNative(f"it asks whether `{operand.base.name}.{operand.path}` has `{resource}`")
-        container = self._container(operand.base)
+        record, container = self._element(operand.base)
+        if record != CONTAINER:
+            raise NotNative(f"it reads a `{operand.base.type}`, which the object does not say")
         return (
             container_states(container, where, resource),
             self._objects.container_amount(container, where, resource),
@@ -182,6 +198,8 @@ class _Writer:
             return f"-({self._at(args[0])})", _UNARY
         if overload in UNITS:
             return self.spelt(args[0])
+        if name == "quantityText" and args[0].type.unit in _TEXTS:
+            return _TEXTS[args[0].type.unit](self._at(args[0])), _MEMBER
         if overload in METHODS or SIZES.fullmatch(overload):
             rest = ", ".join(map(self._at, args[1:]))
             return f"{self._at(args[0], _MEMBER)}.{name}({rest})", _MEMBER

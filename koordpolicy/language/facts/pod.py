@@ -12,6 +12,7 @@ from koordpolicy.language.cel.types import (
     map_of,
     record,
 )
+from koordpolicy.language.facts.pod_spec import CONTAINER_SPEC, POD_SPEC
 from koordpolicy.language.facts.table import (
     BASIC,
     EVERYWHERE,
@@ -259,6 +260,7 @@ POD = Record(
             _MEASURED,
             usual=True,
         ),
+        *POD_SPEC,
     ),
 )
 
@@ -274,5 +276,6 @@ CONTAINER = Record(
         *each("limit", _ALL, "Limit of {resource} of the container; 0 when it has none.", EVERYWHERE),
         by_name("resources.request", "Requested amounts by resource name.", EVERYWHERE),
         by_name("resources.limit", "Limits by resource name.", EVERYWHERE),
+        *CONTAINER_SPEC,
     ),
 )

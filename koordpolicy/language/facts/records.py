@@ -14,6 +14,7 @@ from koordpolicy.language.cel.types import (
 )
 from koordpolicy.language.facts.node import NODE
 from koordpolicy.language.facts.pod import CONTAINER, POD
+from koordpolicy.language.facts.pod_spec import CONTAINER_PORT, TOLERATION, VOLUME
 from koordpolicy.language.facts.quota import BINDING, NAMESPACE_QUOTAS, QUOTA, QUOTA_GROUP, QUOTA_PROFILE
 from koordpolicy.language.facts.rollout import ROLLOUT
 from koordpolicy.language.facts.table import (
@@ -146,6 +147,9 @@ FACTS = FactTable(
         NODE,
         POD,
         CONTAINER,
+        CONTAINER_PORT,
+        TOLERATION,
+        VOLUME,
         NAMESPACE,
         ZONE,
         HOST_APPLICATION,

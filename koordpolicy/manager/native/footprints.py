@@ -13,6 +13,7 @@ from koordpolicy.language.cel import ir
 from koordpolicy.language.cel.ir_walk import facts_of, walk
 from koordpolicy.manager.webhooks.cluster_profiles import ClusterProfile
 from koordpolicy.manager.webhooks.profiles import KIND
+from koordpolicy.model.facts.pod_spec import POD_FIELDS
 from koordpolicy.model.protocol import EXTENDED_RESOURCE_SPEC, PRIORITY_CLASS, QOS_CLASS, SUB_PRIORITY
 
 PodField = tuple[str, str]
@@ -44,6 +45,8 @@ _OF_FACTS: Final[Mapping[str, Collection[PodField]]] = {
     "qos": {_QOS_LABEL, RESOURCES},
     "band": BAND,
     **{key: {RESOURCES} for key in ("kubernetesQoS", "containers")},
+    **{path: {(SPEC, path.partition(".")[0])} for path in POD_FIELDS},
+    **{key: {(SPEC, key)} for key in ("tolerations", "volumes", "ephemeralContainers")},
 }
 _DEVICES: Final = "DeviceSharing"
 _AMOUNTS: Final = ("request.", "limit.", "nonzeroRequest.", "resources.")

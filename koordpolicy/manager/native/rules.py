@@ -28,6 +28,12 @@ _ACTIONS: Final = {ENFORCE: "Deny", WARN: "Warn", AUDIT: "Audit"}
 _LONGEST_MESSAGE: Final = 5_000
 """Characters of a message that is always the same; of others an API server takes 5 KiB."""
 _RESOURCES: Final = ("pods", "pods/resize", "pods/ephemeralcontainers")
+_OF_SEVERAL_LINES: Final = {
+    "annotations": "annotations",
+    "hostPath.path": "paths of the node",
+    **{f"securityContext.capabilities.{part}": "capabilities" for part in ("add", "drop")},
+}
+"""Facts that are any text, with what they are."""
 _NOT_GOING: Final = {
     "name": "not-going",
     "expression": "request.operation != 'UPDATE' || !has(object.metadata.deletionTimestamp)",
@@ -219,8 +225,9 @@ class _Rule:
     def _check_line(self, message: ir.Node) -> None:
         """A message of several lines is none to an API server: texts that may have them keep a rule back."""
         for node in walk(message):
-            if isinstance(node, ir.Field) and node.path == "annotations":
-                raise NotNative("its message shows annotations, which may have several lines or be long")
+            if isinstance(node, (ir.Field, ir.OptField)) and node.path in _OF_SEVERAL_LINES:
+                what = _OF_SEVERAL_LINES[node.path]
+                raise NotNative(f"its message shows {what}, which may have several lines or be long")
             if isinstance(node, ir.Const) and isinstance(node.value, str):
                 _one_line(node.value)
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from koordpolicy.algorithms.records import pod_record
+from koordpolicy.algorithms.records import submitted_pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest
 from koordpolicy.kube.resources import PODS
@@ -60,7 +60,7 @@ def binding_roots(
     Raises ObjectError for a malformed pod.
     """
     return {
-        "pod": pod_record(read_pod(pod or {}), graph.catalogue, TIMES),
+        "pod": submitted_pod_record(read_pod(pod or {}), graph.catalogue, TIMES),
         "binding": {"node": node, "podKnown": pod is not None},
         "namespaceObject": namespace_facts(namespace),
         "operation": "CREATE",

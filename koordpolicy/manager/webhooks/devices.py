@@ -8,6 +8,7 @@ from koordpolicy.algorithms.device_request import asks_for, expand, is_requested
 from koordpolicy.graph import About, RuleGraph
 from koordpolicy.graph.keys import mapping_keys
 from koordpolicy.model.facts.pod import container_facts
+from koordpolicy.model.facts.pod_spec import container_spec_facts
 from koordpolicy.model.pod import read_pod
 from koordpolicy.model.reading import Json, mapping, objects
 
@@ -39,7 +40,10 @@ class DeviceRequests:
         known = read_pod({**pod, "spec": {**spec, "containers": after}}).containers
         for at in concerned:
             asked = [key for key in self.derived if not is_requested(before[at], key, _place(at))]
-            container = container_facts(known[at], init=False)
+            container = {
+                **container_facts(known[at], init=False),
+                **container_spec_facts(before[at], _place(at)),
+            }
             amounts = {key: about.value(f"{_DERIVE}[{key}]", container=container) for key in asked}
             after[at] = with_amounts(
                 after[at], {key: number for key, number in amounts.items() if number is not None}, _place(at)

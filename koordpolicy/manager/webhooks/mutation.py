@@ -6,7 +6,7 @@ from typing import Final
 
 from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.profile import apply_profile
-from koordpolicy.algorithms.records import pod_record
+from koordpolicy.algorithms.records import submitted_pod_record
 from koordpolicy.algorithms.translate import translate_pod, with_extended_spec
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.bands import announced_resources, band_resources
@@ -142,7 +142,7 @@ def _translates(votes: Sequence[tuple[str, bool]]) -> bool:
 def roots_of(pod: Json, graph: RuleGraph, state: PodContext) -> Roots:
     """The records that profiles are asked about, by root. Raises ObjectError."""
     return {
-        "pod": pod_record(read_pod(pod), graph.catalogue, TIMES),
+        "pod": submitted_pod_record(read_pod(pod), graph.catalogue, TIMES),
         "namespaceObject": namespace_facts(state.namespace),
         "operation": _CREATE,
         "now": TIMES.timestamp(state.now),

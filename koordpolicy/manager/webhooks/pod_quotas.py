@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from koordpolicy.algorithms.records import pod_record
+from koordpolicy.algorithms.records import submitted_pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operation
 from koordpolicy.kube.port import Object
@@ -106,7 +106,7 @@ def _roots(
     graph: RuleGraph, request: AdmissionRequest, pod: Object, namespace: Object, now: int
 ) -> Mapping[str, Any]:
     return {
-        "pod": pod_record(read_pod(pod), graph.catalogue, TIMES),
+        "pod": submitted_pod_record(read_pod(pod), graph.catalogue, TIMES),
         "namespaceObject": namespace_facts(namespace),
         "operation": str(request.operation),
         "user": request.user,

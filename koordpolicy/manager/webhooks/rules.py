@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from koordpolicy.algorithms.records import pod_record
+from koordpolicy.algorithms.records import submitted_pod_record
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube.admission import Operation
 from koordpolicy.language.cel.errors import CelError
@@ -98,7 +98,7 @@ class Rules:
         }
         for name, obj in (("pod", pod), ("oldPod", old)):
             if obj is not None:
-                roots[name] = pod_record(read_pod(obj), self._graph.catalogue, TIMES)
+                roots[name] = submitted_pod_record(read_pod(obj), self._graph.catalogue, TIMES)
         roots["quota"] = _NO_QUOTA if quota is None or pod is None else quota(roots)
         return self.broken("pods", operation, roots)
 

@@ -75,6 +75,63 @@ def _resources(draw: st.DrawFn) -> dict[str, Any]:
     return {"requests": requests, "limits": limits}
 
 
+_USERS: dict[str, st.SearchStrategy[Any]] = {
+    "runAsNonRoot": st.booleans(),
+    "runAsUser": st.sampled_from((0, 1000)),
+    "runAsGroup": st.sampled_from((0, 7)),
+    "seccompProfile": st.sampled_from(({"type": "RuntimeDefault"}, {"type": "Unconfined"})),
+}
+_CAPABILITIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "add": st.lists(st.sampled_from(("NET_ADMIN", "CHOWN")), max_size=2),
+        "drop": st.lists(st.sampled_from(("ALL", "KILL")), max_size=2),
+    },
+)
+_RIGHTS = st.fixed_dictionaries(
+    {},
+    optional={
+        **_USERS,
+        "privileged": st.booleans(),
+        "allowPrivilegeEscalation": st.booleans(),
+        "readOnlyRootFilesystem": st.booleans(),
+        "capabilities": _CAPABILITIES,
+    },
+)
+_TOLERATIONS = (
+    {"operator": "Exists"},
+    {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 7},
+    {"key": "a", "value": "b"},
+    {"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"},
+)
+_SOURCES = (
+    {},
+    {"hostPath": {"path": "/var/log"}},
+    {"hostPath": {"path": "/dev", "type": "Directory"}},
+    {"emptyDir": {}},
+    {"secret": {"secretName": "s"}},
+    {"persistentVolumeClaim": {"claimName": "c"}},
+)
+_PORT = st.sampled_from(({}, {"protocol": "UDP"}, {"hostIP": "127.0.0.1"}))
+_SPEC = st.fixed_dictionaries(
+    {},
+    optional={
+        **{
+            name: st.booleans()
+            for name in ("hostNetwork", "hostPID", "hostIPC", "automountServiceAccountToken")
+        },
+        "serviceAccountName": st.just("robot"),
+        "nodeSelector": st.sampled_from(({}, {"pool": "a"}, {"other": "b"})),
+        "securityContext": st.fixed_dictionaries({}, optional={**_USERS, "fsGroup": st.just(5)}),
+        "tolerations": st.lists(st.sampled_from(_TOLERATIONS), max_size=3),
+        "volumes": st.lists(st.sampled_from(_SOURCES), max_size=3).map(
+            lambda found: [{"name": f"v{at}", **one} for at, one in enumerate(found)]
+        ),
+    },
+)
+"""What else specs say."""
+
+
 @st.composite
 def pods(draw: st.DrawFn) -> dict[str, Any]:
     """A pod without a namespace."""
@@ -89,10 +146,16 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
             one["resources"] = draw(_resources())
             if init and draw(st.booleans()):
                 one["restartPolicy"] = "Always"
+            if draw(st.booleans()):
+                one["securityContext"] = draw(_RIGHTS)
+            if draw(st.integers(0, 3)) == 0:
+                port = {"containerPort": 8000 + at, **draw(_PORT), "name": f"{front}{at}"}
+                one["ports"] = [{**port, "hostPort": 8000 + at}] if draw(st.booleans()) else [port]
             found.append(one)
         return found
 
     spec: dict[str, Any] = {
+        **draw(_SPEC),
         "containers": containers("c", 1, init=False),
         "initContainers": containers("i", 0, init=True),
     }

@@ -33,12 +33,15 @@ POD: dict[str, Any] = {
                 "livenessProbe": {"httpGet": {"httpHeaders": [{"name": "A", "value": "hunter2"}]}},
                 "resources": {"requests": {"cpu": "2", "memory": "4Gi"}},
                 "ports": [{"containerPort": 80, "hostPort": 80}],
+                "imagePullPolicy": "Always",
+                "securityContext": {"privileged": True},
             }
         ],
         "initContainers": [{"name": "init", "image": "init:1", "env": [{"name": "A", "value": "hunter2"}]}],
         "volumes": [
             {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
             {"name": "key", "secret": {"secretName": "hunter2"}},
+            {"name": "host", "hostPath": {"path": "/var", "type": "Directory"}},
             {"name": "ci", "csi": {"driver": "x", "volumeAttributes": {"password": "hunter2"}}},
             {"name": "gce", "gcePersistentDisk": {"pdName": "disk", "fsType": "ext4", "readOnly": True}},
             {"name": "rbd", "rbd": {"monitors": ["m"], "image": "i", "secretRef": {"name": "hunter2"}}},
@@ -59,10 +62,13 @@ def test_secrets_are_dropped_and_what_placement_needs_stays() -> None:
         "image": "web:1",
         "resources": {"requests": {"cpu": "2", "memory": "4Gi"}},
         "ports": [{"containerPort": 80, "hostPort": 80}],
+        "imagePullPolicy": "Always",
+        "securityContext": {"privileged": True},
     }
     assert kept["spec"]["volumes"] == [
         {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
         {"name": "key", "secret": {}},
+        {"name": "host", "hostPath": {"path": "/var"}},
         {"name": "ci", "csi": {}},
         {"name": "gce", "gcePersistentDisk": {"pdName": "disk", "readOnly": True}},
         {"name": "rbd", "rbd": {"image": "i", "monitors": ["m"]}},

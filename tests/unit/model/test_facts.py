@@ -1,13 +1,17 @@
 """The records that the builders make are those that the policy language declares."""
 
 import json
+import re
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from koordpolicy.agent.strategies.interference import PodSignals, signal_facts
+from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.node_overrides import FIELDS, override_facts
 from koordpolicy.algorithms.pod_request import pod_demand
+from koordpolicy.algorithms.records import submitted_pod_record
 from koordpolicy.language.cel.types import BOOL, DOUBLE, DURATION, INT, STRING, TIMESTAMP, Type
 from koordpolicy.language.cel.values import Duration, Timestamp
 from koordpolicy.language.facts import FACTS
@@ -43,12 +47,22 @@ from koordpolicy.model.facts.pod import (
 from koordpolicy.model.metric import AggregatedUsage, HostApplicationMetric, NodeMetric
 from koordpolicy.model.node import Node
 from koordpolicy.model.numa import CPUInfo
-from koordpolicy.model.pod import Container, Owner, Pod
+from koordpolicy.model.pod import Container, Owner, Pod, read_pod
+from koordpolicy.model.reading import ObjectError
 from koordpolicy.model.recommendation import RecommendationObject, Target
 from koordpolicy.model.time import NANOSECONDS
 
 TIMES = Times(Timestamp, Duration)
 USED = {"cpu": 1500, "memory": 2**30}
+
+NO_POLICY = Catalogue((), ())
+USERS = {
+    "runAsNonRoot": True,
+    "runAsUser": 1000,
+    "runAsGroup": 1000,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+RIGHTS = {**USERS, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 
 POD = Pod(
     name="p",
@@ -67,6 +81,20 @@ POD = Pod(
     overhead={"cpu": 50},
     init_containers=(Container("i", requests={"cpu": 900}), Container("s", sidecar=True)),
     containers=(Container("c", "web:1", {"cpu": 500, wire.BATCH_CPU: 300}, {"cpu": 1000, "memory": 5}),),
+    raw={
+        "spec": {
+            "automountServiceAccountToken": False,
+            "securityContext": {**USERS, "fsGroup": 7},
+            "tolerations": [{"key": "a", "tolerationSeconds": 5}],
+            "volumes": [{"name": "v", "hostPath": {"path": "/var"}}, {"name": "w"}, {"name": "x", "new": {}}],
+            "ephemeralContainers": [{"name": "e", "image": "i", "securityContext": {"privileged": True}}],
+            "initContainers": [
+                {"name": "i", "ports": [{"containerPort": 80}], "securityContext": RIGHTS},
+                {"name": "s"},
+            ],
+            "containers": [{"name": "c", "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}}}],
+        }
+    },
 )
 NODE = Node(
     "n",
@@ -115,10 +143,14 @@ STRATEGY: Mapping[str, object] = {
 """Every field that a node can say of itself."""
 
 
+def submitted_pod() -> Record:
+    return submitted_pod_record(POD, NO_POLICY, TIMES)
+
+
 def whole_pod() -> Record:
     pressed = {(resource, kind): 1.0 for resource in ("cpu", "memory", "io") for kind in ("some", "full")}
     return {
-        **pod_facts(POD, pod_demand(POD), TIMES),
+        **submitted_pod(),
         **placed_pod_facts(POD),
         **signal_facts(PodSignals(pressed, cpi=1.5, waiting=2.0)),
         **class_facts("LS", "", "prod", ""),
@@ -159,6 +191,9 @@ def whole_zone() -> Record:
 RECORDS: Mapping[str, Record] = {
     "pod": whole_pod(),
     "container": whole_pod()["containers"][0],  # type: ignore[index]  # a list of records
+    "containerPort": whole_pod()["containers"][0]["ports"][0],  # type: ignore[index]  # lists of records
+    "toleration": whole_pod()["tolerations"][0],  # type: ignore[index]  # a list of records
+    "volume": whole_pod()["volumes"][0],  # type: ignore[index]  # a list of records
     "node": whole_node(),
     "zone": whole_zone(),
     "device": device_facts(NodeDevices((GPU,)))["devices"][0],  # type: ignore[index]  # a list of records
@@ -218,6 +253,44 @@ def test_pod_facts_speak_of_the_whole_pod() -> None:
         ("s", False, True),
         ("c", False, False),
     ]
+
+
+def test_facts_of_the_object_are_as_the_api_has_them() -> None:
+    pod: Any = RECORDS["pod"]
+    assert [one["source"] for one in pod["volumes"]] == ["hostPath", "emptyDir", ""]
+    assert [(one["name"], one["securityContext.privileged"]) for one in pod["ephemeralContainers"]] == [
+        ("e", True)
+    ]
+    init, sidecar, main = pod["containers"]
+    assert main["securityContext.capabilities.add"] == ["NET_ADMIN"]
+    assert (init["securityContext.runAsUser"], init["ports"][0]["protocol"]) == (1000, "TCP")
+    assert {path.removeprefix("securityContext.") for path in {*init} - {*sidecar}} == {
+        "runAsNonRoot", "runAsUser", "runAsGroup", "seccompProfile.type", "allowPrivilegeEscalation"
+    }  # fmt: skip
+    assert pod["tolerations"][0]["operator"] == "Equal"
+
+
+@pytest.mark.parametrize(
+    ("spec", "place"),
+    [
+        ({"hostNetwork": "yes"}, "spec.hostNetwork: expected true or false"),
+        ({"tolerations": ["a"]}, "spec.tolerations[0]: expected a mapping"),
+        ({"tolerations": [{"key": 5}]}, "spec.tolerations[0].key: expected text"),
+        ({"securityContext": {"runAsUser": "1"}}, "spec.securityContext.runAsUser: expected a whole number"),
+        (
+            {"containers": [{"name": "c", "securityContext": {"capabilities": {"add": [1]}}}]},
+            "spec.containers[0].securityContext.capabilities.add[0]: expected text",
+        ),
+        (
+            {"ephemeralContainers": [{"name": "c", "ports": [{"hostPort": True}]}]},
+            "spec.ephemeralContainers[0].ports[0].hostPort: expected a whole number",
+        ),
+    ],
+)
+def test_a_malformed_object_is_told_of_with_the_place(spec: Any, place: str) -> None:
+    pod = read_pod({"metadata": {"name": "p"}, "spec": spec})
+    with pytest.raises(ObjectError, match=re.escape(place)):
+        submitted_pod_record(pod, NO_POLICY, TIMES)
 
 
 def test_node_facts_speak_of_the_node_and_its_pods() -> None:
