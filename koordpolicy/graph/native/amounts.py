@@ -12,7 +12,7 @@ from koordpolicy.model.quantity import INT64_MAX
 
 _HALF: Final = 2**32
 """Sums are taken in two halves, so that one beyond int64 is noticed before it fails."""
-_BINARY: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_BINARY: Final = ("Ki", "Mi", "Gi", "Ti", "Pi")
 
 
 def amount_of(text: str, resource: str) -> str:
@@ -67,17 +67,13 @@ def memory_text(size: str) -> str:
     text = "string(b)"
     for power, suffix in enumerate(_BINARY, start=1):
         unit = 1024**power
-        # The largest unit is counted in 1024ths, so that no product is beyond int64.
-        part = (
-            f"(b % {unit} * 10 + {unit // 2}) / {unit}"
-            if power < len(_BINARY)
-            else f"(b % {unit} / 1024 * 10 + b % 1024 * 10 / 1024 + {unit // 2048}) / {unit // 1024}"
-        )
-        tenths = f"[b / {unit} * 10 + {part}]"
+        tenths = f"[b / {unit} * 10 + (b % {unit} * 10 + {unit // 2}) / {unit}]"
         told = f"string(t / 10) + (t % 10 == 0 ? '' : '.' + string(t % 10)) + '{suffix}'"
         text = f"b >= {unit} ? {tenths}.map(t, {told})[0] : {text}"
     least = f"s < -{INT64_MAX}"
-    return f"[{size}].map(s, {least} ? '-8Ei' : (s < 0 ? '-' : '') + [{_absolute('s')}].map(b, {text})[0])[0]"
+    return (
+        f"[{size}].map(s, {least} ? '-8192Pi' : (s < 0 ? '-' : '') + [{_absolute('s')}].map(b, {text})[0])[0]"
+    )
 
 
 def _absolute(number: str) -> str:

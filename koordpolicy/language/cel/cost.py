@@ -48,6 +48,7 @@ DEFAULT_BOUNDS = Bounds(
         "node.pods": 256,  # kubelet's usual limit is 110, large nodes are given 250
         "node.zones": 16,
         "pod.containers": 64,
+        "container.ports": 16,
     }
 )
 

@@ -104,7 +104,7 @@ _TOLERATIONS = (
     {"key": "a", "value": "b"},
     {"key": "a", "operator": "Equal", "value": "b", "effect": "NoSchedule"},
 )
-_SOURCES = (
+_SOURCES: tuple[dict[str, Any], ...] = (
     {},
     {"hostPath": {"path": "/var/log"}},
     {"hostPath": {"path": "/dev", "type": "Directory"}},

@@ -58,6 +58,19 @@ EXTRA = (
             "message": "a low priority",
         },
     ),
+    document(
+        "AdmissionRule",
+        "few-rights",
+        {
+            "match": {"namespaces": {"matchLabels": {"rule": PACK}}},
+            "require": {
+                "cel": "pod.volumes.all(v, v.hostPath.?path.orValue('') != '/dev')"
+                " && (pod.containers + pod.ephemeralContainers).all(c, !('NET_ADMIN' in c.securityContext.capabilities.add)"
+                " && (c.securityContext.capabilities.drop.size() < 2 || has(c.securityContext.runAsUser)))"
+                " && !pod.tolerations.exists(t, t.key == '' && !has(t.tolerationSeconds))"
+            },
+        },
+    ),
 )
 
 

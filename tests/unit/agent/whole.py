@@ -45,7 +45,7 @@ class CompiledPolicies:
     def graph_for(self, _node: str, _labels: object) -> RuleGraph:
         return self.graph
 
-    def subscribe(self, _heard: object) -> None:
+    def subscribe(self, _heard: object) -> Any:
         """Nothing is ever told: nothing changes."""
 
 

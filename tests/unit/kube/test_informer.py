@@ -257,7 +257,9 @@ def test_pages_that_outlive_the_history_are_listed_all_at_once(in_steps: bool) -
 
 def test_in_steps_others_get_their_turn_and_the_next_page_is_on_its_way() -> None:
     asked: list[int] = []
-    scene = Scene({}, in_steps=True, handlers=[lambda change: asked.append(len(scene.asked))])
+    requests: list[str] = []
+    scene = Scene({}, in_steps=True, handlers=[lambda _: asked.append(len(requests))])
+    scene.asked = requests
     for index in range(1201):
         scene.store.create(PODS, pod(f"p{index:04}"))
 

@@ -31,7 +31,9 @@ _TURNS = 500
 
 
 class Policies(CompiledPolicies):
-    def subscribe(self, heard: Any) -> Callable[[], None]:
+    """They are told of once, as live ones are."""
+
+    def subscribe(self, heard: Any) -> Any:
         heard(None)
         return lambda: None
 
