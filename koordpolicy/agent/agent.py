@@ -259,7 +259,7 @@ class NodeAgent:
         best_effort = "" if kubepods is None else kubepods.of_class(QOS_BEST_EFFORT)
         scene = Scene(self.pods(), self.applications.groups, best_effort)
         now = monotonic_ns()
-        self._cold.collect(self.measurements, scene.pods, self._cold_pace, now)
+        self._cold.collect(self.measurements, scene, self._cold_pace, now)
         self._collector.collect(
             self.measurements,
             scene,

@@ -16,6 +16,7 @@ from koordpolicy.agent.plan import BEST_EFFORT, Eviction, Group, Notice, Plan, W
 from koordpolicy.agent.stopping import PodStops
 from koordpolicy.agent.strategies.arbiter import KIND as ARBITRATION
 from koordpolicy.agent.strategies.arbiter import settle
+from koordpolicy.agent.strategies.cpu_isolation import COOKIE
 from koordpolicy.agent.strategies.eviction_need import Needs
 from koordpolicy.agent.strategies.evictions import EvictionMemory, EvictionOutcome, evict_by_needs
 from koordpolicy.agent.unchanged import read_facts
@@ -35,9 +36,10 @@ _STOP, _EITHER = "Stop", "EvictionOrStop"
 _PERIOD: Final = 100_000
 """Microseconds of quotas."""
 _TOLD: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.PLANNED, FileOutcome.REFUSED, FileOutcome.FAILED})
+_GIVEN: Final = frozenset({FileOutcome.WRITTEN, FileOutcome.FAILED})
 _MOST_TURNS: Final = 16
 _MOST_TOLD: Final = 1000
-"""Evicted pods that are remembered by name."""
+"""Evicted pods, and groups with cookies, that are remembered by name."""
 _MOST_ROUNDS: Final = 1000
 """Pods that are asked to go in one round: each asks the API server."""
 
@@ -82,6 +84,8 @@ class CarryingOut:
     """Evictions by reason."""
     evicted: dict[tuple[str, str, str], int] = field(default_factory=dict)
     """The same of the pods that were evicted last, by namespace, name and reason."""
+    cookies: dict[tuple[str, bool], int] = field(default_factory=dict)
+    """How often cookies of core scheduling were given or taken, by who shares them, and whether that succeeded."""
     suppressed: dict[str, float] = field(default_factory=dict)
     """Cores that were left to best-effort work last, by mechanism."""
     results: dict[str, list[FileWriteResult]] = field(default_factory=dict)
@@ -139,6 +143,11 @@ class CarryingOut:
             self.metrics.add("koordpolicy_kernel_writes_total", writer=writer, outcome=str(result.outcome))
             if result.outcome in _TOLD:
                 self._told_of(result, frame.now)
+            if result.write.file == COOKIE and result.outcome in _GIVEN:
+                key = (str(result.write.value), result.outcome is FileOutcome.WRITTEN)
+                self.cookies[key] = self.cookies.pop(key, 0) + 1
+                while len(self.cookies) > _MOST_TOLD:
+                    del self.cookies[next(iter(self.cookies))]
         if len(self._quiet) >= _MOST_TURNS:
             self._quiet.clear()
         # What is no file is made every time: who joins a group meanwhile has to be found.

@@ -15,6 +15,7 @@ from koordpolicy.linux.files.kernel_file import CgroupVersion, FilePlace
 from koordpolicy.linux.files.table import KERNEL_FILES
 from koordpolicy.linux.readings.members import sees_all_processes
 from koordpolicy.linux.readings.processes import read_cpu_ticks, read_memory_info
+from koordpolicy.linux.readings.resctrl import read_cache_use
 from koordpolicy.linux.readings.routes import read_default_device
 from koordpolicy.linux.readings.topology import read_node_cpus, read_processors
 from koordpolicy.linux.readings.traffic import read_disciplines
@@ -27,7 +28,7 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "cpu.shares": "CPU requests of ContainerHook do nothing",
         "memory.limit_in_bytes": "memory limits of ContainerHook do nothing",
         "cpuacct.usage": "pods and containers are not measured: nothing is suppressed or evicted by their use of CPU",
-        "memory.idle_page_stats": "MetricCollection.coldMemory finds none: what `memory: usageWithHotPageCache` asks for is not known",
+        "memory.idle_page_stats": "MetricCollection.coldMemory finds nothing: `memory: usageWithHotPageCache` counts no page cache",
         "memory.stat": "pods and containers are not measured: nobody is evicted by their use of memory",
         "cpu.stat": "throttling is not measured: quotas of CPUBurst do not grow",
         "cpu.bvt_warp_ns": "Isolation.cpu.identity does nothing",
@@ -48,7 +49,7 @@ _FIELDS: Final[Mapping[str, str]] = MappingProxyType(
         "memcg_reaper.reap_background": "SystemTuning.reapsMemory does nothing",
         "pagecache_limit.enabled": "SystemTuning.limitsPageCache does nothing",
         "sched_features": "SystemTuning.features does nothing",
-        "cpu.pressure": "the pressure of pods is not measured: rules of Interference that read it hold of nobody",
+        "cpu.pressure": "the pressure of pods is not measured: rules of Interference that read it hold of nobody, and no metric shows it",
     }
 )
 """What is not done where a file is missing."""
@@ -87,6 +88,7 @@ def abilities(kernel: NodeKernel) -> Iterator[Ability]:
     yield _counters(kernel)
     yield _cookies()
     yield _traffic(kernel)
+    yield _caches(kernel)
     yield from device_abilities(root, kernel.sources)
     target = "" if kubepods is None else kubepods.root
     for file, means in _FIELDS.items():
@@ -147,6 +149,17 @@ def _traffic(kernel: NodeKernel) -> Ability:
     except KernelFileError as error:
         return Ability(name, False, error.problem, means)
     return Ability(name, True, f"tc, on {device}")
+
+
+def _caches(kernel: NodeKernel) -> Ability:
+    """Whether the CPU counts what groups of resctrl use of its caches and of memory's bandwidth."""
+    name, means = "use of caches", "metrics of resctrl show nothing"
+    try:
+        found = read_cache_use(kernel.root)
+    except KernelFileError as error:
+        return Ability(name, False, error.problem, means)
+    why = f"{len(found)} of them" if found else "the CPU does not count it"
+    return Ability(name, bool(found), why, means)
 
 
 def doctor_record(kernel: NodeKernel) -> list[dict[str, Any]]:

@@ -1,11 +1,10 @@
-"""Memory that nobody has looked at for long, of the node and of pods, as kernels with kidled tell it."""
+"""Memory that nobody has looked at for long, of the node, pods and host applications, as kernels with kidled tell it."""
 
-from collections.abc import Mapping
 from math import isnan, nan
 from typing import Final
 
-from koordpolicy.agent.measurements.levels import NODE, Measurements
-from koordpolicy.agent.node_pods import NodePod
+from koordpolicy.agent.collectors.usage import Scene
+from koordpolicy.agent.measurements.levels import NODE, Measurements, application_key
 from koordpolicy.agent.strategies.cold_memory import ColdMemoryPace
 from koordpolicy.linux.cgroups.hierarchy import Hierarchy
 from koordpolicy.linux.errors import KernelFileError, NoSuchFile
@@ -28,10 +27,8 @@ class ColdMemoryCollector:
         self.failures: dict[str, str] = {}
         """What could not be read when it was due last: one example of a reason."""
 
-    def collect(
-        self, found: Measurements, pods: Mapping[str, NodePod], pace: ColdMemoryPace | None, now: int
-    ) -> None:
-        """Read what is due, of the node and of all pods by UID; nothing without a pace. What cannot be read is missing."""
+    def collect(self, found: Measurements, scene: Scene, pace: ColdMemoryPace | None, now: int) -> None:
+        """Read what is due, of the node, its pods and host applications; nothing without a pace. What cannot be read is missing."""
         if pace is None:
             self._node, self._due, self.failures = nan, 0, {}
             return
@@ -45,10 +42,12 @@ class ColdMemoryCollector:
             return  # a kernel that does not tell of itself tells of no group
         self._node, self._until = cold, now + _INTERVALS * pace.every
         values[NODE] = (cold, nan)
-        for uid, one in pods.items():
-            cold = self._read(pace, one.group)
+        groups = {uid: one.group for uid, one in scene.pods.items()}
+        groups |= {application_key(name): group for name, group in scene.applications.items()}
+        for key, group in groups.items():
+            cold = self._read(pace, group)
             if cold is not None:
-                values[uid] = (cold, self._hot(one.group, cold))
+                values[key] = (cold, self._hot(group, cold))
         found.cold.add(now, values)
 
     def of_node(self, now: int) -> float:

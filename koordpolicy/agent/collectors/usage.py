@@ -108,7 +108,7 @@ class UsageCollector:
             known.append(("application", name))
             values = self._group(("application", name), group, now, interval)
             if values is not None:
-                applications[name] = values[:2]
+                applications[name] = values[:3]
         found.applications.add(now, applications)
         known.extend(("zone", zone) for zone in self._zones(found, now, interval))
         if scene.best_effort:

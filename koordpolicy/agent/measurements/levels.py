@@ -72,6 +72,11 @@ class PodDevice(NamedTuple):
     device: str
 
 
+def application_key(name: str) -> str:
+    """How a host application is told in a table that is of other things as well."""
+    return f"application {name}"
+
+
 class Measurements:
     """A table for each level. Times are nanoseconds of a monotonic clock; pods are told by UID."""
 
@@ -85,11 +90,11 @@ class Measurements:
         self.containers = MeasurementTable[ContainerKey](
             (CPU, MEMORY, WITH_CACHE, THROTTLED), pod, _CONTAINERS * most
         )
-        self.applications = MeasurementTable[str]((CPU, MEMORY), pod, _MOST_APPLICATIONS)
+        self.applications = MeasurementTable[str]((CPU, MEMORY, WITH_CACHE), pod, _MOST_APPLICATIONS)
         self.signals = MeasurementTable[str](SIGNALS, pod, most)
         self.cpi = MeasurementTable[str]((CPI,), pod, most)
-        self.cold = MeasurementTable[str]((COLD, WITH_HOT_CACHE), pod, most + 1)
-        """Of the node as a whole, and of pods by UID."""
+        self.cold = MeasurementTable[str]((COLD, WITH_HOT_CACHE), pod, most + _MOST_APPLICATIONS + 1)
+        """Of the node as a whole, of pods by UID, and of host applications by `application_key`."""
         self.devices = MeasurementTable[str]((CORES, MEMORY), pod, _MOST_DEVICES)
         self.pod_devices = MeasurementTable[PodDevice]((CORES, MEMORY), pod, most + _MOST_DEVICES)
 

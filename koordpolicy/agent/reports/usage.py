@@ -12,6 +12,7 @@ from koordpolicy.agent.measurements.levels import (
     WITH_CACHE,
     WITH_HOT_CACHE,
     Measurements,
+    application_key,
 )
 from koordpolicy.agent.measurements.table import Excerpt, MeasurementTable
 from koordpolicy.algorithms.aggregation import AVERAGE, begins_cold, millicores
@@ -65,12 +66,12 @@ class UsageView:
             name,
             wall,
             self.collection.every,
-            node_usage=self._whole(self.found.node, window),
-            system_usage=self._whole(self.found.system, window) or NOTHING,
+            node_usage=self._whole(self.found.node, window, self._counted),
+            system_usage=self._whole(self.found.system, window, self._counted) or NOTHING,
             aggregated=self._windows(self.found.node),
             aggregated_system=self._windows(self.found.system),
-            pods=self._pods(pods, AVERAGE, window),
-            host_applications=self._applications(applications, AVERAGE, window),
+            pods=self._pods(pods, AVERAGE, window, self._counted),
+            host_applications=self._applications(applications, AVERAGE, window, self._counted),
         )
 
     def latest(
@@ -83,10 +84,10 @@ class UsageView:
     ) -> NodeMetric | None:
         """What was measured last, not more than two intervals ago; None where the node was not measured since.
 
-        Percentiles are those that were `reported` last.
+        Memory is without page cache, whatever is reported: what can be dropped presses nobody. Percentiles are those that were `reported` last.
         """
         fresh = self.collection.fresh
-        node = self._whole(self.found.node, fresh, "last")
+        node = self._whole(self.found.node, fresh, MEMORY, "last")
         if node is None:
             return None
         age = self.now - int(self.found.node.excerpt(CPU, self.now, fresh).times[-1])
@@ -95,46 +96,65 @@ class UsageView:
             wall - age,
             self.collection.every,
             node_usage=node,
-            system_usage=self._whole(self.found.system, fresh, "last") or NOTHING,
+            system_usage=self._whole(self.found.system, fresh, MEMORY, "last") or NOTHING,
             aggregated=() if reported is None else reported.aggregated,
             aggregated_system=() if reported is None else reported.aggregated_system,
-            pods=self._pods(pods, "last", fresh),
-            host_applications=self._applications(applications, "last", fresh),
+            pods=self._pods(pods, "last", fresh, MEMORY),
+            host_applications=self._applications(applications, "last", fresh, MEMORY),
             prod_reclaimable=None if reported is None else reported.prod_reclaimable,
             prod_peak=None if reported is None else reported.prod_peak,
         )
 
+    @property
+    def _counted(self) -> str:
+        """What policy wants to be reported as memory."""
+        return _MEMORY.get(self.collection.memory, MEMORY)
+
     def _whole(
-        self, table: MeasurementTable[str], window: int, how: str = AVERAGE, *, cold: bool = True
+        self,
+        table: MeasurementTable[str],
+        window: int,
+        wanted: str,
+        how: str = AVERAGE,
+        *,
+        cold: bool = True,
     ) -> Amounts | None:
         """CPU and memory of the node or its system; None where one of them was not measured."""
         cpu = table.excerpt(CPU, self.now, window)
         if not cold and begins_cold(cpu.spans().get(NODE, 0), window):
             return None
-        cores, memory = _told(cpu, how).get(NODE), self._memory(table, window, how)
+        cores, memory = _told(cpu, how).get(NODE), self._memory(table, window, wanted, how).get(NODE)
         return None if cores is None or memory is None else _amounts(cores, memory)
 
-    def _memory(self, table: MeasurementTable[str], window: int, how: str) -> float | None:
-        wanted = _MEMORY.get(self.collection.memory, MEMORY)
-        for measure in (wanted, MEMORY):
-            if measure in table.measures:
-                found = _told(table.excerpt(measure, self.now, window), how).get(NODE)
-                if found is not None:
-                    return found
-        return None
+    def _memory(self, table: MeasurementTable[str], window: int, wanted: str, how: str) -> dict[str, float]:
+        """Bytes of each subject: as wanted where that was measured, without page cache where it was not."""
+        found = _told(table.excerpt(MEMORY, self.now, window), how)
+        if wanted != MEMORY and wanted in table.measures:
+            found |= _told(table.excerpt(wanted, self.now, window), how)
+        return found
+
+    def _hot(self, found: dict[str, float], window: int, wanted: str, how: str) -> dict[str, float]:
+        """The same with what was measured of memory that is in use, at its own pace."""
+        if wanted != WITH_HOT_CACHE:
+            return found
+        hot = _told(self.found.cold.excerpt(WITH_HOT_CACHE, self.now, window), how)
+        return {subject: hot.get(subject, memory) for subject, memory in found.items()}
 
     def _windows(self, table: MeasurementTable[str]) -> tuple[AggregatedUsage, ...]:
         return tuple(
             AggregatedUsage(
                 window,
-                {name: self._whole(table, window, name, cold=False) or NOTHING for name in AGGREGATIONS},
+                {
+                    name: self._whole(table, window, self._counted, name, cold=False) or NOTHING
+                    for name in AGGREGATIONS
+                },
             )
             for window in self.collection.percentiles_over
         )
 
-    def _pods(self, pods: Mapping[str, Pod], how: str, window: int) -> tuple[PodMetric, ...]:
+    def _pods(self, pods: Mapping[str, Pod], how: str, window: int, wanted: str) -> tuple[PodMetric, ...]:
         cpu = _told(self.found.pods.excerpt(CPU, self.now, window), how)
-        memory = _told(self.found.pods.excerpt(MEMORY, self.now, window), how)
+        memory = self._hot(self._memory(self.found.pods, window, wanted, how), window, wanted, how)
         metrics = []
         for uid in cpu.keys() & memory.keys() & pods.keys():
             pod = pods[uid]
@@ -149,10 +169,14 @@ class UsageView:
         return tuple(sorted(metrics, key=lambda one: one.key))
 
     def _applications(
-        self, applications: Sequence[ApplicationOnHost], how: str, window: int
+        self, applications: Sequence[ApplicationOnHost], how: str, window: int, wanted: str
     ) -> tuple[HostApplicationMetric, ...]:
         cpu = _told(self.found.applications.excerpt(CPU, self.now, window), how)
-        memory = _told(self.found.applications.excerpt(MEMORY, self.now, window), how)
+        memory = self._memory(self.found.applications, window, wanted, how)
+        memory = {
+            name: self._hot({application_key(name): one}, window, wanted, how)[application_key(name)]
+            for name, one in memory.items()
+        }
         return tuple(
             HostApplicationMetric(
                 one.name, _amounts(cpu[one.name], memory[one.name]), one.priority, one.qos, one.cgroup_base

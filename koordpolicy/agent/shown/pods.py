@@ -9,6 +9,10 @@ from koordpolicy.agent.plan import Level, Write
 from koordpolicy.agent.shown.node import SECOND_OFFERS
 from koordpolicy.agent.shown.rows import Rows, container_labels, pod_labels
 from koordpolicy.agent.strategies.cpu_burst import KIND as BURST
+from koordpolicy.agent.strategies.cpu_isolation import COOKIE
+from koordpolicy.linux.core_scheduling import HostCoreScheduling
+from koordpolicy.linux.errors import KernelFileError
+from koordpolicy.linux.readings.members import read_processes
 from koordpolicy.linux.readings.pressure import PressureStall
 from koordpolicy.runtime.clock import monotonic_ns
 from koordpolicy.runtime.counting import Sample
@@ -100,6 +104,31 @@ def _oom_scores(agent: NodeAgent) -> Iterator[Sample]:
                 yield labels, float(write.value)  # type: ignore[arg-type]
 
 
+def _cookies(agent: NodeAgent) -> Iterator[Sample]:
+    """The cookies that the first processes of containers have now."""
+    pods, kernel = agent.pods(), agent.kernel
+    for plan in agent.doing.plans.values():
+        for write in plan.writes:
+            pod = pods.get(write.group.pod)
+            group = None if pod is None else pod.containers.get(write.group.name)
+            if write.file != COOKIE or not write.value or pod is None or group is None:
+                continue
+            try:
+                processes = read_processes(kernel.root, kernel.hierarchy, group)
+                cookie = HostCoreScheduling().cookie(processes[0]) if processes else 0
+            except KernelFileError:
+                continue  # it has ended, or the kernel knows no cookies
+            if cookie:
+                name = write.group.name
+                labels = (pod.pod.name, pod.pod.namespace, pod.pod.uid, name, pod.identities.get(name, ""))
+                yield (*labels, str(write.value), str(cookie)), 1
+
+
+def _given(agent: NodeAgent) -> Iterator[Sample]:
+    for (group, succeeded), count in agent.doing.cookies.items():
+        yield (group, "succeeded" if succeeded else "failed"), count
+
+
 def _applications(agent: NodeAgent) -> Iterator[Sample]:
     if agent.measurements is None:
         return
@@ -131,6 +160,8 @@ POD_ROWS: Final[Mapping[str, Rows]] = {
     "koordlet_container_resource_requests": _sizes(limits=False),
     "koordlet_container_resource_limits": _sizes(limits=True),
     "koordlet_container_oom_score_adj": _oom_scores,
+    "koordlet_container_core_sched_cookie": _cookies,
+    "koordlet_core_sched_cookie_manage_status": _given,
     "koordlet_host_application_resource_usage": _applications,
     "koordpolicy_pod_cold_memory_bytes": _cold,
 }

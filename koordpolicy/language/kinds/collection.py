@@ -210,7 +210,7 @@ class MetricCollectionSpec(PolicySpec):
         Value,
         Slot(
             STRING,
-            "What counts as used memory of the node.",
+            "What counts as used memory in reports; where hot page cache is not known, without page cache.",
             choices=("usageWithoutPageCache", "usageWithHotPageCache", "usageWithPageCache"),
             roots=_NODE,
             default="usageWithoutPageCache",

@@ -100,6 +100,17 @@ KOORDLET: Final = (
         *("pod_name", "pod_namespace", "pod_uid", "container_name"),
     ),
     _gauge(
+        "koordlet_container_core_sched_cookie",
+        "Always 1; the labels name the cookie that a container has, and the group that shares it.",
+        *("pod_name", "pod_namespace", "pod_uid", "container_name", "container_id"),
+        *("core_sched_group", "core_sched_cookie"),
+    ),
+    _gauge(
+        "koordlet_core_sched_cookie_manage_status",
+        "How often the cookies of a group were given or taken, by status (succeeded, failed).",
+        *("core_sched_group", "status"),
+    ),
+    _gauge(
         "koordlet_host_application_resource_usage",
         "What a program outside Kubernetes uses: cores, or bytes without page cache.",
         *("host_application_name", "resource", "priority_class", "qos"),
@@ -178,10 +189,8 @@ KOORDLET: Final = (
 
 NOT_SHOWN: Final = frozenset(
     {
-        "koordlet_core_sched_cookie_manage_status",
-        "koordlet_container_core_sched_cookie",
         "koordlet_runtime_hook_invoked_duration_milliseconds",
         "koordlet_runtime_hook_reconciler_invoked_duration_milliseconds",
     }
 )
-"""Names of koordlet's that this agent has nothing to tell under: it has no runtime hooks, and shows no cookies."""
+"""Names of koordlet's that this agent has nothing to tell under: it has no runtime hooks."""

@@ -3,16 +3,19 @@
 import asyncio
 import re
 from collections.abc import Mapping
-from math import isnan
+from dataclasses import replace
+from math import isnan, nan
 from typing import Any, Final
 
 import pytest
 
 from koordpolicy.agent.apply import apply
 from koordpolicy.agent.collectors.cold_memory import ColdMemoryCollector
-from koordpolicy.agent.measurements.levels import COLD, NODE, WITH_HOT_CACHE
+from koordpolicy.agent.collectors.usage import Scene
+from koordpolicy.agent.measurements.levels import COLD, NODE, WITH_HOT_CACHE, Measurements
 from koordpolicy.agent.node_kernel import NodeKernel
 from koordpolicy.agent.node_strategies import node_strategies
+from koordpolicy.agent.reports.usage import ApplicationOnHost, UsageView
 from koordpolicy.agent.shown.agent_metrics import ALL_ROWS
 from koordpolicy.agent.shown.rows import ShownRows
 from koordpolicy.agent.strategies.cold_memory import ColdMemoryPace, decide_cold_memory
@@ -26,7 +29,7 @@ from koordpolicy.linux.writes.door import KernelDoor
 from koordpolicy.runtime.metrics.koordlet import KOORDLET, NOT_SHOWN
 from koordpolicy.runtime.metrics.metric import MetricKind
 from koordpolicy.runtime.metrics.table import METRICS
-from tests.unit.agent.frames import GIB, LIMITS, SECOND, FakeNode, pod
+from tests.unit.agent.frames import COLLECTION, GIB, LIMITS, SECOND, FakeNode, pod
 from tests.unit.agent.nodes import NOW
 from tests.unit.agent.test_whole_agent import CONTAINERS, GROUPS, PLAIN, PODS_OF, appear
 from tests.unit.agent.whole import NODE as NAME
@@ -67,8 +70,8 @@ REFERENCE: Mapping[str, str | None] = {
     "cpuset_be_share_pool_cpu_cores": "",
     "cpuset_share_pool_info": "cpu_id",
     "cpuset_be_share_pool_info": "cpu_id",
-    "core_sched_cookie_manage_status": None,
-    "container_core_sched_cookie": None,
+    "core_sched_cookie_manage_status": "core_sched_group status",
+    "container_core_sched_cookie": "pod_name pod_namespace pod_uid container_name container_id core_sched_group core_sched_cookie",
     "container_oom_score_adj": "pod_name pod_namespace pod_uid container_name",
     "resctrl_llc_occupancy": "cache_id qos",
     "resctrl_memory_bandwidth": "cache_id qos mb_type",
@@ -174,6 +177,8 @@ def test_what_the_agent_knows_is_shown_under_both_names() -> None:
     silent = {name for name, found in rows.items() if not found}
     assert silent == {
         "koordlet_container_cpi",  # no counters in a model of a kernel
+        "koordlet_container_core_sched_cookie",  # no cookies either
+        "koordlet_core_sched_cookie_manage_status",
         "koordlet_container_oom_score_adj",  # no pod says any
         "koordlet_node_metric_numa_system_usage",  # not told apart
         "koordpolicy_node_cold_memory_bytes",
@@ -236,7 +241,12 @@ def memory_node(files: Mapping[str, str]) -> FakeNode:
     group.anonymous, group.cache = 5 << 20, 3 << 20
     if files:
         group.extra["memory.idle_page_stats"] = IDLE.format(7, 1 << 20)
+        group.children["main"].extra["memory.idle_page_stats"] = IDLE.format(7, 0)
     return node
+
+
+def scene(node: FakeNode) -> Scene:
+    return Scene(node.node_pods(), {"nginx": f"{node.group(WEB)}/main"})
 
 
 def test_cold_memory_is_what_nobody_looked_at_for_long() -> None:
@@ -245,22 +255,58 @@ def test_cold_memory_is_what_nobody_looked_at_for_long() -> None:
     assert decide_cold_memory(WANTED, node.frame(WANTED).record, node.now) == PACE
     assert decide_cold_memory(graph(), node.frame(graph()).record, node.now) is None
     for _ in range(4):
-        collector.collect(node.measurements, node.node_pods(), PACE, node.monotonic)
+        collector.collect(node.measurements, scene(node), PACE, node.monotonic)
         node.elapsed += SECOND
     now = node.monotonic
     assert collector.of_node(now) == 6 << 20
-    assert node.measurements.cold.latest(COLD, now, 10 * SECOND) == {NODE: 6 << 20, WEB.uid: 2 << 20}
-    assert node.measurements.cold.latest(WITH_HOT_CACHE, now, 10 * SECOND) == {WEB.uid: 6 << 20}
+    assert node.measurements.cold.latest(COLD, now, 10 * SECOND) == {
+        NODE: 6 << 20,
+        WEB.uid: 2 << 20,
+        "application nginx": 0,
+    }
+    assert node.measurements.cold.latest(WITH_HOT_CACHE, now, 10 * SECOND) == {
+        WEB.uid: 6 << 20,
+        "application nginx": 0,
+    }
     assert node.measurements.cold.excerpt(COLD, now, 60 * SECOND).counts()[NODE] == 1  # at its own pace
     assert isnan(collector.of_node(now + 20 * SECOND))  # what is old is nothing that was read
-    collector.collect(node.measurements, {}, None, now)
+    collector.collect(node.measurements, scene(node), None, now)
     assert isnan(collector.of_node(now))
+
+
+@pytest.mark.parametrize(
+    ("memory", "node_bytes", "pod_bytes"),
+    [("usageWithoutPageCache", 100, 50), ("usageWithPageCache", 400, 80), ("usageWithHotPageCache", 300, 60)],
+)
+@pytest.mark.parametrize("known", [True, False])
+def test_reports_count_as_policy_says_and_strategies_without_page_cache(
+    memory: str, node_bytes: int, pod_bytes: int, known: bool
+) -> None:
+    found = Measurements(COLLECTION)
+    now = 1000 * SECOND
+    found.node.add(now, {NODE: (1.0, 100.0, 400.0, 300.0 if known else nan)})
+    found.pods.add(now, {WEB.uid: (1.0, 50.0, 80.0, nan)})
+    found.applications.add(now, {"nginx": (1.0, 50.0, 80.0)})
+    if known:
+        found.cold.add(now, {NODE: (100.0, nan), WEB.uid: (20.0, 60.0), "application nginx": (20.0, 60.0)})
+    elif memory == "usageWithHotPageCache":
+        node_bytes, pod_bytes = 100, 50
+    view = UsageView(found, replace(COLLECTION, memory=memory), graph().catalogue, now)
+    told = {WEB.uid: WEB}
+    report = view.averaged("n", NOW, told, [ApplicationOnHost("nginx")])
+    assert report.node_usage is not None
+    said = (report.pods[0], report.host_applications[0])
+    assert report.node_usage["memory"] == node_bytes
+    assert [one.usage["memory"] for one in said] == [pod_bytes, pod_bytes]
+    seen = view.latest("n", NOW, told, [], None)
+    assert seen is not None and seen.node_usage is not None
+    assert (seen.node_usage["memory"], seen.pods[0].usage["memory"]) == (100, 50)
 
 
 def test_a_kernel_without_kidled_is_named_and_tells_of_no_pod() -> None:
     node = memory_node({})
     collector = ColdMemoryCollector(node.root, node.hierarchy)
-    collector.collect(node.measurements, node.node_pods(), PACE, node.monotonic)
+    collector.collect(node.measurements, scene(node), PACE, node.monotonic)
     assert "memory.idle_page_stats" in collector.failures["cold memory"]
     assert node.measurements.cold.latest(COLD, node.monotonic, 60 * SECOND) == {}
 
