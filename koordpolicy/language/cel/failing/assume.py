@@ -1,6 +1,6 @@
 """What follows from a test: of its being true or false, and of its having a value at all."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from typing import Final
 
 from koordpolicy.language.cel import ir
@@ -45,6 +45,8 @@ class Assumptions:
         self._ranges = ranges
         self._atom_of = atom_of
         self._roots_of = roots_of
+        self._shown_by: dict[int, tuple[ir.Node, frozenset[Atom]]] = {}
+        """By nodes, which are kept so that no other one gets their identity."""
 
     def worlds(self, test: ir.Node, known: Known, *, truth: bool = True) -> list[Known]:
         """What is known after a test, one by one for the ways in which it can have come out so."""
@@ -74,20 +76,20 @@ class Assumptions:
         """A node had a value: so had all that it fails with."""
         return known.with_atoms(self._shown(node))
 
-    def _shown(self, root: ir.Node) -> Iterator[Atom]:
-        seen: set[int] = set()
-        waiting = [root]
-        while waiting:
-            node = waiting.pop()
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            atom = self._atom_of(node)
-            if atom is not None:
-                yield atom
-            if isinstance(node, ir.Field) and isinstance(node.base, ir.Var) and not node.base.local:
-                yield ("record", node.base.name)
-            waiting += strict_children(node)
+    def _shown(self, node: ir.Node) -> frozenset[Atom]:
+        """What a node that had a value has shown, and all that has one then; worked out once a node."""
+        known = self._shown_by.get(id(node))
+        if known is not None:
+            return known[1]
+        own: list[Atom] = []
+        atom = self._atom_of(node)
+        if atom is not None:
+            own.append(atom)
+        if isinstance(node, ir.Field) and isinstance(node.base, ir.Var) and not node.base.local:
+            own.append(("record", node.base.name))
+        found = frozenset(own).union(*map(self._shown, strict_children(node)))
+        self._shown_by[id(node)] = node, found
+        return found
 
     def holds(self, test: ir.Node, known: Known, *, truth: bool = True) -> Known:
         """A test was evaluated, and was true (or false)."""
