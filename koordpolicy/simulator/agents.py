@@ -4,7 +4,8 @@
 
 On a real node there is a round each second. Here there are as many at a time as it takes until nothing is written, each with a
 second of the kernel before it, once an interval; more of them where memory grows. Of the strategies those take part whose effect
-the model has: suppression, sizes of containers, bursts, evictions. Isolation, interference, prediction and tuning do not.
+the model has: suppression, sizes of containers, bursts, evictions. Isolation, interference, prediction and tuning do not. Nor
+does anybody go for CPU that best-effort work has too little of: that takes more measurements than there are rounds.
 """
 
 from collections.abc import Callable, Iterator

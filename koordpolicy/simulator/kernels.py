@@ -1,8 +1,8 @@
 """The kernel of a simulated node: the model of `linux/fake`, with groups as a kubelet makes them and pods as work in them.
 
-CPU is divided in steps of a quota's period for a second at a time; what lies between is passed over in one go
-(`FakeMachine.go_on`). Pods use the CPU that they wish, and grow as they say. A container that the OOM killer ends is begun anew
-by its kubelet, with the memory that it had at first.
+CPU is divided in two steps of a quota's period each time that somebody looks, since a third would be as the second: nobody
+wishes for anything else meanwhile. The rest is passed over in one go (`FakeMachine.go_on`). Pods use the CPU that they wish,
+and grow as they say. A container that the OOM killer ends is begun anew by its kubelet, with the memory that it had at first.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,12 +29,15 @@ from koordpolicy.simulator.machines import Machine, PodKey
 
 STEP: Final = PERIOD * 1000
 """Nanoseconds of a step: the period of quotas."""
+_STEPS: Final = 2
 
 _DOOR: Final = DoorLimits(60 * SECOND, 3, SECOND, 60 * SECOND, 20_000)
 """As the agent's process has it."""
 _SYSTEM: Final = "system.slice"
 _LEAST_FREE, _MOST_FREE = 128, 256 << 10
 """Kilobytes of min_free_kbytes (calculate_min_free_kbytes of mm/page_alloc.c)."""
+_UNSAID: Final = 1 << 50
+"""Bytes of a node that does not say how many it has: more than its pods use."""
 _MILLI: Final = 1000
 _USUAL_GRACE: Final = 30
 """Seconds that Kubernetes gives where a pod says nothing."""
@@ -63,9 +66,8 @@ class SimulatedKernel:
 
     def __init__(self, machine: Machine) -> None:
         self.root = FakeRoot(CgroupVersion.V2, range(len(machine.processors)))
-        self.machine = FakeMachine(
-            self.root, MachineSettings(machine.memory, _kept_free(machine.memory), STEP)
-        )
+        memory = machine.memory or _UNSAID
+        self.machine = FakeMachine(self.root, MachineSettings(memory, _kept_free(memory), STEP))
         self.hierarchy = discover_hierarchy(self.root)
         door = KernelDoor(self.root, self.hierarchy, lambda: self.now, _DOOR, WriteLog(0))
         self.node = NodeKernel(self.root, self.hierarchy, door)
@@ -151,8 +153,10 @@ class SimulatedKernel:
         return list(self._restarted())
 
     def run(self, time: int) -> list[PodKey]:
-        """Divide CPU for so many nanoseconds; the pods of which a container was killed."""
-        self.machine.advance(time)
+        """Divide CPU, and let it stay so for so many nanoseconds in all; the pods of which a container was killed."""
+        divided = min(_STEPS * STEP, time)
+        self.machine.advance(divided)
+        self.machine.go_on(time - divided)
         return list(self._restarted())
 
     def demand(self, wishes: Mapping[PodKey, float]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 from koordpolicy.agent.strategies.suppression import CPUSuppression
@@ -27,6 +28,9 @@ from koordpolicy.runtime.rollout.judging import judge
 from koordpolicy.runtime.rollout.plan import plan_of
 from koordpolicy.scheduler.rehearsal import rehearse
 from koordpolicy.scheduler.role import Role
+from koordpolicy.simulator.simulation import Simulation, SimulationSettings
+from koordpolicy.simulator.workload import Arrival, Wave
+from tests.integration.simulations import MINUTE, node, pod, workload
 from tests.unit.manager.clusters import SmallCluster
 from tests.vectors.policies import document, graph
 
@@ -53,14 +57,16 @@ _ALL: dict[str, dict[str, Any]] = {
     "Amplification": {"parameters": {"amplify": True, "ratios": {"value": {"cpu": 1.5}}}, "admission": {"enabled": True}},
     "NodeReservation": {"enabled": True, "cpu": 1, "memory": "1Gi", "cpus": "0"},
     "MemoryEviction": {
-        "lower": "60%", "byPriority": {"highestPriority": 5999},
-        "byRequests": {"threshold": "110%", "lower": "100%", "highestPriority": 5999},
+        "enabled": True, "threshold": "10%", "lower": "5%", "bestEffort": {"enabled": True},
+        "byPriority": {"enabled": True, "highestPriority": 5999},
+        "byRequests": {"enabled": True, "threshold": "1%", "lower": "0%", "highestPriority": 5999},
     },
     "CPUEviction": {
-        "window": "30s", "bestEffort": {"threshold": "30%", "upper": "40%", "usage": "90%"},
-        "byPriority": {"threshold": "80%", "lower": "70%", "highestPriority": 5999},
-        "byRequests": {"threshold": "110%", "lower": "100%", "highestPriority": 5999},
+        "enabled": True, "window": "30s", "bestEffort": {"threshold": "30%", "upper": "40%", "usage": "90%"},
+        "byPriority": {"enabled": True, "threshold": "2%", "lower": "1%", "highestPriority": 5999},
+        "byRequests": {"enabled": True, "threshold": "1%", "lower": "0%", "highestPriority": 5999},
     },
+    "CPUBurst": {"policy": "auto"},
     "Isolation": {
         "group": "BE",
         "cpu": {"enabled": True, "identity": -1, "idle": True, "expels": False},
@@ -99,7 +105,7 @@ def asked() -> frozenset[str]:
         _work(graph(*(document(kind, "own", spec) for kind, spec in _ALL.items())))
     finally:
         RuleGraph.decision = ordinary  # type: ignore[method-assign]
-    return frozenset(map(_field, names))
+    return frozenset(map(_field, names)) - _ASKED_ALONG
 
 
 def _work(policies: RuleGraph) -> None:
@@ -156,6 +162,23 @@ def _work(policies: RuleGraph) -> None:
     suppression.decide(record, small.nanoseconds)
     suppression.decide({}, small.nanoseconds)
     judge(policies, plan_of(policies, {}, 0), {}, 0)
+    _run_agents(policies)
+
+
+def _run_agents(policies: RuleGraph) -> None:
+    """A node in a simulation that is short of CPU and memory, with an agent."""
+    arrivals = [Arrival(0, pod("web", "2"), None, Wave(1.0, 1.0))]
+    for number in range(2):
+        labels = {"koordinator.sh/qosClass": "BE", "koordinator.sh/eviction-enabled": "true"}
+        job = pod(f"crawl-{number}", "3", "8Gi", **labels)
+        amounts = {"kubernetes.io/batch-cpu": "3000", "kubernetes.io/batch-memory": "8Gi"}
+        job["spec"]["containers"][0]["resources"] = {"requests": amounts, "limits": amounts}
+        job["spec"] |= {"schedulerName": "koord-scheduler", "priorityClassName": "koord-batch"}
+        arrivals.append(Arrival(2 * MINUTE, job, 60 * MINUTE, Wave(1.0, 1.0)))
+    settings = SimulationSettings(2 * MINUTE, agents=True)
+    made = Simulation(policies, workload(arrivals, [node("a")], 10), settings, np.random.default_rng(1))
+    made.run()
+    assert made.journal.evicted
 
 
 def _follow_quota_profile(policies: RuleGraph) -> None:
@@ -233,6 +256,12 @@ _TOPOLOGY: Any = {
         }
     ],
 }
+
+
+_ASKED_ALONG = frozenset(
+    f"MetricCollection.pods.{field}" for field in ("every", "timeout", "noticeWithin", "staleAfter")
+) | {"CPUEviction.bestEffort.enabled"}
+"""What agents in simulations ask with the rest, and have no use for: nobody tells them of pods late, and one sample is few."""
 
 
 def _field(name: str) -> str:

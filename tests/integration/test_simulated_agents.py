@@ -86,6 +86,16 @@ def test_equal_seeds_give_equal_days_and_people_read_them(pack: RuleGraph) -> No
     assert "on models of" not in render(simulated(pack, workload(arrivals)), Page(100, False))
 
 
+def test_a_node_that_does_not_say_its_memory_has_enough(pack: RuleGraph) -> None:
+    bare = {
+        "metadata": {"name": "a"},
+        "status": {"allocatable": {"cpu": "4", "pods": "9"}, "capacity": {"cpu": "4"}},
+    }
+    small = {**pod("web", "1"), "spec": {"containers": [{"name": "main", "image": "x"}]}}
+    told = simulated(pack, workload([Arrival(0, small, None)], [bare], 20), agents=True)
+    assert (told["pods"]["running"], told["agents"]["oomKills"]) == (1, 0)
+
+
 def test_without_colocation_there_is_nothing_for_agents_to_do() -> None:
     out = io.StringIO()
     code = main(

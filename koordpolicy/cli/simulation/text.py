@@ -248,7 +248,7 @@ def _agents(report: Report, page: Page) -> Iterator[str]:
         ("evictions", told),
         ("OOM killer", f"{counted(one['oomKills'], 'container')} ended"),
         ("throttled", f"{counted(one['throttledContainerHours'], 'container hour')}"),
-        ("at work", f"{', '.join(one['strategies'])}; no others"),
+        ("at work", f"{', '.join(one['strategies'])}; no others, and no evictions by satisfaction"),
     ):
         yield from page.wrapped(text, 19, f"  {label}")
 

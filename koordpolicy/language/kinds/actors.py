@@ -61,6 +61,8 @@ _BOTH: Final = _by(Part.MANAGER, Part.SCHEDULER, Part.SIMULATOR)
 _SUPPRESSED: Final = _by(Part.AGENT, Part.SIMULATOR)
 _ON_NODES: Final = _by(Part.MANAGER, Part.AGENT)
 """The agent carries it out; the manager writes it into NodeSLO objects for agents that are not ours."""
+_ON_NODES_ALL: Final = _by(Part.MANAGER, Part.AGENT, Part.SIMULATOR)
+"""The same, and agents in simulations that have some."""
 _BY_AGENT: Final = _by(Part.AGENT)
 _RENDERED: Final = _by(Part.MANAGER)
 """What the manager writes into NodeSLO objects, for agents that are not ours."""
@@ -194,11 +196,12 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         "enabled summary summary.every summary.silentAfter summary.mostNamed",
     ),
     ("MetricCollection", _by(Part.MANAGER, Part.AGENT), "every averagesOver percentilesOver memory"),
+    ("MetricCollection", _SUPPRESSED, "interval systemInputsWithin mostPods"),
     (
         "MetricCollection",
         _by(Part.AGENT),
         (
-            "interval systemInputsWithin mostPods pods pods.every pods.timeout pods.noticeWithin pods.staleAfter "
+            "pods pods.every pods.timeout pods.noticeWithin pods.staleAfter "
             "pressure pressure.every pressure.always cpi cpi.every cpi.window cpi.always "
             "coldMemory coldMemory.enabled coldMemory.every coldMemory.scanEvery coldMemory.fromBucket "
             "devices devices.gpus devices.rdma devices.every devices.harmlessErrors"
@@ -231,36 +234,43 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("CPUEviction", _COMPILED, _RULES),
     (
         "CPUEviction",
-        _ON_NODES,
+        _ON_NODES_ALL,
         (
-            "enabled window bestEffort bestEffort.threshold bestEffort.upper bestEffort.usage bestEffort.measured "
-            "byPriority byPriority.threshold byPriority.lower byPriority.highestPriority byRequests byRequests.threshold "
-            "byRequests.lower byRequests.highestPriority"
+            "enabled window byPriority byPriority.threshold byPriority.lower byPriority.highestPriority byRequests "
+            "byRequests.threshold byRequests.lower byRequests.highestPriority"
         ),
+    ),
+    # Satisfaction takes a measurement each second: agents in simulations ask for its thresholds, and never evict by it.
+    (
+        "CPUEviction",
+        _ON_NODES,
+        "bestEffort bestEffort.threshold bestEffort.upper bestEffort.usage bestEffort.measured",
     ),
     (
         "CPUEviction",
-        _BY_AGENT,
+        _SUPPRESSED,
         (
-            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
-            "conduct.expectedWithin bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
-            "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
+            "cooldown conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter conduct.expectedWithin "
+            "byPriority.enabled byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates "
+            "byRequests.order"
         ),
     ),
+    ("CPUEviction", _BY_AGENT, "interval bestEffort.enabled bestEffort.candidates bestEffort.order"),
     ("MemoryEviction", _COMPILED, _RULES),
     (
         "MemoryEviction",
-        _ON_NODES,
+        _ON_NODES_ALL,
         (
             "enabled threshold lower byPriority byPriority.highestPriority byRequests byRequests.threshold byRequests.lower "
             "byRequests.highestPriority"
         ),
     ),
+    ("MemoryEviction", _BY_AGENT, "interval"),
     (
         "MemoryEviction",
-        _BY_AGENT,
+        _SUPPRESSED,
         (
-            "cooldown interval conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
+            "cooldown conduct conduct.by conduct.mostAtOnce conduct.mostPerHour conduct.staleAfter "
             "conduct.expectedWithin bestEffort bestEffort.enabled bestEffort.candidates bestEffort.order byPriority.enabled "
             "byPriority.candidates byPriority.order byRequests.enabled byRequests.candidates byRequests.order"
         ),
@@ -277,10 +287,14 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
         ),
     ),
     ("CPUBurst", _COMPILED, _RULES),
-    ("CPUBurst", _ON_NODES, "policy burst quota quota.ceiling quota.period sharePool sharePool.threshold"),
     (
         "CPUBurst",
-        _BY_AGENT,
+        _ON_NODES_ALL,
+        "policy burst quota quota.ceiling quota.period sharePool sharePool.threshold",
+    ),
+    (
+        "CPUBurst",
+        _SUPPRESSED,
         "eligible quota.spendsFrom quota.savesBelow quota.growth quota.shrinkage sharePool.cooling interval",
     ),
     ("Isolation", _COMPILED, _RULES),
@@ -322,7 +336,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("ContainerHook", _COMPILED, _RULES),
     (
         "ContainerHook",
-        _BY_AGENT,
+        _SUPPRESSED,
         (
             "cpuSpeed writer pod pod.cpuRequest pod.cpuLimit pod.memoryLimit container container.cpuRequest container.cpuLimit "
             "container.memoryLimit container.cpus container.oomScore"
@@ -331,7 +345,7 @@ _TABLE: Final[tuple[tuple[str, Actor, str], ...]] = (
     ("Interference", _COMPILED, _RULES),
     ("Interference", _BY_AGENT, "enabled when after reaction share lasts"),
     ("Arbitration", _COMPILED, _RULES),
-    ("Arbitration", _BY_AGENT, "file order rule"),
+    ("Arbitration", _SUPPRESSED, "file order rule"),
     ("SchedulingProfile", _COMPILED, _RULES),
     (
         "SchedulingProfile",

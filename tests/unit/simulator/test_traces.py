@@ -79,13 +79,18 @@ def test_lists_of_manifests_as_kubectl_prints_them(tmp_path: Path) -> None:
         **POD,
         "metadata": {
             "name": "q",
-            "annotations": {"koordpolicy.io/arrives": "5m", "koordpolicy.io/runs": "1h"},
+            "annotations": {
+                "koordpolicy.io/arrives": "5m",
+                "koordpolicy.io/runs": "1h",
+                "koordpolicy.io/memory-growth": "2Gi",
+            },
         },
     }
     ended = {**POD, "status": {"phase": "Succeeded"}}
     pods = json.dumps({"kind": "List", "items": [timed, POD, ended]})
     workload = read_workload(*files(tmp_path, json.dumps([NODE]), pods, ".json"))
     assert [(one.time, one.duration) for one in workload.arrivals] == [(0, None), (300 * 10**9, 3600 * 10**9)]
+    assert [one.growth for one in workload.arrivals] == [0, 2 << 30]
 
 
 def test_manifests_in_yaml(tmp_path: Path) -> None:
@@ -115,6 +120,14 @@ def test_manifests_in_yaml(tmp_path: Path) -> None:
         ('{"metadata": {"name": "p"}, "spec": {"priority": 1e999}}', "pods.json:1: not valid JSON"),
         ("[" * 100_000, "pods.json:1: not valid JSON (nested too deep)"),
         ('{"metadata": {"name": "p", "annotations": {"koordpolicy.io/runs": "-5m"}}}', "is negative"),
+        (
+            '{"metadata": {"name": "p", "annotations": {"koordpolicy.io/memory-growth": "-1Gi"}}}',
+            "is negative",
+        ),
+        (
+            '{"metadata": {"name": "p", "annotations": {"koordpolicy.io/memory-growth": "fast"}}}',
+            "memory-growth",
+        ),
     ],
 )
 def test_broken_manifests_are_told_by_place(tmp_path: Path, pods: str, message: str) -> None:
