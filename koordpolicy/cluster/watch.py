@@ -15,10 +15,13 @@ _RUNNING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
 
 class ClusterWatch:
-    """Watches that feed event handlers. Pods that are over are not asked for."""
+    """Watches that feed event handlers. Pods that are over are not asked for; what is of `last` is, once all else is there."""
 
-    def __init__(self, component: RunningComponent, handlers: EventHandlers) -> None:
+    def __init__(
+        self, component: RunningComponent, handlers: EventHandlers, last: Collection[Resource] = ()
+    ) -> None:
         self._component = component
+        self._last = frozenset(last)
         self._mirrors = handlers.mirrors
         backoff = component.watch_backoff()
         self._watching = tuple(
@@ -37,7 +40,8 @@ class ClusterWatch:
         """Watch the cluster; the process counts as ready once everything was heard."""
         hold_back()
         for watching in self._watching:
-            tasks.start(f"watch {watching.resource}", watching.run())
+            run = self._run_last if watching.resource in self._last else Watching.run
+            tasks.start(f"watch {watching.resource}", run(watching))
         tasks.start("ready", self._ready())
 
     async def synced(self, besides: Collection[Resource] = ()) -> None:
@@ -54,6 +58,10 @@ class ClusterWatch:
         """A list has come in, or cannot be had: while one waits and tries again, there is garbage and time."""
         if any(watching.trouble is not None for watching in self._watching):
             look_again()
+
+    async def _run_last(self, watching: Watching) -> None:
+        await self.synced(besides=self._last)
+        await watching.run()
 
     async def _ready(self) -> None:
         await self.synced()

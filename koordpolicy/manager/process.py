@@ -55,6 +55,8 @@ WATCHED: Final = frozenset(
     }
 )
 """What nodes are to offer depends on."""
+_LAST: Final = frozenset({resources.NODE_METRICS})
+"""What is asked for once all else is there: a node is decided about as soon as its own report is known."""
 _AMOUNTS: Final = ("cpu", "memory")
 _TICK: Final = 0.5
 """Seconds between looks for nodes whose turn has come."""
@@ -114,7 +116,7 @@ class Manager:
         handlers = EventHandlers(
             self.objects, unreadable=component.unreadable, wanted=WATCHED, after=self._changed_on
         )
-        self._watch = ClusterWatch(component, handlers)
+        self._watch = ClusterWatch(component, handlers, last=_LAST)
         self.webhooks = None if webhooks is None else ServedWebhooks(component, webhooks, handlers.mirrors)
         self.node_slos = NodeSLOs(component, self.objects, pace.slo_resync)
         self.node_metrics = NodeMetrics(
@@ -182,7 +184,7 @@ class Manager:
             if self.webhooks is not None:
                 self.webhooks.lead(tasks)
             # A node is decided about as soon as its own report is known, while those of others come in.
-            await self._watch.synced(besides=(resources.NODE_METRICS,))
+            await self._watch.synced(besides=_LAST)
             self._leading = True
             self.controller.begin()
             end = component.live.subscribe(self._changed)

@@ -21,8 +21,8 @@ _USUAL: Final = gc.get_threshold()
 _NEVER: Final = 1_000_000_000
 _MANY: Final = 50_000
 """New objects between two looks at the young ones: looking at so many takes some milliseconds."""
-_MORE: Final = 4 * _MANY
-"""The same where nobody waits: as many as all modules make, and some ten megabytes at most if they were garbage."""
+_MORE: Final = 6 * _MANY
+"""The same where nobody waits: more than all modules of a component make, and some tens of megabytes at most if they were garbage."""
 
 
 @contextmanager

@@ -35,7 +35,7 @@ COMMANDS: tuple[tuple[str, Sequence[str]], ...] = (
 )
 RUNS = 10
 NODES, PODS = 5_000, 100
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds after which a start is given up."""
 
 

@@ -44,8 +44,10 @@ class Slow(MemoryCluster):
     def __init__(self, *args: Any, **arguments: Any) -> None:
         super().__init__(*args, **arguments)
         self.gates = {resource: asyncio.Event() for resource in (PODS, NODE_METRICS)}
+        self.asked: set[Resource] = set()
 
     async def list(self, resource: Resource, *, limit: int = 0, **arguments: Any) -> ObjectList:
+        self.asked.add(resource)
         if arguments.get("continue_token") and resource in self.gates:
             await self.gates[resource].wait()
         return await super().list(resource, limit=min(limit, 1), **arguments)
@@ -129,6 +131,7 @@ def test_no_node_is_decided_about_without_all_pods_nor_before_its_own_report_can
             await _until(lambda: len(manager.objects.nodes) == 3 and bool(manager.objects.pods))
             await _turns()
             assert _offers(cluster) == {}, "pods are still to come"
+            assert NODE_METRICS not in cluster.asked, "what is needed first is asked for first"
             cluster.gates[PODS].set()
             await _until(lambda: bool(_offers(cluster)))
             await _turns()
