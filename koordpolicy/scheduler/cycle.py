@@ -16,13 +16,17 @@ class CycleProblem(Exception):
     """The cycle itself failed: no answer is to be had about any node.
 
     `step` is the filter or score that failed (`filter:NAME`), empty where that is not known; `cause` is an error that
-    nobody foresaw, None for one of policy, of a parameter or of the pod.
+    nobody foresaw, None for one of policy, of a parameter or of an object; `of_object` says that it is an object that cannot
+    be read, the pod or one that it names, which is no fault of policy.
     """
 
-    def __init__(self, text: str, step: str = "", cause: Exception | None = None) -> None:
+    def __init__(
+        self, text: str, step: str = "", cause: Exception | None = None, *, of_object: bool = False
+    ) -> None:
         super().__init__(text)
         self.step = step
         self.cause = cause
+        self.of_object = of_object
 
     @classmethod
     def of(cls, problem: Exception, step: Step | None = None) -> "CycleProblem":
@@ -30,7 +34,12 @@ class CycleProblem(Exception):
         if isinstance(problem, CycleProblem):
             return problem
         known = isinstance(problem, CelError | ParameterError | ObjectError)
-        return cls(str(problem), "" if step is None else step.place, None if known else problem)
+        return cls(
+            str(problem),
+            "" if step is None else step.place,
+            None if known else problem,
+            of_object=isinstance(problem, ObjectError),
+        )
 
 
 @dataclass(frozen=True, slots=True)

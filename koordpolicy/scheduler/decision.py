@@ -29,13 +29,15 @@ class CycleFailure:
     """Why a pod could not be decided on, so that no node is taken.
 
     `step` is the filter or score (`filter:NAME`), `place` where policy speaks of it (`FILE:LINE:COLUMN`), each
-    empty where that is not known. `cause` is an error of ours, which nobody foresaw; None for one of policy.
+    empty where that is not known. `cause` is an error of ours, which nobody foresaw; None for one of policy. `of_object` says
+    that an object cannot be read, the pod or one that it names: that is the pod's own trouble, and no policy's.
     """
 
     text: str
     step: str = ""
     place: str = ""
     cause: Exception | None = field(default=None, compare=False)
+    of_object: bool = False
 
     def __str__(self) -> str:
         kind, _, name = self.step.partition(":")

@@ -10,6 +10,7 @@ from koordpolicy.kube.event_correlator import EventLimits, EventRecorder
 from koordpolicy.runtime.counting import Counters
 from koordpolicy.runtime.decisions import DecisionCounts
 from koordpolicy.runtime.reports.troubles import FEW, Troubles
+from koordpolicy.scheduler.decision import CycleFailure
 from koordpolicy.scheduler.decision_log import PlacementLog
 from koordpolicy.scheduler.driver import Settled
 from koordpolicy.scheduler.not_enforced import not_enforced
@@ -60,7 +61,7 @@ class DecisionReporter:
         elif decision.passed_on:
             result = "passed_on"
         self._audience.metrics.add("koordpolicy_scheduler_attempts_total", result=result)
-        self._audience.counts.add(self._decision, decision.digest, failed=bool(decision.problem))
+        self._audience.counts.add(self._decision, decision.digest, failed=_of_policy(decision.failure))
         if self._log is not None:
             failure = None if outcome is None else outcome.error
             self._log.settled(decision, result, decision.problem if failure is None else worded(failure))
@@ -91,7 +92,7 @@ class DecisionReporter:
         """Note what failed; whether this is one of so many that it need not have an Event of its own."""
         decision, failure = settled.decision, settled.decision.failure
         troubles, example = self._audience.troubles, f"pod {'/'.join(settled.decision.pod)}"
-        if failure is not None:
+        if failure is not None and _of_policy(failure):
             found = troubles.add(
                 self._decision,
                 decision.digest,
@@ -126,6 +127,11 @@ class DecisionReporter:
     def evaluated(self, count: int) -> None:
         """Count evaluations of all nodes for advice."""
         self._audience.metrics.add("koordpolicy_scheduler_advice_evaluations_total", count)
+
+
+def _of_policy(failure: CycleFailure | None) -> bool:
+    """Whether a revision is to blame, or we are, rather than whoever made an object that cannot be read."""
+    return failure is not None and not failure.of_object
 
 
 def _identity(settled: Settled) -> dict[str, str]:

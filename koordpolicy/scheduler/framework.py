@@ -176,7 +176,7 @@ class Framework:
         """A decision that could not be made, with why; after an error of ours nothing remembered is trusted."""
         found = CycleProblem.of(problem)
         place = place_of(self.graph, self.profile.name, found.step)
-        failure = CycleFailure(str(found), found.step, place, found.cause)
+        failure = CycleFailure(str(found), found.step, place, found.cause, found.of_object)
         if found.cause is not None:
             self.forget_answers()
         return PodDecision(
