@@ -15,6 +15,7 @@ from typing import Final
 
 from koordpolicy.agent.audit.log import AuditLevel, AuditLog
 from koordpolicy.agent.carrying_out import CarryingOut
+from koordpolicy.agent.collection import KIND as METRICS
 from koordpolicy.agent.collection import decide_collection
 from koordpolicy.agent.collectors.kernel_reader import KernelUsage
 from koordpolicy.agent.collectors.usage import Scene, UsageCollector
@@ -286,11 +287,15 @@ class SimulatedAgent:
 
 
 class SimulatedAgents:
-    """The agents of the nodes that have had pods, by the names of their nodes."""
+    """The agents of the nodes that have had pods, by the names of their nodes.
+
+    Where policies do not say what is to be measured an agent waits, as it does on a real node, and there is none.
+    """
 
     def __init__(self, site: AgentSite) -> None:
         self._site = site
         self._agents: dict[str, SimulatedAgent] = {}
+        self._waiting: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._agents)
@@ -308,9 +313,16 @@ class SimulatedAgents:
 
     def start(self, machine: Machine, pod: Pod, memory: int, growth: int, now: int) -> None:
         """A pod is started on a node; it uses so many bytes, and takes so many more an hour."""
+        if machine.name in self._waiting:
+            return
         agent = self._agents.get(machine.name)
         if agent is None:
-            agent = self._agents[machine.name] = SimulatedAgent(self._site, machine, now)
+            try:
+                agent = self._agents[machine.name] = SimulatedAgent(self._site, machine, now)
+            except CelError as error:
+                self._waiting.add(machine.name)
+                self._site.failed(METRICS, {"name": machine.name}, str(error), now)
+                return
         agent.start(pod, memory, growth // 3600)
 
     def stop(self, machine: Machine, key: PodKey) -> None:

@@ -6,6 +6,7 @@ and grow as they say. A container that the OOM killer ends is begun anew by its 
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import isqrt
 from typing import Final
@@ -15,6 +16,7 @@ from koordpolicy.agent.node_pods import NodePod
 from koordpolicy.algorithms.container_resources import PERIOD, UNLIMITED, quota_of, shares_of
 from koordpolicy.linux.cgroups.hierarchy import discover_hierarchy
 from koordpolicy.linux.cgroups.kubepods import CgroupDriver, Kubepods
+from koordpolicy.linux.errors import KernelFileError
 from koordpolicy.linux.fake.machine import FakeMachine, FakeTask, MachineSettings
 from koordpolicy.linux.fake.root import FakeRoot
 from koordpolicy.linux.files.kernel_file import CgroupVersion
@@ -222,10 +224,10 @@ class SimulatedKernel:
         request = sum(one.requests.get(CPU, 0) for one in containers)
         self._write("cpu.shares", group, weight_of_shares(shares_of(request)))
         limits = [one.limits.get(CPU, 0) for one in containers]
-        if all(limits):
+        if limits and all(limits):
             self._write("cpu.cfs_quota_us", group, quota_of(sum(limits)))
         memory = [one.limits.get(MEMORY, 0) for one in containers]
-        if all(memory):
+        if memory and all(memory):
             self._write("memory.limit_in_bytes", group, sum(memory))
 
     def _changed(self) -> None:
@@ -243,7 +245,9 @@ class SimulatedKernel:
         self.root.make_directory(self.hierarchy.directory(CPU, group))  # of version 2 there is one hierarchy
 
     def _write(self, file: str, group: str, value: int) -> None:
-        self.root.write(self.hierarchy.located(file, group)[0].path, str(value))
+        """Write a file; what the kernel does not take, such as a quota of years, leaves it as it was."""
+        with suppress(KernelFileError):
+            self.root.write(self.hierarchy.located(file, group)[0].path, str(value))
 
 
 def _grace(pod: Pod) -> int:

@@ -182,7 +182,8 @@ def test_a_simulation_goes_on_whatever_a_pod_holds(pods: list[Any]) -> None:
     plain["spec"] = {"containers": [{"name": "main", "resources": {"requests": {"cpu": "1"}}}]}
     arrivals = tuple(Arrival(0, one) for one in (*pods, plain))
     workload = Workload((node(), node("n2")), arrivals, span=10 * 10**9)
-    journal = Simulation(GRAPH, workload, SimulationSettings(), np.random.default_rng(1)).run()
+    settings = SimulationSettings(5 * 10**9, agents=True)
+    journal = Simulation(GRAPH, workload, settings, np.random.default_rng(1)).run()
     assert journal.arrived == len(arrivals)
     assert ("team", "plain") in journal.scheduled
 

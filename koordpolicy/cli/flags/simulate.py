@@ -51,7 +51,7 @@ def _add(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--agents",
         action="store_true",
-        help="run the agents of nodes with pods on models of their kernels: evictions, bursts, the OOM killer too; slow",
+        help="run the agents of nodes with pods on models of their kernels: evictions, bursts, the OOM killer too; takes five times as long",
     )
     parser.add_argument(
         "--without-colocation",
