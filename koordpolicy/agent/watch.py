@@ -3,7 +3,7 @@
 from typing import Final
 
 from koordpolicy.cluster.event_handlers import EventHandlers
-from koordpolicy.cluster.objects import ClusterObjects
+from koordpolicy.cluster.objects_by_node import ObjectsByNode
 from koordpolicy.kube import resources
 from koordpolicy.kube.informer import Informer
 from koordpolicy.kube.mirror import Mirror
@@ -27,7 +27,7 @@ class NodeWatch:
 
     def __init__(self, component: RunningComponent, node: str) -> None:
         self.node = node
-        self.objects = ClusterObjects()
+        self.objects = ObjectsByNode()
         self._component = component
         self._handlers = EventHandlers(
             self.objects, unreadable=component.unreadable, wanted={*BY_NAME, resources.PODS}

@@ -1,6 +1,7 @@
 """Koordinator's configuration in a live cluster, for `koordpolicy import --from-cluster`."""
 
 import asyncio
+import os
 import random
 from collections.abc import Mapping
 from typing import Any, Final
@@ -33,7 +34,7 @@ def cluster_objects(
             return await configuration_in(cluster, namespace)
 
     try:
-        connection = Connection.load(kubeconfig, context)
+        connection = Connection.load(kubeconfig, context, os.environ)
         objects, hidden = asyncio.run(found())
     except (ConfigurationError, KubeError) as error:
         raise CannotRunError(str(error)) from None

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -40,7 +41,7 @@ def picture_of(arguments: argparse.Namespace, terminal: Terminal) -> tuple[Snaps
             still = of_manifests(arguments.filename)
         if still is not None and not arguments.policies_from_cluster:
             return still, None
-        connection = Connection.load(arguments.kubeconfig, arguments.context)
+        connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         return asyncio.run(_live(connection, arguments, still, terminal))
     except (ConfigurationError, SnapshotError, KubeError) as error:
         raise CannotRunError(str(error)) from None

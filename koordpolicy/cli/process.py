@@ -5,17 +5,21 @@ from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from koordpolicy.cli.command import CannotRunError
-from koordpolicy.cli.repository import repository_settings
 from koordpolicy.cli.serving import http_of
 from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.collector import keep_what_is_there
 from koordpolicy.runtime.component import Settings, state_directory_problem
 from koordpolicy.runtime.logs import LogFormat, set_up_logging
 from koordpolicy.runtime.process import Process, run_process
-from koordpolicy.runtime.trial import Rehearse, TrialLimits, start_trials
-from koordpolicy.source.git.sync import SyncSettings
+from koordpolicy.runtime.trial.limits import TrialLimits
+from koordpolicy.runtime.trial.verdict import Rehearse
+
+if TYPE_CHECKING:
+    from koordpolicy.runtime.trial.client import Trials
+    from koordpolicy.source.git.sync import SyncSettings
 
 
 def settings_of(arguments: argparse.Namespace) -> Settings:
@@ -73,10 +77,16 @@ def run_component(
     set_up_logging(LogFormat(arguments.log_format), verbose=arguments.verbose)
     keep_what_is_there()
     # What ships with the product has been tried; whatever else comes is somebody's commit.
-    trials = start_trials(limits, rehearse) if limits.cpu and settings.follows_policies else None
+    trials = _trials(limits, rehearse) if limits.cpu and settings.follows_policies else None
     with trials or nullcontext():
         tried = replace(settings, trials=trials)
         return run_process(lambda process: main(process, tried), component, arguments.instance)
+
+
+def _trials(limits: TrialLimits, rehearse: Rehearse | None) -> "Trials | None":
+    from koordpolicy.runtime.trial.client import start_trials  # noqa: PLC0415  # the agents of nodes have no such process
+
+    return start_trials(limits, rehearse)
 
 
 def _trial_limits(arguments: argparse.Namespace) -> TrialLimits:
@@ -94,9 +104,11 @@ def _trial_limits(arguments: argparse.Namespace) -> TrialLimits:
     return TrialLimits(cpu, memory, max_cost=arguments.max_cost_per_decision)
 
 
-def _repository(arguments: argparse.Namespace) -> SyncSettings | None:
+def _repository(arguments: argparse.Namespace) -> "SyncSettings | None":
     if not arguments.policies_repo:
         return None
+    from koordpolicy.cli.repository import repository_settings  # noqa: PLC0415
+
     directory = arguments.policies_dir or (
         arguments.state_dir and str(Path(arguments.state_dir, "repository"))
     )

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import random
 from collections.abc import Sequence
 from typing import Final
@@ -84,7 +85,7 @@ def _objects(arguments: argparse.Namespace) -> tuple[list[Json], list[Json]]:
             [one for one in objects if one.get("kind") in TEMPLATES],
         )
     try:
-        connection = Connection.load(arguments.kubeconfig, arguments.context)
+        connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         return asyncio.run(_live(connection, arguments.namespace))
     except (ConfigurationError, KubeError) as error:
         raise CannotRunError(str(error)) from None

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import os
 import random
 from pathlib import Path
 
@@ -22,7 +23,7 @@ def run(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if not path.parent.is_dir():
         raise CannotRunError(f"there is no directory `{path.parent}`")
     try:
-        connection = Connection.load(arguments.kubeconfig, arguments.context)
+        connection = Connection.load(arguments.kubeconfig, arguments.context, os.environ)
         snapshot = asyncio.run(_taken(connection, terminal))
         write_snapshot(snapshot, path)
     except (ConfigurationError, SnapshotError, KubeError) as error:

@@ -3,10 +3,3 @@
 What belongs here: what many components need to know and none decides on. `cache` keeps the table and the pods on
 nodes, `state` what is there beside rows (labels of pods, topology, ports, images, volumes, workloads).
 """
-
-from koordpolicy.cluster.label_sets import Wanted
-from koordpolicy.cluster.state import ClusterState
-from koordpolicy.cluster.terms import HeldTerm
-from koordpolicy.cluster.volumes import Volumes
-
-__all__ = ["ClusterState", "HeldTerm", "Volumes", "Wanted"]

@@ -13,11 +13,11 @@ from koordpolicy.algorithms.classify import Catalogue
 from koordpolicy.algorithms.load import AssignedPod, NodeLoad
 from koordpolicy.algorithms.node_capacity import trimmed_allocatable
 from koordpolicy.algorithms.records import pods_on_node, usage_of
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.demand import Demand
 from koordpolicy.cluster.loads import LoadPolicy, LoadRules, loads_of, new_load
 from koordpolicy.cluster.nodes import KINDS, TAINTS, kinds_text, node_schema, taint_text
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.language.facts import TIMES
 from koordpolicy.model.amounts import within
 from koordpolicy.model.facts import Record

@@ -10,12 +10,11 @@ that cannot be read is noted and told of: it must not stop the others. `handle` 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from koordpolicy.cluster.binding_seen import bound_view
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView
-from koordpolicy.cluster.state import ClusterState
 from koordpolicy.kube import Object, Resource, resources
 from koordpolicy.kube.mirror import Mirror, ObjectChange
 from koordpolicy.kube.unreadable import UnreadableObjects
@@ -38,11 +37,16 @@ from koordpolicy.model.volumes import (
     read_volume,
 )
 
+if TYPE_CHECKING:
+    from koordpolicy.cluster.state import (
+        ClusterState,
+    )  # whoever hears of nodes alone needs none of its tables
+
 
 class ClusterListener(Protocol):
     """Who keeps a picture of a cluster. `set_...` says how something is now, `remove_...` that it is gone."""
 
-    def set_state(self, change: Callable[[ClusterState], bool | None], event: Event | None) -> None:
+    def set_state(self, change: "Callable[[ClusterState], bool | None]", event: Event | None) -> None:
         """Something beside nodes, reports and pods changes, as `change` does it.
 
         That says whether anything is another now (None: it may be); `event` is what it is for pods that wait.
@@ -113,8 +117,8 @@ def _pod_unreadable(listener: ClusterListener, obj: Object) -> None:
         listener.hold_back(found)
 
 
-_Update = Callable[[ClusterState, Object], bool | None]
-_Delete = Callable[[ClusterState, str, str], bool | None]
+_Update: TypeAlias = "Callable[[ClusterState, Object], bool | None]"
+_Delete: TypeAlias = "Callable[[ClusterState, str, str], bool | None]"
 
 
 def _state(

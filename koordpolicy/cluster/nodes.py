@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from koordpolicy.algorithms.columns import EXACT, Amount, Column, Columns, Mask
 from koordpolicy.algorithms.scarce import kinds_of
-from koordpolicy.cluster import ClusterState
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.language.cel.lower.columns import table_schema
 from koordpolicy.language.facts import FACTS
 from koordpolicy.model.node import Taint

@@ -5,7 +5,6 @@ that comes, goes or moves, and of every pod that comes to a node or leaves it.
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from koordpolicy.cluster.budgets import Budgets
@@ -18,32 +17,21 @@ from koordpolicy.cluster.terms import TermBook
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.cluster.workloads import Workloads
-from koordpolicy.model.devices import NodeDevices
+from koordpolicy.cluster.zones_and_devices import ZonesAndDevices
 from koordpolicy.model.facts import Record
 from koordpolicy.model.images import node_images
 from koordpolicy.model.neighbours import ALONE, Neighbours
 from koordpolicy.model.node import Node
-from koordpolicy.model.numa import CPUInfo, Zone, read_cpu_info
 from koordpolicy.model.pod_ports import HostPort
 from koordpolicy.model.pod_volumes import NO_VOLUMES, PodVolumes
-from koordpolicy.model.reading import NOTHING, Json, ObjectError
+from koordpolicy.model.reading import NOTHING, ObjectError
 
 T = TypeVar("T")
 
 _NO_PORTS: tuple[HostPort, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class NodeZones:
-    """The NUMA zones and CPUs of a node, and the object that tells of them."""
-
-    zones: tuple[Zone, ...]
-    raw: Json
-    cpu: CPUInfo | None = None
-    """None where nothing is said of them, or nothing that can be read."""
-
-
-class ClusterState:
+class ClusterState(ZonesAndDevices):
     """All of it.
 
     `apart`, `near` and `wishes` are what pods on nodes say of others: required anti-affinity, required
@@ -52,16 +40,15 @@ class ClusterState:
     """
 
     __slots__ = (
-        "apart", "budgets", "devices", "images", "label_sets", "namespaces", "near", "ports", "topology", "undo", "volumes",
-        "wishes", "workloads", "zones",
+        "apart", "budgets", "images", "label_sets", "namespaces", "near", "ports", "topology", "undo", "volumes", "wishes",
+        "workloads",
     )  # fmt: skip
 
     def __init__(self, undo: UndoLog | None = None) -> None:
+        super().__init__()
         self.undo = undo or UndoLog()
         self.namespaces: dict[str, Record] = {}
         self.budgets = Budgets()
-        self.zones: dict[str, NodeZones] = {}
-        self.devices: dict[str, NodeDevices] = {}
         self.topology = Topology()
         self.label_sets = PodLabelSets()
         self.apart = TermBook()
@@ -96,22 +83,6 @@ class ClusterState:
         """A namespace is gone; whether it had labels."""
         self.namespaces.pop(name, None)
         return self.label_sets.name_space(name, None)
-
-    def set_zones(self, node: str, zones: tuple[Zone, ...], raw: Json) -> None:
-        """A node has these NUMA zones, as an object says."""
-        self.zones[node] = NodeZones(zones, raw, _or(lambda: read_cpu_info(raw), None))
-
-    def remove_zones(self, node: str) -> None:
-        """Nothing is known of a node's zones any more."""
-        self.zones.pop(node, None)
-
-    def set_devices(self, node: str, devices: NodeDevices) -> None:
-        """A node has these devices, as an object says."""
-        self.devices[node] = devices
-
-    def remove_devices(self, node: str) -> None:
-        """Nothing is known of a node's devices any more."""
-        self.devices.pop(node, None)
 
     # --- nodes ----------------------------------------------------------------------------------
 

@@ -7,24 +7,21 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from koordpolicy.diagnostics import Diagnostic, Diagnostics
+from koordpolicy.graph.budgets import budget_of
 from koordpolicy.graph.cache import Cache
 from koordpolicy.graph.catalogue import CATALOGUE_TYPES, catalogue_constants
+from koordpolicy.graph.checks import CHECKS, availability, conflicts, cost, foresight, meaning
 from koordpolicy.graph.expressions import Probe, Vocabulary
-from koordpolicy.graph.foresight import foresight
 from koordpolicy.graph.graph import RuleGraph
 from koordpolicy.graph.invariants import Invariant
 from koordpolicy.graph.layers import Layer, PackFinder, no_packs
 from koordpolicy.graph.mended import without_consequences
 from koordpolicy.graph.moments import parted
-from koordpolicy.graph.passes.availability import availability
 from koordpolicy.graph.passes.catalogue import catalogue
-from koordpolicy.graph.passes.conflicts import conflicts
-from koordpolicy.graph.passes.cost import budget_of, cost
 from koordpolicy.graph.passes.decisions import decisions
 from koordpolicy.graph.passes.exceptions import exceptions
 from koordpolicy.graph.passes.invariants import invariants
 from koordpolicy.graph.passes.library import library
-from koordpolicy.graph.passes.meaning import meaning
 from koordpolicy.graph.passes.names import names
 from koordpolicy.graph.passes.parameters import parameters
 from koordpolicy.graph.passes.read import read
@@ -56,9 +53,6 @@ PASSES: tuple[Pass, ...] = (
     meaning,  # what is well formed but wrong: bands, thresholds, dangerous values
     foresight,  # expressions that can end in an error, each with the edit that mends it
 )
-
-CHECKS: frozenset[Pass] = frozenset((availability, conflicts, cost, meaning, foresight))
-"""The passes that only find what is wrong: a revision that was compiled elsewhere needs them no more."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,6 @@ from koordpolicy.kube.api.statuses import refusal
 from koordpolicy.kube.errors import KubeError, Unreachable
 from koordpolicy.kube.port import Object
 
-SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its token, and the certificate of the cluster's authority."""
-
 _MOST: Final = 64 << 20
 """Bytes of an answer. A thousand large pods are a tenth of that."""
 _CONNECTIONS: Final = 2

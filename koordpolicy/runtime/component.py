@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from koordpolicy.graph.layers import PackFinder
 from koordpolicy.kube.api import ConfigurationError, Connection, connect
@@ -30,29 +30,28 @@ from koordpolicy.runtime.http.reviews import ClusterReviews
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.leader import own_identity
 from koordpolicy.runtime.leadership import Leadership
+from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.compiling import Prepare
-from koordpolicy.runtime.policies.config_source import ConfigSource
 from koordpolicy.runtime.policies.fixed import FixedSource
 from koordpolicy.runtime.policies.lastgood import LastGood, kept_above
 from koordpolicy.runtime.policies.live import LivePolicies, Options
 from koordpolicy.runtime.policies.objects import ClusterSource
 from koordpolicy.runtime.policies.packs import BARE, find_pack
-from koordpolicy.runtime.policies.proposing import checked_by
 from koordpolicy.runtime.process import CannotStart, Process, Tasks
 from koordpolicy.runtime.reports.presence import Presence, RollCall
 from koordpolicy.runtime.reports.reporter import Reporter
 from koordpolicy.runtime.reports.revision_objects import RevisionObjects, Who
-from koordpolicy.runtime.reports.slo_config import SLOConfigReport
 from koordpolicy.runtime.reports.troubles import Troubles
 from koordpolicy.runtime.reports.unreadable import unreadable_objects, unreadable_status
 from koordpolicy.runtime.requests import RequestCounts
 from koordpolicy.runtime.rollout.process import cluster_gate
-from koordpolicy.runtime.syncing import hook_route, make_sync, observe, status_of
-from koordpolicy.runtime.trial import Trials
-from koordpolicy.source.git.repository import RepositorySource
-from koordpolicy.source.git.sync import GitSync, SyncSettings
-from koordpolicy.source.paths import open_source
 from koordpolicy.source.revision import Source
+
+if TYPE_CHECKING:  # what only some processes need they import when they do
+    from koordpolicy.runtime.policies.config_source import ConfigSource
+    from koordpolicy.runtime.reports.slo_config import SLOConfigReport
+    from koordpolicy.runtime.trial.client import Trials
+    from koordpolicy.source.git.sync import GitSync, SyncSettings
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -72,7 +71,7 @@ class Settings:
 
     policies: str = ""
     policies_from_cluster: bool = False
-    repository: SyncSettings | None = None
+    repository: "SyncSettings | None" = None
     """A repository that this process keeps in step itself, instead of a path."""
     webhook_secret: Path | None = None
     state_directory: str = ""
@@ -87,7 +86,7 @@ class Settings:
     decision_log_size: int = MOST_BYTES
     """Bytes after which the file is put aside; 0 for never."""
     policy_tests: bool = True
-    trials: Trials | None = None
+    trials: "Trials | None" = None
     """Where revisions are tried before this process takes them."""
     max_cost: int = DEFAULT_BUDGET
     """Units that a decision may cost at most, whatever a bundle says."""
@@ -114,7 +113,8 @@ class ComponentOptions:
     says how revisions are, for all components; one does. Where none of that component is there, the first process of
     the others does (`Reporter.stands_in`). `events` is for components that have more to tell than usual. `source` makes a
     source of policies of the component's own, of the cluster and the waits of watches, in place of what settings say; `packs`
-    finds what bundles extend. `routes` are served beside health and metrics.
+    finds what bundles extend; `checked` says that whoever gives revisions has checked and tested them. `routes` are served beside
+    health and metrics.
 
     Of a component that is `one_per_node` there are thousands: none renews a lease or writes into an object that all of
     them write. It says on its node's own objects which policies it runs.
@@ -126,6 +126,7 @@ class ComponentOptions:
     one_per_node: bool = False
     source: Callable[[Cluster, Backoff], Source] | None = None
     packs: PackFinder = find_pack
+    checked: bool = False
     routes: tuple[Route, ...] = ()
 
 
@@ -148,9 +149,9 @@ class RunningComponent:
     unreadable: UnreadableObjects
     troubles: Troubles
     sight: ServerSight
-    trials: Trials | None = None
+    trials: "Trials | None" = None
     max_cost: int = DEFAULT_BUDGET
-    slo_config: ConfigSource | None = None
+    slo_config: "ConfigSource | None" = None
     """What follows a ConfigMap slo-controller-config, where one is followed."""
 
     def revision_of(self, digest: str) -> str:
@@ -212,7 +213,7 @@ async def running_component(
             limits=options.events,
         )
         metrics.count_elsewhere("koordpolicy_events_dropped_total", recorder)
-        sync = None if settings.repository is None else make_sync(settings.repository)
+        sync = None if settings.repository is None else _sync(settings.repository)
         objects: ClusterSource | None = None
         if options.source is not None:
             source = options.source(cluster, _watch_backoff(sight))
@@ -221,16 +222,10 @@ async def running_component(
         store = LastGood(settings.state_directory) if settings.state_directory else None
         followed: SLOConfigReport | None = None
         slo_config: ConfigSource | None = None
-        if settings.slo_config_namespace:
-            followed = SLOConfigReport(settings.slo_config_namespace, metrics, recorder, leads)
-            source = slo_config = ConfigSource(
-                source,
-                cluster,
-                settings.slo_config_namespace,
-                _watch_backoff(sight),
-                check=checked_by(settings.trials, settings.max_cost),
-                told=followed.tell,
-                before=kept_above(store),
+        if namespace := settings.slo_config_namespace:
+            followed = _config_report(namespace, metrics, recorder, leads)
+            source = slo_config = _followed_config(
+                settings, source, cluster, _watch_backoff(sight), followed, store
             )
             process.status.add(followed.status)
         live = LivePolicies(
@@ -253,6 +248,7 @@ async def running_component(
                 tests=settings.policy_tests,
                 quiet=True,
                 trials=settings.trials,
+                checked=options.checked,
                 max_cost=settings.max_cost,
                 # Where revisions are tried beforehand, that is where the pack is compiled.
                 kept=options.packs is find_pack and settings.trials is None,
@@ -347,7 +343,9 @@ async def _farewell(reporter: Reporter, presence: Presence, recorder: Recorder, 
 @asynccontextmanager
 async def _cluster(process: Process, settings: Settings, sight: ServerSight) -> AsyncIterator[Cluster]:
     try:
-        connection = await asyncio.to_thread(Connection.load, settings.kubeconfig, settings.context)
+        connection = await asyncio.to_thread(
+            Connection.load, settings.kubeconfig, settings.context, os.environ
+        )
     except ConfigurationError as error:
         raise CannotStart(f"no cluster: {error}") from None
     async with connect(
@@ -356,10 +354,18 @@ async def _cluster(process: Process, settings: Settings, sight: ServerSight) -> 
         yield cluster
 
 
-def _sync_routes(process: Process, settings: Settings, sync: GitSync | None) -> tuple[Route, ...]:
+def _sync(repository: "SyncSettings") -> "GitSync":
+    from koordpolicy.runtime.syncing import make_sync  # noqa: PLC0415  # most repositories are kept in step by others
+
+    return make_sync(repository)
+
+
+def _sync_routes(process: Process, settings: Settings, sync: "GitSync | None") -> tuple[Route, ...]:
     """Show how a repository is kept in step, and listen to its host where messages can be told from others'."""
     if sync is None:
         return ()
+    from koordpolicy.runtime.syncing import hook_route, observe, status_of  # noqa: PLC0415
+
     process.status.add(lambda: status_of(sync))
     observe(sync, process.metrics)
     if settings.webhook_secret is None:
@@ -368,17 +374,52 @@ def _sync_routes(process: Process, settings: Settings, sync: GitSync | None) -> 
 
 
 def _source(
-    settings: Settings, cluster: Cluster, sync: GitSync | None, sight: ServerSight
+    settings: Settings, cluster: Cluster, sync: "GitSync | None", sight: ServerSight
 ) -> tuple[Source, ClusterSource | None]:
     if sync is not None:
+        from koordpolicy.source.git.repository import RepositorySource  # noqa: PLC0415
+
         return RepositorySource(sync), None
     if settings.policies_from_cluster:
         objects = ClusterSource(cluster, _watch_backoff(sight))
         return objects, objects
     if settings.policies:
+        from koordpolicy.source.paths import open_source  # noqa: PLC0415  # what watches files is large
+
         return open_source(settings.policies), None
     path, text = BARE
     return FixedSource("built-in pack", {path: text}), None
+
+
+def _config_report(
+    namespace: str, metrics: Metrics, recorder: Recorder, leads: Callable[[], bool]
+) -> "SLOConfigReport":
+    from koordpolicy.runtime.reports.slo_config import SLOConfigReport  # noqa: PLC0415  # few follow one
+
+    return SLOConfigReport(namespace, metrics, recorder, leads)
+
+
+def _followed_config(
+    settings: Settings,
+    source: Source,
+    cluster: Cluster,
+    backoff: Backoff,
+    report: "SLOConfigReport",
+    store: LastGood | None,
+) -> "ConfigSource":
+    """What a ConfigMap slo-controller-config says, above a source; told of by a report."""
+    from koordpolicy.runtime.policies.config_source import ConfigSource  # noqa: PLC0415
+    from koordpolicy.runtime.policies.proposing import checked_by  # noqa: PLC0415
+
+    return ConfigSource(
+        source,
+        cluster,
+        settings.slo_config_namespace,
+        backoff,
+        check=checked_by(settings.trials, settings.max_cost),
+        told=report.tell,
+        before=kept_above(store),
+    )
 
 
 def _watch_backoff(sight: ServerSight) -> Backoff:

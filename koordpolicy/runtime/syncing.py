@@ -14,7 +14,6 @@ from typing import Any, Final
 from koordpolicy.runtime.health import health_routes
 from koordpolicy.runtime.http import Request, Response, Route
 from koordpolicy.runtime.http.authentication import Protection
-from koordpolicy.runtime.http.bodies import read_json
 from koordpolicy.runtime.http.serving import Endpoint, serve
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.process import CannotStart, Process
@@ -90,6 +89,7 @@ def observe(sync: GitSync, metrics: Metrics) -> None:
 
 def hook_route(sync: GitSync, metrics: Metrics, secret_file: Path | None) -> Route:
     """What the host of the repository calls when something is pushed."""
+    from koordpolicy.runtime.http.json_bodies import read_json  # noqa: PLC0415  # its NumPy is large; most have no such host
 
     async def heard(request: Request) -> Response:
         secret = ""

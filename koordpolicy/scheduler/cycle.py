@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.prepared import Records
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.language.cel.errors import CelError
 from koordpolicy.model.reading import ObjectError
 from koordpolicy.scheduler.plugins import ParameterError

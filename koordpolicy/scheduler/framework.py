@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from koordpolicy.algorithms.columns import total
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.loads import LoadPolicy
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView, view_of
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.facts import COUNTED, Record
 from koordpolicy.model.facts.node import cluster_facts

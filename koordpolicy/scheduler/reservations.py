@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.pod import PodKey
 from koordpolicy.model.table import NodeTable
 from koordpolicy.scheduler.cycle import Cycle, CycleProblem

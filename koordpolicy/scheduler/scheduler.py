@@ -18,10 +18,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.pods import PodView, scheduler_of, takes_less
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.cluster.undo_log import UndoLog
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.same import differs_for

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.objects import ClusterObjects
 from koordpolicy.cluster.pods import PodView, scheduler_of
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.model.metric import NodeMetric
 from koordpolicy.model.node import Node

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from koordpolicy.algorithms.volume_match import candidates
-from koordpolicy.cluster import Volumes
+from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.kube import MergePatch, Object
 from koordpolicy.kube.memory.store import Store
 from koordpolicy.kube.resources import (

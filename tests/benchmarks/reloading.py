@@ -13,7 +13,8 @@ from pathlib import Path
 
 from koordpolicy.runtime.metrics import Metrics
 from koordpolicy.runtime.policies.live import LivePolicies, Options
-from koordpolicy.runtime.trial import TrialLimits, Trials, start_trials
+from koordpolicy.runtime.trial.client import Trials, start_trials
+from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.source.paths import open_source
 from tests.benchmarks.compiling import FILES, generated
 from tests.benchmarks.measure import Row

@@ -1,6 +1,7 @@
 """Rollouts where they are kept: in PolicyRevision objects of a cluster, or in a process's state directory."""
 
 import asyncio
+import os
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -68,7 +69,7 @@ class InCluster:
 
     def __init__(self, kubeconfig: str | None, context: str | None) -> None:
         try:
-            self._connection = Connection.load(kubeconfig, context)
+            self._connection = Connection.load(kubeconfig, context, os.environ)
         except ConfigurationError as error:
             raise CannotRunError(str(error)) from None
 

@@ -1,15 +1,14 @@
 """Cost: no decision may need more steps than the bundle's budget."""
 
-from collections.abc import Iterator
 from functools import partial
 
 from koordpolicy.diagnostics import Note, Severity, Span
+from koordpolicy.graph.budgets import budget_of, budgets_asked
 from koordpolicy.graph.costs import Costs, bound_of
 from koordpolicy.graph.decide import Expressions, parameter_key
 from koordpolicy.graph.rules import Decision, Rule
-from koordpolicy.graph.state import State, Unit
+from koordpolicy.graph.state import State
 from koordpolicy.language.cel.cost import Loop
-from koordpolicy.language.kinds.bundle import Budgets, PolicyBundleSpec
 
 
 def cost(state: State) -> None:
@@ -46,23 +45,9 @@ def _behind(state: State, decision: Decision) -> tuple[Rule, ...]:
     return tuple(found)
 
 
-def budget_of(state: State) -> int:
-    """Units that one evaluation of a decision may cost: what the bundle says, within what the operator permits."""
-    asked = next((budgets.cost_per_decision for _, budgets in _asked(state)), state.max_cost)
-    return min(asked, state.max_cost)
-
-
-def _asked(state: State) -> Iterator[tuple[Unit, Budgets]]:
-    """The bundle that sets a budget; packs below it say nothing here."""
-    own = len(state.layers) - 1
-    for unit in state.units:
-        if unit.layer == own and isinstance(unit.spec, PolicyBundleSpec) and unit.spec.budgets is not None:
-            yield unit, unit.spec.budgets
-
-
 def _report_raised(state: State) -> None:
     """Report KP602 where the bundle asks for more than the operator permits."""
-    for unit, budgets in _asked(state):
+    for unit, budgets in budgets_asked(state):
         if budgets.cost_per_decision > state.max_cost:
             state.found.add(
                 "KP602",

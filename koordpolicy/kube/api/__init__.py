@@ -1,13 +1,14 @@
 """The real API server behind the `Cluster` protocol: raw JSON over HTTP.
 
-The official client reads the configuration and proves who we are (`connection.py`); everything else is
-ours, because it stands in the way of thousands of objects a second: `transport.py` sends and repeats what may be
+The official client reads kubeconfigs and proves who we are (`kubeconfig.py`), imported where there is one: a pod's account is
+two files (`service_account.py`). Everything else is ours, because it stands in the way of thousands of objects a second: `transport.py` sends and repeats what may be
 repeated, `codec.py` decodes no more than is kept, `watch.py` cuts a stream into events, `statuses.py`
 turns refusals into the errors of `kube/errors.py`. Chance is an argument, and time is the event loop's.
 """
 
+from koordpolicy.kube.api.access import ConfigurationError
 from koordpolicy.kube.api.cluster import ApiCluster, connect
-from koordpolicy.kube.api.connection import ConfigurationError, Connection
+from koordpolicy.kube.api.connection import Connection
 from koordpolicy.kube.api.transport import ClientLimits, Observer
 
 __all__ = ["ApiCluster", "ClientLimits", "ConfigurationError", "Connection", "Observer", "connect"]

@@ -1,37 +1,19 @@
-"""Where the API server is and how we prove who we are: read by the official client, kept as plain values."""
+"""Where the API server is and how we prove who we are: a kubeconfig's words, or a pod's service account."""
 
-import ssl
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Final, TypeVar
 
-from kubernetes.client import Configuration
-from kubernetes.client.rest import should_bypass_proxies
-from kubernetes.config import ConfigException, incluster_config, kube_config
+from koordpolicy.kube.api.access import Access, ConfigurationError, Renewal
+from koordpolicy.kube.api.service_account import SERVICE_ACCOUNT, service_account
 
-_FILES: Final[Any] = kube_config  # the official client types its models, not these two
-_POD: Final[Any] = incluster_config
 _PROXIES: Final = ("http://", "https://")
-
-
-class ConfigurationError(Exception):
-    """The configuration names no API server we could talk to. The message says what to look at."""
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """What every request needs: the server's address, our name tag, and whom to trust.
-
-    `server` has no slash at its end. `tls` is None for plain HTTP. `server_name` is the name that the
-    certificate must show when it is not the address's, `proxy` the URL of an HTTP proxy; both may be "".
-    """
-
-    server: str
-    authorization: str = field(default="", repr=False)
-    tls: ssl.SSLContext | None = None
-    server_name: str = ""
-    proxy: str = ""
+_VARIABLE: Final = "KUBECONFIG"
+_USUAL: Final = "~/.kube/config"
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+_T = TypeVar("_T")
 
 
 class Connection:
@@ -41,26 +23,27 @@ class Connection:
     does: `refresh` and `reload` are for threads.
     """
 
-    def __init__(self, origin: str, read: Callable[[], Configuration]) -> None:
+    def __init__(self, origin: str, read: Callable[[], Renewal]) -> None:
         self.origin = origin
         self._read = read
-        self._configuration = _read(origin, read)
-        self._access = _access(self._configuration)
+        self._renewal = _guarded(origin, read)
+        self._access = self._renewed(None)
 
     @classmethod
-    def load(cls, kubeconfig: str | None = None, context: str | None = None) -> "Connection":
+    def load(
+        cls,
+        kubeconfig: str | None = None,
+        context: str | None = None,
+        environment: Mapping[str, str] = _NOTHING,
+        account: Path = SERVICE_ACCOUNT,
+    ) -> "Connection":
         """Read a kubeconfig, or the service account of the pod we run in where there is none.
 
-        `kubeconfig` is a path, or several as in KUBECONFIG; None takes that variable or the usual file.
-        `context` None takes the current one. Raises ConfigurationError.
+        `kubeconfig` is a path, or several as in KUBECONFIG; None takes that variable of the `environment`, or the usual file.
+        `context` None takes the current one. `account` is where pods have theirs. Raises ConfigurationError.
         """
-        paths = _FILES.KUBE_CONFIG_DEFAULT_LOCATION if kubeconfig is None else kubeconfig
-        present = [
-            path
-            for path in paths.split(_FILES.ENV_KUBECONFIG_PATH_SEPARATOR)
-            if path and Path(path).expanduser().is_file()
-        ]
-        if present:
+        paths = (environment.get(_VARIABLE) or _USUAL) if kubeconfig is None else kubeconfig
+        if any(path and Path(path).expanduser().is_file() for path in paths.split(os.pathsep)):
             suffix = f", context {context}" if context else ""
             return cls(f"kubeconfig {paths}{suffix}", lambda: _from_files(paths, context))
         if kubeconfig is not None:
@@ -69,7 +52,7 @@ class Connection:
             raise ConfigurationError(
                 f"no kubeconfig to find context `{context}` in: there is none at {paths}"
             )
-        return cls("the pod's service account", _from_pod)
+        return cls("the pod's service account", lambda: _from_pod(account, environment, paths))
 
     @property
     def access(self) -> Access:
@@ -78,19 +61,25 @@ class Connection:
 
     def refresh(self) -> Access:
         """Look whether the credentials have become old, and renew them if so. Raises ConfigurationError."""
-        return self._remember(_guarded(self.origin, lambda: _access(self._configuration, self._access)))
+        self._access = self._renewed(self._access)
+        return self._access
 
     def reload(self) -> Access:
         """Read everything anew, certificates included. Raises ConfigurationError."""
-        self._configuration = _read(self.origin, self._read)
-        return self._remember(_access(self._configuration))
+        self._renewal = _guarded(self.origin, self._read)
+        self._access = self._renewed(None)
+        return self._access
 
-    def _remember(self, access: Access) -> Access:
-        self._access = access
+    def _renewed(self, before: Access | None) -> Access:
+        access = _guarded(self.origin, lambda: self._renewal(before))
+        if access.proxy and not access.proxy.startswith(_PROXIES):
+            raise ConfigurationError(
+                f"{self.origin}: only http and https proxies are supported, not {access.proxy}"
+            )
         return access
 
 
-def _guarded(origin: str, action: Callable[[], Any]) -> Any:
+def _guarded(origin: str, action: Callable[[], _T]) -> _T:
     try:
         return action()
     except Exception as error:
@@ -98,75 +87,16 @@ def _guarded(origin: str, action: Callable[[], Any]) -> Any:
         raise ConfigurationError(f"{origin}: {error}") from error
 
 
-def _read(origin: str, read: Callable[[], Configuration]) -> Configuration:
-    configuration: Configuration = _guarded(origin, read)
-    if configuration.proxy and not configuration.proxy.startswith(_PROXIES):
-        raise ConfigurationError(
-            f"{origin}: only http and https proxies are supported, not {configuration.proxy}"
-        )
-    return configuration
+def _from_files(paths: str, context: str | None) -> Renewal:
+    from koordpolicy.kube.api.kubeconfig import kubeconfig  # noqa: PLC0415  # a pod needs no such thing, and it is large
+
+    return kubeconfig(paths, context)
 
 
-def _from_pod() -> Configuration:
-    configuration = Configuration()
+def _from_pod(account: Path, environment: Mapping[str, str], paths: str) -> Renewal:
     try:
-        _POD.load_incluster_config(client_configuration=configuration)
-    except ConfigException as error:
-        raise ConfigException(
-            f"{error} Outside of a cluster, name a kubeconfig or put one at {_FILES.KUBE_CONFIG_DEFAULT_LOCATION}"
+        return service_account(account, environment)
+    except ConfigurationError as error:
+        raise ConfigurationError(
+            f"{error}. Outside of a cluster, name a kubeconfig or put one at {paths}"
         ) from error
-    return configuration
-
-
-def _from_files(paths: str, context: str | None) -> Configuration:
-    merged = _FILES.KubeConfigMerger(paths)
-    loader = _FILES.KubeConfigLoader(
-        config_dict=merged.config,
-        active_context=context,
-        config_base_path=None,  # relative paths begin at the file that holds them
-        config_persister=merged.save_changes,
-    )
-    configuration = Configuration()
-    loader.load_and_set(configuration)
-    chosen = loader.current_context["context"]
-    cluster = merged.config["clusters"].get_with_name(chosen["cluster"])["cluster"]
-    if "server" not in cluster:
-        raise ConfigException(f"cluster `{chosen['cluster']}` has no `server`")
-    if "proxy-url" in cluster:
-        configuration.no_proxy = ""  # it is meant, whatever the environment excepts
-    name = chosen.get("user")
-    user = merged.config["users"].get_with_name(name, safe=True) if name else None
-    if name and user is None:
-        raise ConfigException(f"there is no user `{name}`")
-    if user is not None and "exec" in user["user"] and not (configuration.api_key or configuration.cert_file):
-        # The loader logs what a plugin complains of, and goes on as nobody.
-        plugin = user["user"]["exec"]["command"]
-        raise ConfigException(f"the credential plugin `{plugin}` gave no credentials")
-    return configuration
-
-
-def _access(configuration: Configuration, before: Access | None = None) -> Access:
-    """The values of a configuration. Those of `before` stay that need no renewal."""
-    settings = configuration.auth_settings()  # renews a token that is about to expire
-    authorization = str(settings.get("BearerToken", {}).get("value") or "").strip()
-    server = configuration.host.rstrip("/")
-    if before is not None:
-        return Access(server, authorization, before.tls, before.server_name, before.proxy)
-    proxy = configuration.proxy or ""
-    if proxy and should_bypass_proxies(server, configuration.no_proxy or ""):
-        proxy = ""
-    tls = _trust(configuration) if server.startswith("https://") else None
-    return Access(server, authorization, tls, configuration.tls_server_name or "", proxy)
-
-
-def _trust(configuration: Configuration) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert)
-    # Newer Pythons ask more of certificates than Go does, and the authorities of many clusters lack it.
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    if not configuration.verify_ssl:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    if configuration.cert_file:
-        context.load_cert_chain(configuration.cert_file, configuration.key_file)
-    return context

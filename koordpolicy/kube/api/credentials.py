@@ -4,7 +4,8 @@ import asyncio
 import logging
 from typing import Final
 
-from koordpolicy.kube.api.connection import Access, ConfigurationError, Connection
+from koordpolicy.kube.api.access import Access, ConfigurationError
+from koordpolicy.kube.api.connection import Connection
 
 _LOOK: Final = 30.0
 """Seconds between looks at the age of the credentials. Tokens of pods are rotated by the hour."""

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import aiohttp
 from yarl import URL
 
-from koordpolicy.kube.api.connection import Access
+from koordpolicy.kube.api.access import Access
 from koordpolicy.kube.api.credentials import Credentials
 from koordpolicy.kube.api.statuses import refusal
 from koordpolicy.kube.api.wires import NotConnected, NotTrusted, Wires

@@ -15,8 +15,8 @@ from typing import Final, cast
 
 from yarl import URL
 
+from koordpolicy.kube.api.access import Access
 from koordpolicy.kube.api.answer import ApiResponse, Reading
-from koordpolicy.kube.api.connection import Access
 from koordpolicy.kube.api.sockets import ask_for_signs_of_life
 
 _IDLE: Final = 60.0

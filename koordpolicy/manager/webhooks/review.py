@@ -10,7 +10,7 @@ from koordpolicy.kube.admission import AdmissionAnswer, AdmissionRequest, Operat
 from koordpolicy.kube.resources import Resource
 from koordpolicy.manager.webhooks.webhook import Webhook
 from koordpolicy.model.reading import ObjectError, mapping, text
-from koordpolicy.runtime.http.bodies import write_json
+from koordpolicy.runtime.http.json_bodies import write_json
 
 API_VERSION: Final = "admission.k8s.io/v1"
 KIND: Final = "AdmissionReview"

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph import Compilation, Compiler, RuleGraph
 from koordpolicy.graph.layers import PackFinder
-from koordpolicy.graph.testing.run import every_case
 from koordpolicy.language.cel.meter import DEFAULT_BUDGET
 from koordpolicy.runtime.collector import quiet_collector
 from koordpolicy.runtime.policies.layers import compile_layers
@@ -29,9 +28,12 @@ from koordpolicy.runtime.policies.revisions import (
     errors_of,
     summary_of,
 )
-from koordpolicy.runtime.trial import TrialRequest, Trials, TrialsLost, TrialVerdict
+from koordpolicy.runtime.trial.verdict import TrialRequest, TrialsLost, TrialVerdict
 from koordpolicy.runtime.trial.wire import unpacked
 from koordpolicy.source.revision import Revision
+
+if TYPE_CHECKING:
+    from koordpolicy.runtime.trial.client import Trials
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -42,7 +44,10 @@ _Texts = tuple[Mapping[str, str], Mapping[str, str]]
 
 
 class BackgroundCompiler:
-    """One compiler in one thread, which remembers from revision to revision what did not change."""
+    """One compiler in one thread, which remembers from revision to revision what did not change.
+
+    Where all revisions were `checked` elsewhere, they are neither checked again nor tested here.
+    """
 
     def __init__(
         self,
@@ -52,7 +57,8 @@ class BackgroundCompiler:
         prepare: Prepare | None = None,
         tests: bool = True,
         quiet: bool = False,
-        trials: Trials | None = None,
+        trials: "Trials | None" = None,
+        checked: bool = False,
         max_cost: int = DEFAULT_BUDGET,
         kept: bool = False,
     ) -> None:
@@ -65,6 +71,7 @@ class BackgroundCompiler:
         self._prepare = prepare
         self._tests = tests
         self._trials = trials
+        self._checked = checked
         self._collector = quiet_collector if quiet else nullcontext
         self._last: tuple[_Texts, RuleGraph, Compilation] | None = None
         """Of the newest that was good: a start with the kept tree is followed by the same from the source."""
@@ -108,12 +115,13 @@ class BackgroundCompiler:
                     return self._refuse(revision, verdict)
                 for made in unpacked(verdict.learned):
                     self._compiler.learn(made)
+            tests = self._tests and not self._checked and self._trials is None
             layers = compile_layers(
                 self._compiler,
                 revision.files,
                 revision.above,
-                checked=verdict is not None,
-                chosen=every_case if self._tests and self._trials is None else None,
+                checked=self._checked or verdict is not None,
+                chosen=_every_case if tests else None,
             )
             compilation, reason, graph = layers.compilation, layers.reason, layers.compilation.graph
             if verdict is not None and graph is not None:
@@ -138,7 +146,7 @@ class BackgroundCompiler:
         self._last = (revision.files, revision.above), graph, compilation
         return _accept(revision, graph, compilation)
 
-    def _tried(self, trials: Trials, revision: Revision, asked: Iterable[str]) -> TrialVerdict:
+    def _tried(self, trials: "Trials", revision: Revision, asked: Iterable[str]) -> TrialVerdict:
         try:
             return trials.attempt(TrialRequest(revision.files, tuple(asked), self._tests, revision.above))
         except TrialsLost as lost:
@@ -178,6 +186,10 @@ def _accept(revision: Revision, graph: RuleGraph, compilation: Compilation) -> C
     found.extend(revision.found)
     found.extend(compilation.found)
     return CandidateRevision(graph, revision, compilation.sources, found, bundle_of(compilation))
+
+
+def _every_case(_suite: str, _case: str) -> bool:
+    return True
 
 
 def _make_ready(graph: RuleGraph, asked: Iterable[str]) -> None:

@@ -2,13 +2,15 @@
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from koordpolicy.graph import Compilation, Compiler, Layer
 from koordpolicy.graph.state import Progress, silent
-from koordpolicy.graph.testing import with_tests
-from koordpolicy.graph.testing.run import Chosen
 from koordpolicy.runtime.policies.packs import OWN, layer_above
 from koordpolicy.runtime.policies.revisions import Reason
+
+if TYPE_CHECKING:
+    from koordpolicy.graph.testing.run import Chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ def compile_layers(
     progress: Progress = silent,
     *,
     checked: bool = False,
-    chosen: Chosen | None = None,
+    chosen: "Chosen | None" = None,
 ) -> CompiledLayers:
     """Compile a tree with what lies above it. The tests that are `chosen` are the tree's own, and speak of it alone."""
     own, over = Layer(OWN, files), layer_above(above)
@@ -39,6 +41,8 @@ def compile_layers(
         compilation = compiler.compile(own, progress, checked=checked)
         made = compiler.made
         if compilation.graph is not None and chosen is not None:
+            from koordpolicy.graph.testing import with_tests  # noqa: PLC0415  # where revisions are tried elsewhere, tests run there
+
             progress("its tests ran")
             compilation = with_tests(compilation, chosen)
             if compilation.graph is None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from koordpolicy.graph import RuleGraph
 from koordpolicy.graph.layers import PackFinder
@@ -26,8 +26,10 @@ from koordpolicy.runtime.policies.revisions import (
     RejectedRevision,
     Unfit,
 )
-from koordpolicy.runtime.trial import Trials
 from koordpolicy.source.revision import Revision, Source, SourceTrouble
+
+if TYPE_CHECKING:
+    from koordpolicy.runtime.trial.client import Trials
 
 __all__ = [
     "ActiveRevision",
@@ -53,16 +55,17 @@ class Options:
 
     `prepare` makes a graph ready for the component before it decides, `tests` runs the policy tests that a
     bundle requires, `quiet` keeps the garbage collector's long walks away (for processes of their own), `trials`
-    tries each revision before this process takes it, `max_cost` is what a decision may cost at most, `patience` is how
-    many seconds a start waits for the source before it takes the kept tree. With `kept`, what compiling the built-in pack made
-    is kept on disk from one start to the next.
+    tries each revision before this process takes it, `checked` says that whoever gives them has done so, `max_cost` is what a
+    decision may cost at most, `patience` is how many seconds a start waits for the source before it takes the kept tree. With
+    `kept`, what compiling the built-in pack made is kept on disk from one start to the next.
     """
 
     packs: PackFinder = find_pack
     prepare: Prepare | None = None
     tests: bool = True
     quiet: bool = False
-    trials: Trials | None = None
+    trials: "Trials | None" = None
+    checked: bool = False
     max_cost: int = DEFAULT_BUDGET
     patience: float = 5.0
     now: Callable[[], int] = now_ns
@@ -130,6 +133,7 @@ class LivePolicies:
             tests=options.tests,
             quiet=options.quiet,
             trials=options.trials,
+            checked=options.checked,
             max_cost=options.max_cost,
             kept=options.kept,
         )

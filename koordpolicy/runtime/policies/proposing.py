@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from koordpolicy.diagnostics import Diagnostics
 from koordpolicy.graph import Layer
@@ -12,15 +13,18 @@ from koordpolicy.runtime.policies.pack_cache import pack_remembering
 from koordpolicy.runtime.policies.packs import OWN, find_pack
 from koordpolicy.runtime.policies.proposal import Proposal
 from koordpolicy.runtime.policies.revisions import Reason, RejectedRevision, errors_of, summary_of
-from koordpolicy.runtime.trial import TrialRequest, Trials, TrialsLost
+from koordpolicy.runtime.trial.verdict import TrialRequest, TrialsLost
 from koordpolicy.source.revision import Revision, digest_of
+
+if TYPE_CHECKING:
+    from koordpolicy.runtime.trial.client import Trials
 
 
 class LivePolicyObjects:
     """Those that a source follows. They are tried in the process of trials, where there is one."""
 
     def __init__(
-        self, source: ClusterSource, trials: Trials | None, max_cost: int, now: Callable[[], int]
+        self, source: ClusterSource, trials: "Trials | None", max_cost: int, now: Callable[[], int]
     ) -> None:
         self._source = source
         self._trials = trials
@@ -42,7 +46,7 @@ class LivePolicyObjects:
         return Proposal(None, "", outcome.found, outcome.sources)
 
 
-def checked_by(trials: Trials | None, max_cost: int) -> Callable[[Mapping[str, str]], Proposal]:
+def checked_by(trials: "Trials | None", max_cost: int) -> Callable[[Mapping[str, str]], Proposal]:
     """What would become of trees: by a trial where they are tried, else compiled here; waits for that."""
     if trials is not None:
         return partial(tried, trials)
@@ -57,7 +61,7 @@ def checked_by(trials: Trials | None, max_cost: int) -> Callable[[Mapping[str, s
     return compiled
 
 
-def tried(trials: Trials, files: Mapping[str, str]) -> Proposal:
+def tried(trials: "Trials", files: Mapping[str, str]) -> Proposal:
     """What would become of a tree, by a trial of it; waits for that."""
     try:
         verdict = trials.attempt(TrialRequest(files, (), tests=False))

@@ -8,9 +8,3 @@ evaluated. Whatever becomes of that, the live process only hears how it ended.
     client.Trials  ──────▶  server: fork, watch,  ──────▶  attempt: compile, test, evaluate, rehearse
                    ◀──────  kill past the limits  ◀──────  a verdict, or no more word
 """
-
-from koordpolicy.runtime.trial.client import Trials, TrialsLost, start_trials
-from koordpolicy.runtime.trial.limits import TrialLimits
-from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
-
-__all__ = ["Rehearse", "TrialLimits", "TrialRequest", "TrialVerdict", "Trials", "TrialsLost", "start_trials"]

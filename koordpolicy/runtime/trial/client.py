@@ -12,15 +12,11 @@ from koordpolicy.graph.layers import PackFinder
 from koordpolicy.runtime.policies.packs import find_pack
 from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.runtime.trial.server import serve
-from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
+from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialsLost, TrialVerdict
 from koordpolicy.runtime.trial.wire import Closed, receive, send
 
 _PATIENCE: Final = 60.0
 """Seconds beyond a trial's own limit in which the keeper must have answered."""
-
-
-class TrialsLost(Exception):
-    """The process that tries revisions is gone, and cannot be started again beside running threads."""
 
 
 class Trials:

@@ -5,6 +5,7 @@ forked it: the next trial has only changes to do. One that found it bad ends, an
 """
 
 import gc
+import importlib
 import mmap
 import os
 import pickle
@@ -23,6 +24,12 @@ from koordpolicy.runtime.trial.limits import MIB, TrialLimits
 from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialVerdict
 from koordpolicy.runtime.trial.wire import Closed, read_until, receive, send
 
+_NEEDED: Final = (
+    "koordpolicy.graph.testing",
+    "koordpolicy.graph.foresight",
+    *(f"koordpolicy.graph.passes.{name}" for name in ("availability", "conflicts", "cost", "meaning")),
+)
+"""What trials take to check and test, and the live process does without."""
 _PAUSE: Final = 1.0
 """Seconds without a question until the keeper looks for garbage."""
 _COLLECTED: Final = 8
@@ -63,6 +70,8 @@ class _Keeper:
 
     def run(self) -> None:
         """Raises `Closed` at the end."""
+        for name in _NEEDED:  # once here, rather than in each fork
+            importlib.import_module(name)
         gc.disable()
         while True:
             if not select.select([self._channel], [], [], _PAUSE)[0]:

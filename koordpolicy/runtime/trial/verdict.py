@@ -45,3 +45,7 @@ class TrialVerdict:
     """What the compiler made of it, checks aside: `wire.packed`."""
     keeper: int = 0
     """The process that is asked from now on, where it is another: that of the trial, which knows what it was good for."""
+
+
+class TrialsLost(Exception):
+    """The process that tries revisions is gone, and cannot be started again beside running threads."""

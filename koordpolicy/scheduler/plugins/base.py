@@ -8,11 +8,11 @@ from typing import Any, Final, Protocol, TypeVar
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.eviction import Victims
 from koordpolicy.algorithms.normalize import Scores
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.cache import ClusterCache
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.graph import RuleGraph
 from koordpolicy.kube import Object, Patch, Resource
 from koordpolicy.model.pod import Pod, PodKey

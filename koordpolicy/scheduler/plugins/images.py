@@ -5,9 +5,9 @@ from typing import Final
 
 from koordpolicy.algorithms.image_locality import image_scores
 from koordpolicy.algorithms.normalize import Scores
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.scheduler.plugins.base import Plugin, Said
 from koordpolicy.scheduler.plugins.parameters import Parameters
 

@@ -17,11 +17,13 @@ from koordpolicy.algorithms.interpod import (
     weighed,
 )
 from koordpolicy.algorithms.normalize import Scores
-from koordpolicy.cluster import ClusterState, HeldTerm, Wanted
 from koordpolicy.cluster.counts import RowCounts
 from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.label_sets import Wanted
 from koordpolicy.cluster.nodes import NodeView, Rows
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
+from koordpolicy.cluster.terms import HeldTerm
 from koordpolicy.scheduler.plugins.base import ANEW, NODES_COME_AND_CHANGE, PLACE, Plugin, Said
 from koordpolicy.scheduler.plugins.parameters import ParameterError, Parameters
 from koordpolicy.scheduler.plugins.verdicts import Verdicts

@@ -5,10 +5,10 @@ from typing import Final
 
 import numpy as np
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.scheduler.plugins.base import NODES_COME_AND_CHANGE, Plugin, Said
 from koordpolicy.scheduler.plugins.parameters import Parameters
 from koordpolicy.scheduler.plugins.verdicts import Verdicts

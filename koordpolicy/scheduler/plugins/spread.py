@@ -17,10 +17,11 @@ from koordpolicy.algorithms.spread import (
     spread_raw,
     spread_refusals,
 )
-from koordpolicy.cluster import ClusterState, Wanted
 from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.label_sets import Wanted
 from koordpolicy.cluster.nodes import TAINTS, NodeView, Rows, taints_of
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.neighbours import PodTerm, SpreadConstraint
 from koordpolicy.model.protocol import HOSTNAME
 from koordpolicy.scheduler.plugins.base import ANEW, NODES_COME_AND_CHANGE, PLACE, Plugin, Said

@@ -7,8 +7,9 @@ from random import Random
 from koordpolicy.graph import Compiler
 from koordpolicy.runtime.policies.packs import find_pack
 from koordpolicy.runtime.policies.revisions import Reason
-from koordpolicy.runtime.trial import TrialLimits, TrialRequest
 from koordpolicy.runtime.trial.attempt import attempt
+from koordpolicy.runtime.trial.limits import TrialLimits
+from koordpolicy.runtime.trial.verdict import TrialRequest
 from tests.fuzz.mutations import mutate_text
 from tests.fuzz.target import Defect, Target
 from tests.fuzz.targets.yaml import policy_texts

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from koordpolicy.runtime.http.bodies import read_json
+from koordpolicy.runtime.http.json_bodies import read_json
 from koordpolicy.source.git.webhook import judge
 from tests.fuzz.mutations import mutate_bytes
 from tests.fuzz.target import Target

@@ -73,6 +73,61 @@ def test_what_is_not_needed_is_not_imported(words: tuple[str, ...]) -> None:
     assert imported(*words) & set(NEVER[words]) == set()
 
 
+AGENT = """
+import json, sys
+import koordpolicy.cli.agent
+from koordpolicy.kube.api import Connection
+from koordpolicy.language.facts.table import Component
+from koordpolicy.runtime.policies.compiling import BackgroundCompiler
+from koordpolicy.runtime.policies.packs import BARE
+from koordpolicy.runtime.policies.parts import kinds_for, pack_part
+from koordpolicy.source.revision import Revision
+import asyncio
+compiler = BackgroundCompiler(pack_part(kinds_for(Component.AGENT)), lambda: 0, checked=True)
+made = asyncio.run(compiler.compile(Revision(dict([BARE]), "digest", "commit")))
+assert "CPUSuppress.target" in made.graph
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
+"""
+"""What an agent does that follows what a manager publishes, but for the cluster and the kernel."""
+
+NOT_ON_NODES = (
+    "anyio",
+    "celpy",
+    "cryptography",
+    "jsonschema",
+    "kubernetes",
+    "numpy",
+    "pygls",
+    "ruamel",
+    "shtab",
+    "watchfiles",
+    "z3",
+    "koordpolicy.algorithms.columns",
+    "koordpolicy.cluster.state",
+    "koordpolicy.graph.exchange",
+    "koordpolicy.graph.foresight",
+    "koordpolicy.graph.meaning",
+    "koordpolicy.graph.proof",
+    "koordpolicy.graph.testing",
+    "koordpolicy.language.cel.lower.columns",
+    "koordpolicy.manager",
+    "koordpolicy.model.table",
+    "koordpolicy.runtime.trial.client",
+    "koordpolicy.scheduler",
+    "koordpolicy.simulator",
+    "koordpolicy.source.git",
+)
+"""There is one on each of thousands of nodes, in 100 MiB: what it imports stays in its memory."""
+
+
+def test_an_agent_holds_nothing_that_a_node_does_not_need() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", AGENT], check=False, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stderr.splitlines()[-1])) & set(NOT_ON_NODES) == set()
+
+
 def test_a_simulation_serves_nobody_and_tries_no_revisions(tmp_path: Path) -> None:
     node = {"kind": "Node", "metadata": {"name": "n"}, "status": {"allocatable": {"cpu": "4", "pods": "9"}}}
     pod = {"kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [{"name": "c"}]}}

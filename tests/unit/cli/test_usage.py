@@ -16,7 +16,7 @@ from koordpolicy.model.quantity import amount
 from koordpolicy.runtime.apiserver import GRACE
 from koordpolicy.runtime.component import NAMESPACE
 from koordpolicy.runtime.logs import LogFormat
-from koordpolicy.runtime.trial import TrialLimits
+from koordpolicy.runtime.trial.limits import TrialLimits
 from koordpolicy.scheduler.extender.server import MEMORY
 from koordpolicy.scheduler.extender.steps import OWN
 from koordpolicy.scheduler.loop import IN_FLIGHT

@@ -5,11 +5,10 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from koordpolicy.cluster import Wanted
 from koordpolicy.cluster.counts import RowCounts
 from koordpolicy.cluster.domains import Topology
 from koordpolicy.cluster.label_index import LabelIndex
-from koordpolicy.cluster.label_sets import PodLabelSets
+from koordpolicy.cluster.label_sets import PodLabelSets, Wanted
 from koordpolicy.cluster.pods import kind_of
 from koordpolicy.model.labels import LabelRequirement, LabelSelector, Operator
 from koordpolicy.model.neighbours import PodTerm

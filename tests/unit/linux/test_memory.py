@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from koordpolicy.linux import memory
-from koordpolicy.runtime.trial import TrialLimits
+from koordpolicy.runtime.trial.limits import TrialLimits
 
 
 def test_the_address_space_grows_with_what_is_taken() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.node import read_node
 from koordpolicy.scheduler import Refusals
 from tests.unit.scheduler.world import World, pod, policies

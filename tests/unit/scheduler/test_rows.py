@@ -5,8 +5,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from koordpolicy.cluster import Wanted
 from koordpolicy.cluster.cache import ClusterCache
+from koordpolicy.cluster.label_sets import Wanted
 from koordpolicy.cluster.loads import LoadPolicy
 from koordpolicy.cluster.pods import view_of
 from koordpolicy.graph import RuleGraph

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.events import Event
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
 from koordpolicy.kube import Conflict, MergePatch, Resource
 from koordpolicy.kube.memory import MemoryCluster, Store

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from koordpolicy.algorithms import node_affinity
 from koordpolicy.algorithms.columns import Mask
 from koordpolicy.algorithms.volume_match import candidates
-from koordpolicy.cluster import Volumes
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
 from koordpolicy.cluster.volume_plan import VolumeBind, VolumePlan
+from koordpolicy.cluster.volumes import Volumes
 from koordpolicy.model.labels import LabelSelector, Operator
 from koordpolicy.model.placement import NodeRequirement, NodeTerm, Placement
 from koordpolicy.model.volumes import LOST, NO_PROVISIONER, StorageClass, Volume, VolumeClaim

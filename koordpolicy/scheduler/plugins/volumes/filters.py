@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 
 from koordpolicy.algorithms.columns import Mask
-from koordpolicy.cluster import ClusterState
 from koordpolicy.cluster.nodes import NodeView
 from koordpolicy.cluster.pods import PodView
+from koordpolicy.cluster.state import ClusterState
 from koordpolicy.model.protocol import LEGACY_REGION, LEGACY_ZONE, REGION, ZONE
 from koordpolicy.model.volumes import Volume
 from koordpolicy.scheduler.plugins.base import RefusedNodes, Said

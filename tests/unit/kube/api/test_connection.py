@@ -2,14 +2,15 @@
 
 import base64
 import json
+import os
 import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
-from kubernetes.config import incluster_config, kube_config
 
 from koordpolicy.kube.api import ConfigurationError, Connection
+from koordpolicy.kube.api.proxies import excepts
 from tests.unit.kube.api.scripted import kubeconfig
 
 SERVER = "https://10.0.0.1:6443/some/prefix/"
@@ -184,9 +185,7 @@ def test_a_file_that_was_asked_for_must_be_there(tmp_path: Path) -> None:
 @pytest.fixture
 def in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A service account where pods have it, and no kubeconfig; gives the folder of its files."""
-    monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "nowhere"))
-    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
-    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(tmp_path / "ca.crt"))
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "nowhere"))
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     (tmp_path / "token").write_text("of-the-pod")
@@ -198,12 +197,71 @@ def in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_in_a_pod_its_service_account_is_used(in_a_pod: Path) -> None:
-    connection = Connection.load()
+    connection = Connection.load(environment=os.environ, account=in_a_pod)
     assert connection.access.server == "https://[fd00::1]:443"
-    assert connection.access.authorization == "bearer of-the-pod"
+    assert connection.access.authorization == "Bearer of-the-pod"
     assert connection.origin == "the pod's service account"
-    (in_a_pod / "token").write_text("rotated")
-    assert connection.reload().authorization == "bearer rotated"
+    trust = connection.access.tls
+    assert trust is not None
+    assert trust.get_ca_certs()
+    (in_a_pod / "token").write_text("renewed\n")
+    assert connection.refresh().authorization == "Bearer renewed"
+    assert connection.access.tls is trust
+    (in_a_pod / "token").write_text("again")
+    assert connection.reload().authorization == "Bearer again"
+    assert connection.access.tls is not trust
+
+
+def test_in_a_pod_proxies_are_used_and_left_out_as_the_environment_says(
+    in_a_pod: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTPS_PROXY", "http://outside:3128")
+    assert Connection.load(environment=os.environ, account=in_a_pod).access.proxy == "http://outside:3128"
+    monkeypatch.setenv("NO_PROXY", "fd00::/8")
+    assert Connection.load(environment=os.environ, account=in_a_pod).access.proxy == ""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("token", None, "No such file"),
+        ("token", " \n", "token is empty"),
+        ("token", "\udcff", "it is no text"),
+        ("ca.crt", None, "No such file"),
+        ("ca.crt", "", "ca.crt is empty"),
+        ("ca.crt", "nonsense", "the pod's service account: "),
+    ],
+)
+def test_a_service_account_that_is_not_whole_is_named(
+    in_a_pod: Path, file: str, text: str | None, said: str
+) -> None:
+    (in_a_pod / file).unlink()
+    if text is not None:
+        (in_a_pod / file).write_text(text, errors="surrogateescape")
+    with pytest.raises(ConfigurationError, match=said):
+        Connection.load(environment=os.environ, account=in_a_pod)
+
+
+@pytest.mark.parametrize(
+    ("exceptions", "server", "excepted"),
+    [
+        ("", "https://10.1.2.3:6443", False),
+        ("*", "https://x", True),
+        ("10.1.2.3", "https://10.1.2.3:6443", True),
+        (" 10.0.0.0/8 ,x", "https://10.1.2.3:6443", True),
+        ("10.0.0.0/8", "https://11.1.2.3", False),
+        ("10.0.0.0/8", "https://ten.example.org", False),
+        ("fd00::/8", "https://[fd00::1]:443", True),
+        (".svc", "https://kubernetes.default.svc:443", True),
+        ("default.svc", "https://kubernetes.Default.SVC", True),
+        ("svc", "https://notsvc", False),
+        ("kubernetes:443", "https://kubernetes:443", True),
+        ("kubernetes:443", "https://kubernetes:6443", False),
+        (",.,", "https://x", False),
+    ],
+)
+def test_which_servers_a_list_excepts_from_proxies(exceptions: str, server: str, excepted: bool) -> None:
+    assert excepts(exceptions, server) is excepted
 
 
 def test_outside_of_a_pod_and_without_a_kubeconfig_it_says_what_to_do(
@@ -211,6 +269,6 @@ def test_outside_of_a_pod_and_without_a_kubeconfig_it_says_what_to_do(
 ) -> None:
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST")
     with pytest.raises(ConfigurationError, match="name a kubeconfig"):
-        Connection.load()
+        Connection.load(environment=os.environ)
     with pytest.raises(ConfigurationError, match="no kubeconfig to find context `x` in"):
-        Connection.load(context="x")
+        Connection.load(context="x", environment=os.environ)

@@ -26,7 +26,7 @@ from koordpolicy.kube import (
     Unreachable,
 )
 from koordpolicy.kube.api import ApiCluster, ClientLimits
-from koordpolicy.kube.api.connection import Access
+from koordpolicy.kube.api.access import Access
 from koordpolicy.kube.resources import PODS
 from tests.unit.kube.api.scripted import POD, Scripted, drops, never, play, refuses, says
 

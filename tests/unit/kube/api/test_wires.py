@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from koordpolicy.kube.api.connection import Access
+from koordpolicy.kube.api.access import Access
 from koordpolicy.kube.api.wires import NotConnected, ServerAddress, Wires, wires_of
 
 Scene = Callable[[Wires, ServerAddress, "_Server"], Awaitable[None]]

@@ -13,15 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from koordpolicy.runtime.http import HttpServer
-from koordpolicy.runtime.http.bodies import (
-    BodyProblem,
-    JsonProblem,
-    gunzip,
-    is_deeper,
-    memory_needed,
-    read_json,
-)
+from koordpolicy.runtime.http.bodies import BodyProblem, gunzip
 from koordpolicy.runtime.http.connections import ServerLimits
+from koordpolicy.runtime.http.json_bodies import JsonProblem, is_deeper, memory_needed, read_json
 from koordpolicy.runtime.metrics import Metrics
 from tests.unit.runtime.http.clients import HEALTH, ROUTES, client, is_well, play
 

@@ -14,9 +14,10 @@ import pytest
 from koordpolicy.graph import Compiler, Layer, RuleGraph
 from koordpolicy.runtime.policies.packs import OWN, find_pack
 from koordpolicy.runtime.policies.revisions import Reason, Unfit
-from koordpolicy.runtime.trial import Rehearse, TrialLimits, TrialRequest, Trials, TrialsLost, start_trials
 from koordpolicy.runtime.trial.attempt import attempt
-from koordpolicy.runtime.trial.limits import MIB
+from koordpolicy.runtime.trial.client import Trials, start_trials
+from koordpolicy.runtime.trial.limits import MIB, TrialLimits
+from koordpolicy.runtime.trial.verdict import Rehearse, TrialRequest, TrialsLost
 from koordpolicy.runtime.trial.wire import unpacked
 from tests.unit.runtime.scenes import broken, tree
 
